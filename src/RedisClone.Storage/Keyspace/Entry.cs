@@ -1,0 +1,56 @@
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// A key found in a keyspace, or its absence. Valid until the next insert or remove in the same keyspace; changes made through it
+/// (a value that grows and so moves) keep it valid.
+/// </summary>
+public readonly ref struct Entry
+{
+    private readonly ref uint _slot;
+
+    internal Entry(Keyspace keyspace, ulong hash, ref uint slot)
+    {
+        Keyspace = keyspace;
+        Hash = hash;
+        _slot = ref slot;
+    }
+
+    public Keyspace Keyspace { get; }
+
+    public ulong Hash { get; }
+
+    public bool Exists => !Unsafe.IsNullRef(ref _slot);
+
+    public uint Handle => _slot;
+
+    public ValueType Type => Record.Type;
+
+    public ValueEncoding Encoding => Record.Encoding;
+
+    public ReadOnlySpan<byte> Key => Record.Key;
+
+    /// <summary>The value's bytes within the record: the string itself, a packed collection, or the root of a large one.</summary>
+    public Span<byte> Value => Record.Value;
+
+    /// <summary>Unix milliseconds, 0 for never.</summary>
+    public long Expiry => Record.Expiry;
+
+    public uint Access
+    {
+        get => Record.Access;
+        set
+        {
+            Record record = Record;
+            record.Access = value;
+        }
+    }
+
+    /// <summary>Bytes that this key takes of the arena, its part of the index not counted.</summary>
+    public int RecordBytes => Keyspace.Store.Arena.Capacity(_slot);
+
+    internal ref uint Slot => ref _slot;
+
+    internal Record Record => new(Keyspace.Store.Arena.FromStart(_slot));
+}

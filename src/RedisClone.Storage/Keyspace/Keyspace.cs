@@ -1,0 +1,179 @@
+using System.Runtime.CompilerServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage;
+
+/// <summary>One shard's part of one database: its records by key, and again those that expire.</summary>
+public sealed class Keyspace(ShardStore store)
+{
+    private readonly HashIndex _keys = new(store.Arena);
+    private readonly HashIndex _expires = new(store.Arena);
+
+    public ShardStore Store => store;
+
+    public long Count => _keys.Count;
+
+    public long ExpiringCount => _expires.Count;
+
+    /// <summary>Bytes of the two indexes.</summary>
+    public long IndexBytes => _keys.Bytes + _expires.Bytes;
+
+    public uint BucketCount => _keys.BucketCount;
+
+    /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Entry Find(ReadOnlySpan<byte> key, ulong hash) =>
+        new(this, hash, ref _keys.Find(hash, key, new RecordKeys(store.Arena)));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void PrefetchBucket(ulong hash) => _keys.PrefetchBucket(hash);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void PrefetchRecord(ulong hash) => _keys.PrefetchRecord(hash);
+
+    /// <summary>Adds a key that is absent. The value's bytes are undefined until the caller fills them.</summary>
+    public Entry Insert(
+        ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
+    {
+        uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
+        Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry);
+        if (expiry != 0) _expires.Add(hash, handle);
+        return new Entry(this, hash, ref _keys.Add(hash, handle));
+    }
+
+    /// <summary>
+    /// Gives an existing key another value of any form; what the old value held elsewhere is freed. The new value's bytes are
+    /// undefined until the caller fills them.
+    /// </summary>
+    public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
+    {
+        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
+        Record record = entry.Record;
+        bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
+        if (sameLayout && Fits(entry.Slot, record.ValueOffset + valueLength))
+        {
+            uint access = store.NewAccess;
+            record.SetForm(type, encoding);
+            record.Access = access;
+            record.SetValueLength(valueLength);
+            if (expiry != 0) record.Expiry = expiry;
+            return;
+        }
+        Move(entry, type, encoding, store.NewAccess, valueLength, spare: 0, expiry, valueKept: 0);
+    }
+
+    /// <summary>
+    /// Changes a value's length, keeping its first bytes; those beyond its old length are undefined.
+    /// <paramref name="spare"/> asks for room beyond, for values that will grow again.
+    /// </summary>
+    public void Resize(in Entry entry, int valueLength, int spare = 0)
+    {
+        Record record = entry.Record;
+        if (record.LayoutFits(valueLength) && Fits(entry.Slot, record.ValueOffset + valueLength))
+        {
+            record.SetValueLength(valueLength);
+            return;
+        }
+        Move(entry, record.Type, record.Encoding, record.Access, valueLength, spare, record.Expiry, Math.Min(valueLength, record.ValueLength));
+    }
+
+    /// <summary>Changes the form without touching the value's bytes.</summary>
+    public static void SetForm(in Entry entry, ValueType type, ValueEncoding encoding)
+    {
+        Record record = entry.Record;
+        uint access = record.Access;
+        record.SetForm(type, encoding);
+        record.Access = access;
+    }
+
+    /// <summary>Sets when a key expires, in Unix milliseconds; 0 for never.</summary>
+    public void SetExpiry(in Entry entry, long expiry)
+    {
+        Record record = entry.Record;
+        if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
+        else if (record.HasExpiry || expiry != 0)
+            Move(entry, record.Type, record.Encoding, record.Access, record.ValueLength, 0, expiry, record.ValueLength);
+    }
+
+    /// <summary>Removes a key and frees its value.</summary>
+    public void Remove(in Entry entry)
+    {
+        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
+        Detach(entry);
+    }
+
+    /// <summary>Removes a key whose value has been given to another (RENAME, MOVE): only the record itself is freed.</summary>
+    public void Detach(in Entry entry)
+    {
+        uint handle = entry.Slot;
+        if (entry.Record.HasExpiry) _expires.Remove(entry.Hash, ref _expires.FindHandle(entry.Hash, handle));
+        store.Arena.Free(handle);
+        _keys.Remove(entry.Hash, ref entry.Slot);
+    }
+
+    /// <summary>Visits one cursor position; the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
+    public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor =>
+        _keys.Scan(cursor, ref visitor);
+
+    /// <summary>The same over the keys that expire only.</summary>
+    public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor =>
+        _expires.Scan(cursor, ref visitor);
+
+    /// <summary>The key behind a record handle that a scan or a sample gave.</summary>
+    public ReadOnlySpan<byte> KeyOf(uint handle) => new Record(store.Arena.FromStart(handle)).Key;
+
+    public long ExpiryOf(uint handle) => new Record(store.Arena.FromStart(handle)).Expiry;
+
+    public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;
+
+    /// <summary>A random key's record handle, 0 when there is none.</summary>
+    public uint RandomHandle(Random random) => _keys.RandomHandle(random);
+
+    public uint RandomExpiringHandle(Random random) => _expires.RandomHandle(random);
+
+    /// <summary>Frees up to so many buckets' records of a keyspace that was taken out of service; true when all is freed.</summary>
+    public bool Drain(ref uint cursor, int buckets)
+    {
+        if (_expires.Count > 0) _expires.Clear();
+        return _keys.Drain(ref cursor, buckets, FreeRecord);
+    }
+
+    private void FreeRecord(uint handle)
+    {
+        var record = new Record(store.Arena.FromStart(handle));
+        store.ReleaseValue(record.Type, record.Encoding, record.Value);
+        store.Arena.Free(handle);
+    }
+
+    private bool Fits(uint handle, int size)
+    {
+        int capacity = store.Arena.Capacity(handle);
+        // A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.
+        return size <= capacity && (capacity <= 128 || size >= capacity / 2);
+    }
+
+    private void Move(
+        in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry, int valueKept)
+    {
+        uint old = entry.Slot;
+        var oldRecord = new Record(store.Arena.FromStart(old));
+        bool expired = oldRecord.HasExpiry;
+        uint moved = store.Arena.Allocate(Record.SizeOf(oldRecord.KeyLength, valueLength, expiry != 0) + spare);
+        oldRecord = new Record(store.Arena.FromStart(old));
+        Record record = Record.Format(
+            store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry);
+        oldRecord.Value[..valueKept].CopyTo(record.Value);
+        if (expired && expiry != 0) _expires.FindHandle(entry.Hash, old) = moved;
+        else if (expired) _expires.Remove(entry.Hash, ref _expires.FindHandle(entry.Hash, old));
+        else if (expiry != 0) _expires.Add(entry.Hash, moved);
+        entry.Slot = moved;
+        store.Arena.Free(old);
+    }
+
+    private readonly struct RecordKeys(Arena arena) : IRecordKeys
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public bool Matches(uint handle, ReadOnlySpan<byte> key) =>
+            new Record(arena.FromStart(handle)).Key.SequenceEqual(key);
+    }
+}

@@ -1,0 +1,99 @@
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// The bytes of one key: header, optional expiry, key, value, all in one buffer, so that a lookup that hits costs one line for the
+/// bucket and one for the record.
+/// </summary>
+/// <remarks>
+/// Header: word 0 = type (4 bits), encoding (4), access clock (24); word 1 = flags (8), key length (8), value length (16).
+/// Lengths that do not fit set the Long flag, and two words with the true lengths follow.
+/// </remarks>
+internal readonly ref struct Record(Span<byte> bytes)
+{
+    private const byte HasExpiryFlag = 1, LongFlag = 2;
+    private const int ShortHeader = 8, LongHeader = 16, ExpiryBytes = 8;
+    private const int MaxShortKey = byte.MaxValue, MaxShortValue = ushort.MaxValue;
+    public const uint AccessMask = 0xFFFFFF;
+
+    private readonly Span<byte> _bytes = bytes;
+
+    public ValueType Type => (ValueType)(_bytes[0] & 0xF);
+
+    public ValueEncoding Encoding => (ValueEncoding)(_bytes[0] >> 4);
+
+    public bool HasExpiry => (_bytes[4] & HasExpiryFlag) != 0;
+
+    public bool IsLong => (_bytes[4] & LongFlag) != 0;
+
+    /// <summary>24 bits for the eviction policy: last access, or frequency and its decay time.</summary>
+    public uint Access
+    {
+        get => Word(0) >> 8;
+        set => Word(0) = Word(0) & 0xFF | value << 8;
+    }
+
+    public int KeyLength => IsLong ? (int)Word(8) : _bytes[5];
+
+    public int ValueLength => IsLong ? (int)Word(12) : (int)(Word(4) >> 16);
+
+    public int KeyOffset => (IsLong ? LongHeader : ShortHeader) + (HasExpiry ? ExpiryBytes : 0);
+
+    public int ValueOffset => KeyOffset + KeyLength;
+
+    public Span<byte> Key => _bytes.Slice(KeyOffset, KeyLength);
+
+    public Span<byte> Value => _bytes.Slice(ValueOffset, ValueLength);
+
+    /// <summary>Unix milliseconds at which the key is gone; 0 for never.</summary>
+    public long Expiry
+    {
+        get => HasExpiry ? Unsafe.ReadUnaligned<long>(ref _bytes[IsLong ? LongHeader : ShortHeader]) : 0;
+        set => Unsafe.WriteUnaligned(ref _bytes[IsLong ? LongHeader : ShortHeader], value);
+    }
+
+    public void SetForm(ValueType type, ValueEncoding encoding) => _bytes[0] = (byte)((int)type | (int)encoding << 4);
+
+    /// <summary>Changes the value's length within the same layout.</summary>
+    public void SetValueLength(int length)
+    {
+        if (IsLong) Word(12) = (uint)length;
+        else Word(4) = Word(4) & 0xFFFF | (uint)length << 16;
+    }
+
+    /// <summary>Whether a record laid out as this one can take a value of another length without changing its layout.</summary>
+    public bool LayoutFits(int valueLength) => IsLong || valueLength <= MaxShortValue;
+
+    public static int SizeOf(int keyLength, int valueLength, bool expires) =>
+        (NeedsLong(keyLength, valueLength) ? LongHeader : ShortHeader) + (expires ? ExpiryBytes : 0) + keyLength + valueLength;
+
+    /// <summary>Lays out a new record; the caller fills the value.</summary>
+    public static Record Format(
+        Span<byte> bytes, ReadOnlySpan<byte> key, ValueType type, ValueEncoding encoding, uint access, int valueLength, long expiry)
+    {
+        bool isLong = NeedsLong(key.Length, valueLength);
+        var record = new Record(bytes);
+        bytes[..8].Clear();
+        bytes[4] = (byte)((expiry != 0 ? HasExpiryFlag : 0) | (isLong ? LongFlag : 0));
+        record.SetForm(type, encoding);
+        record.Access = access;
+        if (isLong)
+        {
+            record.Word(8) = (uint)key.Length;
+            record.Word(12) = (uint)valueLength;
+        }
+        else
+        {
+            bytes[5] = (byte)key.Length;
+            record.SetValueLength(valueLength);
+        }
+        if (expiry != 0) record.Expiry = expiry;
+        key.CopyTo(record.Key);
+        return record;
+    }
+
+    private static bool NeedsLong(int keyLength, int valueLength) => keyLength > MaxShortKey || valueLength > MaxShortValue;
+
+    private ref uint Word(int offset) => ref Unsafe.As<byte, uint>(ref _bytes.Slice(offset, 4)[0]);
+}

@@ -1,0 +1,364 @@
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Storage.Memory;
+
+/// <summary>
+/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks.
+/// A buffer is named by a handle: 16 bits of chunk, 16 bits of 8-byte unit within the chunk; 0 names none. Access goes through
+/// bounds-checked spans, so a stale handle can show wrong bytes but never memory that is not the arena's.
+/// Not thread-safe: whoever holds the shard owns it.
+/// </summary>
+public sealed class Arena
+{
+    internal const int UnitShift = 3;
+    private const int ChunkBytes = 1 << (16 + UnitShift);
+    private const int PageShift = 12;
+    private const int PageBytes = 1 << PageShift;
+    private const int PagesPerChunk = ChunkBytes / PageBytes;
+    private const int UnitsPerPageShift = PageShift - UnitShift;
+    private const int CacheLine = 64;
+    private const int MaxChunks = 1 << 16;
+
+    /// <summary>Largest buffer that shares a chunk with others; above it, a buffer is a chunk of its own.</summary>
+    private const int MaxShared = ChunkBytes / 2;
+
+    private Chunk[] _chunks = new Chunk[4];
+    private int _chunkLimit = 1;                       // chunk 0 stays empty, so that handle 0 is never a buffer
+    private readonly Stack<int> _freeChunkSlots = new();
+    private readonly List<int> _sharedChunks = [];
+    private readonly int[] _partial = new int[SizeClasses.Count + 1];  // per class: a span id with free buffers, or 0
+    private long _freePages;                           // free pages of shared chunks that may still be resident
+
+    /// <summary>Bytes of all live buffers, rounded to their classes: exact, what maxmemory counts.</summary>
+    public long BytesUsed { get; private set; }
+
+    /// <summary>Bytes taken from the process for live buffers and the slabs they are cut from.</summary>
+    public long BytesReserved { get; private set; }
+
+    /// <summary>Number of live buffers; zero after everything was freed, or something leaks.</summary>
+    public long LiveBuffers { get; private set; }
+
+    /// <summary>Takes a buffer of at least <paramref name="size"/> bytes. Its content is undefined.</summary>
+    public uint Allocate(int size)
+    {
+        Debug.Assert(size >= 0);
+        if (size > SizeClasses.MaxSmall) return AllocateLarge(size);
+        int sizeClass = SizeClasses.ClassOf(size);
+        int id = _partial[sizeClass];
+        if (id == 0) id = NewSlab(sizeClass);
+
+        ref Chunk chunk = ref _chunks[id >> 8];
+        ref SpanInfo slab = ref chunk.Spans[id & 0xFF];
+        int bytes = SizeClasses.SizeOf(sizeClass);
+        int unit;                                      // within the slab
+        if (slab.FreeHead != SpanInfo.NoUnit)
+        {
+            unit = slab.FreeHead;
+            int at = chunk.Base + ((id & 0xFF) << PageShift) + (unit << UnitShift);
+            slab.FreeHead = Unsafe.ReadUnaligned<ushort>(ref chunk.Bytes[at]);
+        }
+        else
+        {
+            unit = slab.Bump;
+            slab.Bump += (ushort)(bytes >> UnitShift);
+        }
+        if (++slab.Used == slab.Capacity) Unlink(id, ref slab);
+        BytesUsed += bytes;
+        LiveBuffers++;
+        return (uint)((id >> 8) << 16 | ((id & 0xFF) << UnitsPerPageShift) + unit);
+    }
+
+    /// <summary>Gives a buffer back.</summary>
+    public void Free(uint handle)
+    {
+        ref Chunk chunk = ref _chunks[handle >> 16];
+        int unit = (int)(handle & 0xFFFF);
+        int page = unit >> UnitsPerPageShift;
+        int start = chunk.Spans[page].Start;
+        ref SpanInfo span = ref chunk.Spans[start];
+        int id = (int)(handle >> 16) << 8 | start;
+        LiveBuffers--;
+        if (span.Class == SpanInfo.Large)
+        {
+            int bytes = span.Pages << PageShift;
+            Poison(handle, bytes);
+            BytesUsed -= bytes;
+            FreeSpan(id);
+            return;
+        }
+        if (span.Class == SpanInfo.Dedicated)
+        {
+            BytesUsed -= chunk.Bytes.Length;
+            BytesReserved -= chunk.Bytes.Length;
+            MemoryHints.Release(chunk.Bytes, 0, chunk.Bytes.Length);
+            chunk = default;
+            _freeChunkSlots.Push((int)(handle >> 16));
+            return;
+        }
+        Debug.Assert(span.Class != 0 && span.Used > 0, "a buffer is freed twice");
+        int size = SizeClasses.SizeOf(span.Class);
+        Poison(handle, size);
+        int relative = unit - (start << UnitsPerPageShift);
+        Unsafe.WriteUnaligned(ref chunk.Bytes[chunk.Base + (unit << UnitShift)], span.FreeHead);
+        span.FreeHead = (ushort)relative;
+        BytesUsed -= size;
+        if (span.Used-- == span.Capacity) Link(id, ref span);
+        // One empty slab a class is kept, so that a single buffer taken and freed in turn does not make and drop a slab each time.
+        else if (span.Used == 0 && (span.Next != 0 || span.Previous != 0))
+        {
+            Unlink(id, ref span);
+            FreeSpan(id);
+        }
+    }
+
+    /// <summary>The first bytes of a buffer.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Span<byte> Bytes(uint handle, int length)
+    {
+        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift), length);
+    }
+
+    /// <summary>A buffer from its first byte to the end of its chunk: for headers that tell their own length.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal Span<byte> FromStart(uint handle)
+    {
+        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift));
+    }
+
+    /// <summary>All bytes of a buffer, rounding included.</summary>
+    public Span<byte> Whole(uint handle) => Bytes(handle, Capacity(handle));
+
+    /// <summary>How many bytes a buffer can hold.</summary>
+    public int Capacity(uint handle)
+    {
+        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        ref readonly SpanInfo span = ref chunk.Spans[chunk.Spans[(int)(handle & 0xFFFF) >> UnitsPerPageShift].Start];
+        return span.Class switch
+        {
+            SpanInfo.Large => span.Pages << PageShift,
+            SpanInfo.Dedicated => chunk.Bytes.Length,
+            _ => SizeClasses.SizeOf(span.Class),
+        };
+    }
+
+    /// <summary>The capacity that <see cref="Allocate"/> would give for a size.</summary>
+    public static int RoundUp(int size) => size switch
+    {
+        <= SizeClasses.MaxSmall => SizeClasses.SizeOf(SizeClasses.ClassOf(size)),
+        _ => (size + PageBytes - 1) & -PageBytes,
+    };
+
+    /// <summary>
+    /// Hints that a buffer is about to be read. May be called without holding the shard: a handle that is no longer
+    /// true costs a useless cache line, nothing more (every load is bounds-checked, a dropped chunk is skipped).
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Prefetch(uint handle, int lines)
+    {
+        Chunk[] chunks = _chunks;
+        uint index = handle >> 16;
+        if (index >= (uint)chunks.Length) return;
+        ref readonly Chunk chunk = ref chunks[index];
+        byte[]? bytes = chunk.Bytes;
+        int at = chunk.Base + (int)((handle & 0xFFFF) << UnitShift);
+        if (bytes is null || (uint)at + CacheLine >= (uint)bytes.Length) return;
+        MemoryHints.Prefetch(in bytes[at]);
+        if (lines > 1) MemoryHints.Prefetch(in bytes[at + CacheLine]);
+    }
+
+    /// <summary>Reads a bucket line without holding the shard, for prefetching only; empty when it is not there.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal ReadOnlySpan<byte> Peek(uint handle, int length)
+    {
+        Chunk[] chunks = _chunks;
+        uint index = handle >> 16;
+        if (index >= (uint)chunks.Length) return default;
+        ref readonly Chunk chunk = ref chunks[index];
+        byte[]? bytes = chunk.Bytes;
+        int at = chunk.Base + (int)((handle & 0xFFFF) << UnitShift);
+        if (bytes is null || (uint)at + (uint)length > (uint)bytes.Length) return default;
+        return bytes.AsSpan(at, length);
+    }
+
+    /// <summary>
+    /// Gives free pages back to the system when more than <paramref name="keepBytes"/> of them may be resident.
+    /// </summary>
+    public void Trim(long keepBytes = 0)
+    {
+        if (_freePages << PageShift <= keepBytes) return;
+        for (int i = _sharedChunks.Count - 1; i >= 0; i--)
+        {
+            int index = _sharedChunks[i];
+            ref Chunk chunk = ref _chunks[index];
+            if (chunk.FreePages == PagesPerChunk)
+            {
+                // Dropped before the collector finds the array: its memory goes back now, not at some full collection.
+                MemoryHints.Release(chunk.Bytes, chunk.Base, ChunkBytes);
+                chunk = default;
+                _sharedChunks.RemoveAt(i);
+                _freeChunkSlots.Push(index);
+                continue;
+            }
+            for (int page = 0; page < PagesPerChunk;)
+            {
+                int run = 0;
+                while (page + run < PagesPerChunk && chunk.Spans[page + run].Class == SpanInfo.Free && chunk.Dirty[page + run])
+                    chunk.Dirty[page + run++] = false;
+                if (run > 0) MemoryHints.Release(chunk.Bytes, chunk.Base + (page << PageShift), run << PageShift);
+                page += Math.Max(run, 1);
+            }
+        }
+        _freePages = 0;
+    }
+
+    private uint AllocateLarge(int size)
+    {
+        LiveBuffers++;
+        if (size > MaxShared)
+        {
+            int index = NewChunkSlot();
+            // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
+            byte[] bytes = GC.AllocateUninitializedArray<byte>(RoundUp(size), pinned: true);
+            var spans = new SpanInfo[1];
+            spans[0] = new SpanInfo { Class = SpanInfo.Dedicated };
+            _chunks[index] = new Chunk { Bytes = bytes, Spans = spans, Dirty = [] };
+            BytesUsed += bytes.Length;
+            BytesReserved += bytes.Length;
+            return (uint)index << 16;
+        }
+        int pages = (size + PageBytes - 1) >> PageShift;
+        int id = AllocateSpan(pages, SpanInfo.Large);
+        BytesUsed += pages << PageShift;
+        return (uint)((id >> 8) << 16 | (id & 0xFF) << UnitsPerPageShift);
+    }
+
+    private int NewSlab(int sizeClass)
+    {
+        int bytes = SizeClasses.SlabBytes(sizeClass);
+        int id = AllocateSpan(bytes >> PageShift, (byte)sizeClass);
+        ref SpanInfo slab = ref _chunks[id >> 8].Spans[id & 0xFF];
+        slab.Capacity = (ushort)(bytes / SizeClasses.SizeOf(sizeClass));
+        slab.FreeHead = SpanInfo.NoUnit;
+        Link(id, ref slab);
+        return id;
+    }
+
+    private int AllocateSpan(int pages, byte kind)
+    {
+        // First fit, oldest chunk first: live data gathers in old chunks, so that young ones can empty and go.
+        foreach (int index in _sharedChunks)
+        {
+            ref Chunk chunk = ref _chunks[index];
+            if (chunk.FreePages < pages || chunk.FitLimit < pages) continue;
+            int start = chunk.FindFree(pages);
+            if (start >= 0) return TakeSpan(index, start, pages, kind);
+            chunk.FitLimit = pages - 1;
+        }
+        int fresh = NewChunkSlot();
+        byte[] bytes = GC.AllocateUninitializedArray<byte>(ChunkBytes + PageBytes, pinned: true);
+        _chunks[fresh] = new Chunk
+        {
+            Bytes = bytes,
+            Base = MemoryHints.AlignedBase(bytes),
+            Spans = new SpanInfo[PagesPerChunk],
+            Dirty = new bool[PagesPerChunk],
+            FreePages = PagesPerChunk,
+            FitLimit = PagesPerChunk,
+        };
+        _sharedChunks.Add(fresh);
+        return TakeSpan(fresh, 0, pages, kind);
+    }
+
+    private int TakeSpan(int index, int start, int pages, byte kind)
+    {
+        ref Chunk chunk = ref _chunks[index];
+        for (int page = start; page < start + pages; page++)
+        {
+            if (chunk.Dirty[page]) _freePages--;
+            chunk.Dirty[page] = true;
+            chunk.Spans[page] = new SpanInfo { Class = SpanInfo.Inner, Start = (byte)start };
+        }
+        chunk.Spans[start].Class = kind;
+        chunk.Spans[start].Pages = (ushort)pages;
+        chunk.FreePages -= pages;
+        BytesReserved += pages << PageShift;
+        return index << 8 | start;
+    }
+
+    private void FreeSpan(int id)
+    {
+        ref Chunk chunk = ref _chunks[id >> 8];
+        int start = id & 0xFF;
+        int pages = chunk.Spans[start].Pages;
+        chunk.Spans.AsSpan(start, pages).Clear();
+        chunk.FreePages += pages;
+        chunk.FitLimit = PagesPerChunk;
+        _freePages += pages;
+        BytesReserved -= pages << PageShift;
+    }
+
+    private int NewChunkSlot()
+    {
+        if (_freeChunkSlots.TryPop(out int slot)) return slot;
+        if (_chunkLimit == MaxChunks) throw new InsufficientMemoryException("A shard's address space of buffers is used up.");
+        if (_chunkLimit == _chunks.Length) Array.Resize(ref _chunks, _chunks.Length * 2);
+        return _chunkLimit++;
+    }
+
+    private void Link(int id, ref SpanInfo span)
+    {
+        int head = _partial[span.Class];
+        span.Previous = 0;
+        span.Next = head;
+        if (head != 0) _chunks[head >> 8].Spans[head & 0xFF].Previous = id;
+        _partial[span.Class] = id;
+    }
+
+    private void Unlink(int id, ref SpanInfo span)
+    {
+        if (span.Previous != 0) _chunks[span.Previous >> 8].Spans[span.Previous & 0xFF].Next = span.Next;
+        else if (_partial[span.Class] == id) _partial[span.Class] = span.Next;
+        if (span.Next != 0) _chunks[span.Next >> 8].Spans[span.Next & 0xFF].Previous = span.Previous;
+        span.Next = span.Previous = 0;
+    }
+
+    [Conditional("DEBUG")]
+    private void Poison(uint handle, int length) => Bytes(handle, length).Fill(0xDD);
+
+    private struct Chunk
+    {
+        public byte[] Bytes;
+        public int Base;
+        public int FreePages;
+        public int FitLimit;          // no run of free pages is longer than this
+        public SpanInfo[] Spans;      // by page
+        public bool[] Dirty;          // by page: touched since it was last given back to the system
+
+        public readonly int FindFree(int pages)
+        {
+            int run = 0;
+            for (int page = 0; page < PagesPerChunk; page++)
+            {
+                run = Spans[page].Class == SpanInfo.Free ? run + 1 : 0;
+                if (run == pages) return page - pages + 1;
+            }
+            return -1;
+        }
+    }
+
+    /// <summary>A run of pages: a slab of small buffers, one large buffer, or free.</summary>
+    private struct SpanInfo
+    {
+        public const byte Free = 0, Large = 253, Dedicated = 254, Inner = 255;
+        public const ushort NoUnit = ushort.MaxValue;
+
+        public byte Class;
+        public byte Start;            // the page that the run begins with
+        public ushort Pages;
+        public ushort Capacity, Used, Bump, FreeHead;
+        public int Previous, Next;    // slabs of the same class that have free buffers
+    }
+}

@@ -1,0 +1,48 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Runtime.Intrinsics.Arm;
+using System.Runtime.Intrinsics.X86;
+
+namespace RedisClone.Storage.Memory;
+
+/// <summary>
+/// The only unsafe file of the storage: hints to the processor and to the operating system about memory that
+/// stays owned, and bounds-checked, elsewhere. Nothing here reads or writes data.
+/// </summary>
+internal static unsafe partial class MemoryHints
+{
+    public const int SystemPage = 4096;
+    private const int MadvDontNeed = 4;
+
+    /// <summary>Asks for the cache line of a location that will be read soon.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public static void Prefetch(ref readonly byte location)
+    {
+        // The address is only a hint: should the collector move the object meanwhile, a wrong line is fetched.
+        if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
+    }
+
+    /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>
+    public static int AlignedBase(byte[] pinned)
+    {
+        nint address = (nint)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
+        return (int)(-address & (SystemPage - 1));
+    }
+
+    /// <summary>
+    /// Gives the pages of a free part of a pinned array back to the system; they read as zero when next touched.
+    /// Where the system has no such call, the memory merely stays resident.
+    /// </summary>
+    public static void Release(byte[] pinned, int offset, int length)
+    {
+        if (!OperatingSystem.IsLinux() || length <= 0) return;
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(offset + length, pinned.Length);
+        byte* start = (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned)) + offset;
+        byte* first = (byte*)(((nint)start + SystemPage - 1) & -SystemPage);
+        byte* end = (byte*)((nint)(start + length) & -SystemPage);
+        if (first < end) _ = Advise(first, (nuint)(end - first), MadvDontNeed);
+    }
+
+    [LibraryImport("libc", EntryPoint = "madvise")]
+    private static partial int Advise(void* address, nuint length, int advice);
+}
