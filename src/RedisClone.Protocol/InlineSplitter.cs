@@ -1,0 +1,98 @@
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// Splits an inline request into arguments, with the quoting that redis-cli and telnet users know: "double quotes" with
+/// escapes, 'single quotes' with \' only, a closing quote being followed by a blank or the end.
+/// </summary>
+internal static class InlineSplitter
+{
+    private enum Quote
+    {
+        None,
+        Single,
+        Double,
+    }
+
+    public static bool HasQuotes(ReadOnlySpan<byte> line) => line.IndexOfAny((byte)'"', (byte)'\'') >= 0;
+
+    /// <summary>
+    /// Splits buffer[start..end) in place: an argument is never longer than its source, so unquoting only moves bytes to
+    /// the left. A line without quotes is only read. False: unbalanced quotes.
+    /// </summary>
+    public static bool Split(Span<byte> buffer, int start, int end, SliceList slices)
+    {
+        int at = start;
+        while (true)
+        {
+            while (at < end && IsBlank(buffer[at])) at++;
+            if (at == end) return true;
+            int first = at;
+            int write = at;
+            if (!TakeArgument(buffer, ref at, end, ref write)) return false;
+            slices.Add(new ArgSlice(first, write - first));
+        }
+    }
+
+    private static bool TakeArgument(Span<byte> buffer, ref int at, int end, ref int write)
+    {
+        Quote quote = Quote.None;
+        for (; at < end; at++)
+        {
+            byte c = buffer[at];
+            if (quote == Quote.None)
+            {
+                if (c is (byte)' ' or (byte)'\n' or (byte)'\r' or (byte)'\t') return true;
+                if (c == '"') quote = Quote.Double;
+                else if (c == '\'') quote = Quote.Single;
+                else Put(buffer, ref write, at, c);
+                continue;
+            }
+            if (c == (quote == Quote.Double ? '"' : '\''))
+            {
+                at++;
+                return at == end || IsBlank(buffer[at]);
+            }
+            if (c == '\\' && at + 1 < end)
+            {
+                if (quote == Quote.Double) c = Unescape(buffer[..end], ref at);
+                else if (buffer[at + 1] == '\'') c = buffer[++at];
+            }
+            Put(buffer, ref write, at, c);
+        }
+        return quote == Quote.None;
+    }
+
+    private static void Put(Span<byte> buffer, ref int write, int at, byte c)
+    {
+        if (write != at) buffer[write] = c;
+        else if (buffer[at] != c) buffer[at] = c;
+        write++;
+    }
+
+    /// <summary>The byte that the escape at <paramref name="at"/> stands for; leaves <paramref name="at"/> on its last character.</summary>
+    private static byte Unescape(ReadOnlySpan<byte> line, ref int at)
+    {
+        if (line[at + 1] == 'x' && at + 3 < line.Length
+            && char.IsAsciiHexDigit((char)line[at + 2]) && char.IsAsciiHexDigit((char)line[at + 3]))
+        {
+            int value = (HexValue(line[at + 2]) << 4) | HexValue(line[at + 3]);
+            at += 3;
+            return (byte)value;
+        }
+        byte c = line[++at];
+        return c switch
+        {
+            (byte)'n' => (byte)'\n',
+            (byte)'r' => (byte)'\r',
+            (byte)'t' => (byte)'\t',
+            (byte)'b' => (byte)'\b',
+            (byte)'a' => (byte)'\a',
+            _ => c,
+        };
+    }
+
+    private static int HexValue(byte digit) => digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
+
+    /// <summary>C's isspace: more than what ends an argument, as in Redis.</summary>
+    private static bool IsBlank(byte c) => c is (byte)' ' or (>= 9 and <= 13);
+}

@@ -1,0 +1,78 @@
+using System.Buffers;
+
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// A request that does not come from a parser, or must outlive its batch: MULTI's queue, a script's call, a line of the
+/// journal. All arguments lie in one pooled buffer.
+/// </summary>
+public sealed class OwnedRequest : IDisposable
+{
+    private readonly SliceList _slices = new();
+    private byte[] _buffer = [];
+    private int _length;
+
+    public int Count => _slices.Count;
+
+    /// <summary>What it holds in memory.</summary>
+    public int HeldBytes => _buffer.Length;
+
+    public ReadOnlySpan<byte> this[int index]
+    {
+        get
+        {
+            ArgSlice slice = _slices.Items[index];
+            return _buffer.AsSpan(slice.Offset, slice.Length);
+        }
+    }
+
+    public Request AsRequest() => new(_buffer, _slices.Items, _length);
+
+    public OwnedRequest Append(ReadOnlySpan<byte> argument)
+    {
+        argument.CopyTo(Reserve(argument.Length));
+        return this;
+    }
+
+    /// <summary>Appends an argument of the given length, to be filled in by the caller before the next call.</summary>
+    public Span<byte> Reserve(int length)
+    {
+        MakeRoom(length);
+        _slices.Add(new ArgSlice(_length, length));
+        Span<byte> room = _buffer.AsSpan(_length, length);
+        _length += length;
+        return room;
+    }
+
+    public OwnedRequest CopyFrom(Request request)
+    {
+        Reset();
+        for (int i = 0; i < request.Count; i++) Append(request[i]);
+        return this;
+    }
+
+    /// <summary>Forgets the arguments and keeps the buffer.</summary>
+    public void Reset()
+    {
+        _slices.Clear();
+        _length = 0;
+    }
+
+    /// <summary>Returns the buffer; the request is empty and can be used again.</summary>
+    public void Dispose()
+    {
+        Reset();
+        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        _buffer = [];
+    }
+
+    private void MakeRoom(int more)
+    {
+        if (_buffer.Length - _length >= more) return;
+        long wanted = Math.Max((long)_length + more, Math.Min(2L * _buffer.Length, RequestLimits.MaxRequestBytes));
+        byte[] bigger = ArrayPool<byte>.Shared.Rent(checked((int)wanted));
+        _buffer.AsSpan(0, _length).CopyTo(bigger);
+        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        _buffer = bigger;
+    }
+}

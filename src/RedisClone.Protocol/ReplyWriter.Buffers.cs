@@ -1,0 +1,243 @@
+using System.Buffers;
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// Where the bytes of replies go. Usually straight into the output's current chunk, of which nothing behind the last mark is
+/// ever advanced over: so a command's reply can still be dropped. What of it does not fit there goes to pooled scratch, and
+/// so does everything within a deferred reply; scratch is copied to the output when the next command begins.
+/// </summary>
+public sealed partial class ReplyWriter
+{
+    /// <summary>A half reply up to this length moves along to the next chunk instead of going to scratch.</summary>
+    private const int MaxMovedTail = 1024;
+
+    /// <summary>What must stay droppable and is longer than this is not asked for as one chunk of the output.</summary>
+    private const int MaxContiguous = 16 * 1024 * 1024;
+
+    private readonly ReplyScratch _scratch = new();
+
+    // The array written to now, be it of the output or of scratch. Bytes [_base, _pos) follow the _before bytes written earlier.
+    private byte[] _array = [];
+    private int _pos;
+    private int _end;
+    private int _base;
+    private long _before;
+
+    // The output's current chunk: [_chunkStart, _chunkPos) is written and not advanced over. While no scratch is in use, the
+    // array is that chunk, and _pos stands for _chunkPos.
+    private byte[] _chunk = [];
+    private int _chunkStart;
+    private int _chunkPos;
+    private int _chunkEnd;
+    private bool _inScratch;
+    private int _deferred;
+
+    // The last mark: a place in the output's chunk, or, within a deferred reply, in scratch.
+    private int _markSequence;
+    private bool _marked;
+    private bool _markInScratch;
+    private int _markPos;
+    private int _markChunks;
+    private int _markHoles;
+    private int _markDeferred;
+    private int _markErrors;
+    private long _markBytes;
+
+    /// <summary>Bytes written since creation, whether committed yet or not.</summary>
+    public long BytesWritten => _before + (_pos - _base);
+
+    /// <summary>
+    /// A command begins: what it writes from here on can be dropped by <see cref="Rollback"/>, until the next mark or commit.
+    /// </summary>
+    public ReplyMark Mark()
+    {
+        if (_inScratch && _deferred == 0) MoveScratch();
+        _marked = true;
+        _markInScratch = _inScratch;
+        _markPos = _pos;
+        _markErrors = Errors;
+        _markBytes = BytesWritten;
+        if (_inScratch)
+        {
+            _markChunks = _scratch.ChunkCount;
+            _markHoles = _scratch.HoleCount;
+            _markDeferred = _deferred;
+        }
+        return new ReplyMark(++_markSequence);
+    }
+
+    /// <summary>Drops everything written since the mark. Only the latest mark of what is not committed will do.</summary>
+    public void Rollback(ReplyMark mark)
+    {
+        if (!_marked || mark.Sequence != _markSequence) throw new InvalidOperationException("not the latest mark");
+        if (_markInScratch)
+        {
+            _array = _scratch.CutTo(_markChunks, _markHoles);
+            _end = _array.Length;
+            _deferred = _markDeferred;
+        }
+        else if (_inScratch)
+        {
+            _scratch.CutTo(0, 0);
+            _deferred = 0;
+            BackToChunk();
+        }
+        _pos = _markPos;
+        _base = _pos;
+        _before = _markBytes;
+        Errors = _markErrors;
+    }
+
+    /// <summary>Hands everything written to the output; to be called before the output is flushed or written by others.</summary>
+    public void Commit()
+    {
+        if (_deferred > 0) throw new InvalidOperationException("a deferred reply is open");
+        if (_inScratch) MoveScratch();
+        if (_pos > _chunkStart) output.Advance(_pos - _chunkStart);
+        _before = BytesWritten;
+        SetChunk([], 0, 0);
+        _marked = false;
+    }
+
+    /// <summary>
+    /// Begins an aggregate whose length is not known yet; everything up to its end goes to scratch. They nest, and end in
+    /// the reverse order.
+    /// </summary>
+    public DeferredReply BeginDeferred()
+    {
+        if (!_inScratch) EnterScratch(ReplyScratch.HoleSize);
+        Reserve(ReplyScratch.HoleSize);
+        DeferredReply reply = new(_scratch.AddHole(_pos));
+        _pos += ReplyScratch.HoleSize;
+        _deferred++;
+        return reply;
+    }
+
+    private void EndDeferred(DeferredReply reply, byte type, long count)
+    {
+        Span<byte> header = stackalloc byte[MaxHeader];
+        int length = FormatHeader(type, count, header);
+        _scratch.FillHole(reply.Hole, header[..length]);
+        _before -= ReplyScratch.HoleSize - length;
+        if (--_deferred == 0) LeaveScratch();
+    }
+
+    /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos; the caller moves _pos. Never for much at once.</summary>
+    private Span<byte> Reserve(int size)
+    {
+        if (_end - _pos < size) Grow(size);
+        return _array.AsSpan(_pos, size);
+    }
+
+    private void WriteBytes(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.Length > _end - _pos && !_inScratch && _marked && bytes.Length <= MaxContiguous) Grow(bytes.Length);
+        while (bytes.Length > _end - _pos)
+        {
+            int fits = _end - _pos;
+            bytes[..fits].CopyTo(_array.AsSpan(_pos));
+            _pos += fits;
+            bytes = bytes[fits..];
+            Grow(1);
+        }
+        bytes.CopyTo(_array.AsSpan(_pos));
+        _pos += bytes.Length;
+    }
+
+    private void Grow(int size)
+    {
+        if (_inScratch)
+        {
+            NextScratchChunk(size);
+            return;
+        }
+        int keepFrom = _marked ? _markPos : _pos;
+        int tail = _pos - keepFrom;
+        if (tail > MaxMovedTail || !TryNextChunk(keepFrom, tail, size)) EnterScratch(size);
+    }
+
+    /// <summary>
+    /// Advances the output up to <paramref name="keepFrom"/> and gets a chunk that begins with the tail behind it. The tail is
+    /// carried on the stack, since asking for memory may give the old one back to its pool.
+    /// </summary>
+    private bool TryNextChunk(int keepFrom, int tail, int size)
+    {
+        Span<byte> carried = stackalloc byte[MaxMovedTail];
+        _array.AsSpan(keepFrom, tail).CopyTo(carried);
+        if (keepFrom > _chunkStart) output.Advance(keepFrom - _chunkStart);
+        _before += keepFrom - _base;
+        bool isArray = MemoryMarshal.TryGetArray(output.GetMemory(tail + size), out ArraySegment<byte> memory);
+        if (isArray) SetChunk(memory.Array!, memory.Offset, memory.Offset + memory.Count);
+        else SetChunk([], 0, 0);
+        if (_marked) _markPos = _pos;
+        if (!isArray && tail > 0) EnterScratch(tail + size);
+        carried[..tail].CopyTo(_array.AsSpan(_pos));
+        _pos += tail;
+        return isArray || _inScratch;
+    }
+
+    private void SetChunk(byte[] array, int start, int end)
+    {
+        _chunk = _array = array;
+        _chunkStart = _pos = _base = start;
+        _chunkEnd = _end = end;
+    }
+
+    private void EnterScratch(int size)
+    {
+        _chunkPos = _pos;
+        _inScratch = true;
+        UseScratchChunk(size);
+    }
+
+    private void NextScratchChunk(int size)
+    {
+        _scratch.CloseChunk(_pos);
+        UseScratchChunk(size);
+    }
+
+    private void UseScratchChunk(int size)
+    {
+        _before = BytesWritten;
+        _array = _scratch.NextChunk(size);
+        _pos = _base = 0;
+        _end = _array.Length;
+    }
+
+    /// <summary>No deferred reply is open any more: back to the chunk if all fits there, else when the next command begins.</summary>
+    private void LeaveScratch()
+    {
+        _scratch.CloseChunk(_pos);
+        long length = _scratch.Length;
+        if (length <= _chunkEnd - _chunkPos)
+        {
+            long written = BytesWritten;
+            _scratch.MoveTo(_chunk.AsSpan(_chunkPos));
+            BackToChunk();
+            _pos = _base = _chunkPos + (int)length;
+            _before = written;
+        }
+        else if (!_marked) MoveScratch();
+    }
+
+    private void BackToChunk()
+    {
+        _inScratch = false;
+        _array = _chunk;
+        _end = _chunkEnd;
+        _pos = _chunkPos;
+    }
+
+    /// <summary>Hands the chunk and then all scratch to the output.</summary>
+    private void MoveScratch()
+    {
+        _scratch.CloseChunk(_pos);
+        _before = BytesWritten;
+        if (_chunkPos > _chunkStart) output.Advance(_chunkPos - _chunkStart);
+        _scratch.MoveTo(output);
+        _inScratch = false;
+        SetChunk([], 0, 0);
+    }
+}

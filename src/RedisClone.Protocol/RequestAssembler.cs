@@ -1,0 +1,273 @@
+using System.Buffers;
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// The slow path of the parser: takes one request byte range by byte range, in whatever pieces they come, copies each
+/// argument once to its place in a pooled buffer, and remembers where it is. It also words the protocol errors: whatever
+/// the fast path does not understand ends here.
+/// </summary>
+internal sealed class RequestAssembler(RequestLimits limits)
+{
+    /// <summary>A bulk string up to this length gets its final buffer when announced; a longer one has to arrive to be believed.</summary>
+    private const int TrustedLength = 64 * 1024 * 1024;
+
+    private const int BigBulk = 32 * 1024;
+
+    private readonly SliceList _slices = new();
+    private byte[] _buffer = [];
+    private int _length;
+    private Step _step;
+    private HeaderText _header;
+    private int _headerLength;
+    private bool _headerHasNul;
+    private bool _headerAtReturn;
+    private int _argumentsLeft;
+    private int _bulkLength;
+    private int _bulkLeft;
+    private long _wireLength;
+
+    private enum Step
+    {
+        Start,
+        Count,
+        BulkLength,
+        Bulk,
+        BulkEnd,
+        Line,
+    }
+
+    public enum Outcome
+    {
+        More,
+        Complete,
+        Empty,
+        Failed,
+    }
+
+    /// <summary>The first bytes of a header line; a longer one is no number anyway.</summary>
+    [InlineArray(32)]
+    private struct HeaderText
+    {
+        private byte _first;
+    }
+
+    public byte[] Error { get; private set; } = [];
+
+    /// <summary>What the half request holds in memory.</summary>
+    public long HeldBytes => _length + Math.Min(_headerLength, 32);
+
+    /// <summary>It is worth keeping what was copied: starting over would copy much again.</summary>
+    public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
+
+    /// <summary>The wire length that the request has at least, as far as known.</summary>
+    public long KnownLength => _wireLength + (_step is Step.Bulk ? _bulkLeft + 2 : _step is Step.BulkEnd ? _bulkLeft : 1);
+
+    /// <summary>Takes what it can from <paramref name="input"/>; stops behind the request's last byte.</summary>
+    public Outcome Feed(ReadOnlySpan<byte> input, bool restricted, out int used)
+    {
+        used = 0;
+        Outcome outcome = Outcome.More;
+        while (used < input.Length && outcome == Outcome.More)
+        {
+            ReadOnlySpan<byte> rest = input[used..];
+            int taken;
+            switch (_step)
+            {
+                case Step.Start:
+                    _step = rest[0] == '*' ? Step.Count : Step.Line;
+                    continue;
+                case Step.Count:
+                    if (TakeHeader(rest, out taken, "too big mbulk count string", ref outcome)) outcome = ReadCount(restricted);
+                    break;
+                case Step.BulkLength:
+                    if (TakeHeader(rest, out taken, "too big bulk count string", ref outcome)) outcome = ReadBulkLength(restricted);
+                    break;
+                case Step.Bulk:
+                    taken = TakeBulk(rest);
+                    break;
+                case Step.BulkEnd:
+                    taken = Math.Min(rest.Length, _bulkLeft);
+                    _bulkLeft -= taken;
+                    if (_bulkLeft == 0) outcome = EndBulk();
+                    break;
+                default:
+                    outcome = TakeLine(rest, out taken);
+                    break;
+            }
+            used += taken;
+            _wireLength += taken;
+        }
+        return outcome;
+    }
+
+    /// <summary>Hands the complete request over to the batch.</summary>
+    public void MoveTo(RequestBatch batch)
+    {
+        int count = _slices.Count;
+        _slices.Items.CopyTo(batch.Room(count));
+        batch.Add(_buffer, count, (int)Math.Min(_wireLength, int.MaxValue));
+        if (_buffer.Length > 0) batch.Own(_buffer);
+        _buffer = [];
+        Reset();
+    }
+
+    /// <summary>Forgets the request at hand.</summary>
+    public void Reset()
+    {
+        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        _buffer = [];
+        _slices.Clear();
+        _step = Step.Start;
+        _length = 0;
+        _wireLength = 0;
+        _argumentsLeft = 0;
+        _bulkLeft = 0;
+        StartHeader(Step.Start);
+    }
+
+    private void StartHeader(Step step)
+    {
+        _step = step;
+        _headerLength = 0;
+        _headerHasNul = false;
+        _headerAtReturn = false;
+    }
+
+    /// <summary>
+    /// A header ends at a '\r' and whatever follows it, as in Redis; one that has a zero byte never ends, since Redis looks
+    /// for the end as for that of a C string.
+    /// </summary>
+    private bool TakeHeader(ReadOnlySpan<byte> input, out int taken, string tooBig, ref Outcome outcome)
+    {
+        if (_headerAtReturn)
+        {
+            taken = 1;
+            return true;
+        }
+        int length = _headerHasNul ? -1 : input.IndexOfAny((byte)'\r', (byte)0);
+        if (length >= 0 && input[length] == 0)
+        {
+            _headerHasNul = true;
+            length = -1;
+        }
+        _headerAtReturn = length >= 0;
+        taken = length >= 0 ? length + 1 : input.Length;
+        ReadOnlySpan<byte> text = input[..(length >= 0 ? length : input.Length)];
+        Span<byte> room = _header;
+        if (_headerLength < room.Length)
+        {
+            room = room[_headerLength..];
+            text[..Math.Min(text.Length, room.Length)].CopyTo(room);
+        }
+        _headerLength += text.Length;
+        if (_headerLength > limits.MaxInlineLength) outcome = Fail(tooBig);
+        return false;
+    }
+
+    private bool ReadHeaderNumber(out long value)
+    {
+        value = 0;
+        ReadOnlySpan<byte> text = _header;
+        return _headerLength <= text.Length && _headerLength > 0
+            && RedisNumber.TryParseInt64(text[1.._headerLength], out value);
+    }
+
+    private Outcome ReadCount(bool restricted)
+    {
+        if (!ReadHeaderNumber(out long count) || count > limits.MaxArguments) return Fail("invalid multibulk length");
+        if (restricted && count > RequestLimits.RestrictedArguments) return Fail("unauthenticated multibulk length");
+        if (count <= 0) return Outcome.Empty;
+        _argumentsLeft = (int)count;
+        StartHeader(Step.BulkLength);
+        return Outcome.More;
+    }
+
+    private Outcome ReadBulkLength(bool restricted)
+    {
+        ReadOnlySpan<byte> text = _header;
+        byte first = _headerLength == 0 ? (byte)' ' : text[0];
+        if (first != '$') return Fail("expected '$', got '", first == '\n' ? (byte)' ' : first);
+        if (!ReadHeaderNumber(out long length) || length < 0 || length > limits.MaxBulkLength
+            || length > RequestLimits.MaxRequestBytes - _length) return Fail("invalid bulk length");
+        if (restricted && length > RequestLimits.RestrictedBulkLength) return Fail("unauthenticated bulk length");
+        _bulkLength = (int)length;
+        _bulkLeft = _bulkLength;
+        _step = Step.Bulk;
+        if (_bulkLength == 0) StartBulkEnd();
+        else MakeRoom(Math.Min(_bulkLength, TrustedLength));
+        return Outcome.More;
+    }
+
+    private int TakeBulk(ReadOnlySpan<byte> input)
+    {
+        int taken = Math.Min(input.Length, _bulkLeft);
+        Append(input[..taken]);
+        _bulkLeft -= taken;
+        if (_bulkLeft == 0) StartBulkEnd();
+        return taken;
+    }
+
+    private void StartBulkEnd()
+    {
+        _step = Step.BulkEnd;
+        _bulkLeft = 2;
+    }
+
+    private Outcome EndBulk()
+    {
+        _slices.Add(new ArgSlice(_length - _bulkLength, _bulkLength));
+        if (--_argumentsLeft == 0) return Outcome.Complete;
+        StartHeader(Step.BulkLength);
+        return Outcome.More;
+    }
+
+    private Outcome TakeLine(ReadOnlySpan<byte> input, out int taken)
+    {
+        int length = _headerHasNul ? -1 : input.IndexOfAny((byte)'\n', (byte)0);
+        if (length >= 0 && input[length] == 0)
+        {
+            _headerHasNul = true;
+            length = -1;
+        }
+        taken = length >= 0 ? length + 1 : input.Length;
+        ReadOnlySpan<byte> text = input[..(length >= 0 ? length : input.Length)];
+        if (_length + text.Length > limits.MaxInlineLength) return Fail("too big inline request");
+        Append(text);
+        if (length < 0) return Outcome.More;
+        int end = _length > 0 && _buffer[_length - 1] == '\r' ? _length - 1 : _length;
+        if (!InlineSplitter.Split(_buffer, 0, end, _slices)) return Fail("unbalanced quotes in request");
+        return _slices.Count == 0 ? Outcome.Empty : Outcome.Complete;
+    }
+
+    private void Append(ReadOnlySpan<byte> bytes)
+    {
+        MakeRoom(bytes.Length);
+        bytes.CopyTo(_buffer.AsSpan(_length));
+        _length += bytes.Length;
+    }
+
+    private void MakeRoom(int more)
+    {
+        if (_buffer.Length - _length >= more) return;
+        long wanted = Math.Max((long)_length + more, Math.Min(2L * _buffer.Length, RequestLimits.MaxRequestBytes));
+        byte[] bigger = ArrayPool<byte>.Shared.Rent((int)wanted);
+        _buffer.AsSpan(0, _length).CopyTo(bigger);
+        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        _buffer = bigger;
+    }
+
+    private Outcome Fail(string what)
+    {
+        Error = [.. "ERR Protocol error: "u8, .. System.Text.Encoding.ASCII.GetBytes(what)];
+        return Outcome.Failed;
+    }
+
+    private Outcome Fail(string what, byte got)
+    {
+        Fail(what);
+        Error = [.. Error, got, (byte)'\''];
+        return Outcome.Failed;
+    }
+}

@@ -1,0 +1,86 @@
+using System.Buffers;
+using System.Text;
+
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// The requests of one read, reused by its connection. Arguments lie in the pipe's own memory, or, for a request that
+/// spans segments, in a pooled buffer that the batch owns until it is cleared. Only arrays and offsets are stored, so
+/// that any thread may read the batch until the pipe is advanced.
+/// </summary>
+public sealed class RequestBatch
+{
+    private readonly SliceList _slices = new();
+    private readonly List<byte[]> _rented = [];
+    private Entry[] _entries = [];
+    private byte[]? _error;
+
+    private record struct Entry(byte[] Buffer, int FirstSlice, int Count, int WireLength);
+
+    public int Count { get; private set; }
+
+    /// <summary>What the requests so far took on the wire.</summary>
+    public long WireBytes { get; private set; }
+
+    public Request this[int index]
+    {
+        get
+        {
+            ref Entry entry = ref _entries[index];
+            return new Request(entry.Buffer, _slices.Range(entry.FirstSlice, entry.Count), entry.WireLength);
+        }
+    }
+
+    /// <summary>
+    /// The protocol error that follows the requests, without the leading '-'; the requests before it are valid, and
+    /// nothing behind it can be read any more.
+    /// </summary>
+    public string? Error => _error is null ? null : Encoding.Latin1.GetString(_error);
+
+    /// <summary>The same as it goes to the client: it may quote a byte that is no text.</summary>
+    public ReadOnlySpan<byte> ErrorBytes => _error;
+
+    public bool HasError => _error is not null;
+
+    /// <summary>Releases the pooled buffers and makes room for the next parse.</summary>
+    public void Clear()
+    {
+        if (_rented.Count > 0)
+        {
+            Array.Clear(_entries, 0, Count);
+            foreach (byte[] buffer in _rented) ArrayPool<byte>.Shared.Return(buffer);
+            _rented.Clear();
+        }
+        _slices.Clear();
+        Count = 0;
+        WireBytes = 0;
+        _error = null;
+    }
+
+    internal void Fail(byte[] error) => _error = error;
+
+    /// <summary>Room for the arguments of the next request, in the order of <see cref="Add"/>.</summary>
+    internal Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
+
+    /// <summary>The slices written to <see cref="Room"/> become a request.</summary>
+    internal void Add(byte[] buffer, int arguments, int wireLength)
+    {
+        if (Count == _entries.Length) Array.Resize(ref _entries, Math.Max(8, Count * 2));
+        _entries[Count++] = new Entry(buffer, _slices.Count, arguments, wireLength);
+        _slices.Take(arguments);
+        WireBytes += wireLength;
+    }
+
+    /// <summary>Adds the inline command buffer[start..end), which has no quotes; a blank line adds nothing.</summary>
+    internal void AddLine(byte[] buffer, int start, int end, int wireLength)
+    {
+        int first = _slices.Count;
+        InlineSplitter.Split(buffer, start, end, _slices);
+        int arguments = _slices.Count - first;
+        _slices.Take(-arguments);
+        if (arguments > 0) Add(buffer, arguments, wireLength);
+    }
+
+    /// <summary>Takes over a pooled buffer, to be returned when the batch is cleared.</summary>
+    internal void Own(byte[] rented) => _rented.Add(rented);
+}

@@ -1,0 +1,210 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Protocol;
+
+/// <summary>
+/// Turns what was read into requests: RESP arrays of bulk strings, and inline commands. One per connection.
+/// <para>
+/// The fast path works on the span of one segment and stores offsets only. Whatever it does not find complete and regular
+/// goes through the <see cref="RequestAssembler"/>: a request that spans segments, an odd one, a wrong one, a half one. A
+/// half request that is small is left in the pipe and parsed again when more is there; one that is large is taken out of
+/// the pipe as it comes, so that nothing is copied twice or scanned from its start again.
+/// </para>
+/// </summary>
+public sealed class RequestParser(RequestLimits limits)
+{
+    /// <summary>The least that an argument takes on the wire: $0\r\n\r\n.</summary>
+    private const int MinArgumentLength = 6;
+
+    private readonly RequestAssembler _assembler = new(limits);
+    private bool _assembling;
+    private bool _failed;
+
+    /// <summary>Where in this call's input the request being assembled began; negative: in an earlier call's.</summary>
+    private long _assemblyStart;
+
+    /// <summary>A parse of fewer bytes than this would find the same half request again.</summary>
+    private long _needed;
+
+    private long _leftInPipe;
+
+    /// <summary>The client has not authenticated: it may only announce what AUTH needs, and each request is a batch of its own.</summary>
+    public bool Restricted { get; set; }
+
+    /// <summary>What a half received request holds, here or in the pipe.</summary>
+    public long BufferedBytes => _leftInPipe + (_assembling ? _assembler.HeldBytes : 0);
+
+    /// <summary>
+    /// Parses every complete request of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
+    /// After an error everything is consumed and the same error reported again.
+    /// </summary>
+    public void Parse(in ReadOnlySequence<byte> input, RequestBatch batch, out SequencePosition consumed, out SequencePosition examined)
+    {
+        long length = input.Length;
+        if (length < _needed)
+        {
+            _leftInPipe = length;
+            consumed = input.Start;
+            examined = input.End;
+            return;
+        }
+
+        _needed = 0;
+        _leftInPipe = 0;
+        _assemblyStart = -1;
+        long done = 0;
+        if (!_failed)
+        {
+            foreach (ReadOnlyMemory<byte> segment in input)
+            {
+                int used = segment.IsEmpty ? 0 : ParseSegment(segment, done, batch);
+                done += used;
+                if (used < segment.Length) break;
+            }
+        }
+
+        if (_failed)
+        {
+            batch.Fail(_assembler.Error);
+            consumed = examined = input.End;
+            return;
+        }
+
+        bool sawAll = done == length;
+        if (_assembling && _assemblyStart >= 0 && !_assembler.IsLarge)
+        {
+            done = _assemblyStart;
+            _needed = _assembler.KnownLength;
+            _leftInPipe = length - done;
+            _assembler.Reset();
+            _assembling = false;
+        }
+        consumed = input.GetPosition(done);
+        examined = sawAll ? input.End : consumed;
+    }
+
+    /// <summary>How many bytes were taken: all of them, unless the batch is full or the input wrong.</summary>
+    private int ParseSegment(ReadOnlyMemory<byte> segment, long segmentStart, RequestBatch batch)
+    {
+        ArraySegment<byte> array = ArrayOf(segment, batch);
+        byte[] buffer = array.Array!;
+        int start = array.Offset;
+        int end = start + array.Count;
+        int at = start;
+        while (at < end && !IsFull(batch))
+        {
+            if (!_assembling)
+            {
+                at = ParseWhole(buffer, at, end, batch);
+                if (at == end || IsFull(batch)) break;
+                _assembling = true;
+                _assemblyStart = segmentStart + (at - start);
+            }
+
+            RequestAssembler.Outcome outcome = _assembler.Feed(buffer.AsSpan(at, end - at), Restricted, out int used);
+            at += used;
+            switch (outcome)
+            {
+                case RequestAssembler.Outcome.Complete:
+                    _assembler.MoveTo(batch);
+                    _assembling = false;
+                    break;
+                case RequestAssembler.Outcome.Empty:
+                    _assembler.Reset();
+                    _assembling = false;
+                    break;
+                case RequestAssembler.Outcome.Failed:
+                    _failed = true;
+                    _assembling = false;
+                    _assembler.Reset();
+                    return at - start;
+            }
+        }
+        return at - start;
+    }
+
+    private bool IsFull(RequestBatch batch) =>
+        batch.Count >= (Restricted ? 1 : limits.MaxBatchRequests) || batch.WireBytes >= limits.MaxBatchBytes;
+
+    private static ArraySegment<byte> ArrayOf(ReadOnlyMemory<byte> segment, RequestBatch batch)
+    {
+        if (MemoryMarshal.TryGetArray(segment, out ArraySegment<byte> array)) return array;
+        byte[] copy = ArrayPool<byte>.Shared.Rent(segment.Length);
+        batch.Own(copy);
+        segment.CopyTo(copy);
+        return new ArraySegment<byte>(copy, 0, segment.Length);
+    }
+
+    /// <summary>The fast path: whole, regular requests, until the first that is not. Returns where that begins.</summary>
+    private int ParseWhole(byte[] buffer, int at, int end, RequestBatch batch)
+    {
+        ReadOnlySpan<byte> input = buffer.AsSpan(0, end);
+        int maxCount = Restricted ? RequestLimits.RestrictedArguments : limits.MaxArguments;
+        long maxBulk = Restricted ? Math.Min(limits.MaxBulkLength, RequestLimits.RestrictedBulkLength) : limits.MaxBulkLength;
+        while (at < input.Length && !IsFull(batch))
+        {
+            int start = at;
+            if (input[at] != '*')
+            {
+                at = ParseLine(buffer, at, end, batch);
+                if (at == start) return at;
+                continue;
+            }
+            int count = ReadHeader(input, '*', ref at);
+            if ((uint)(count - 1) >= (uint)maxCount || (long)count * MinArgumentLength > end - at) return start;
+            Span<ArgSlice> arguments = batch.Room(count);
+            for (int i = 0; i < arguments.Length; i++)
+            {
+                int length = ReadHeader(input, '$', ref at);
+                if (length < 0 || length > input.Length - at - 2 || length > maxBulk) return start;
+                arguments[i] = new ArgSlice(at, length);
+                at += length + 2;
+            }
+            batch.Add(buffer, count, at - start);
+        }
+        return at;
+    }
+
+    /// <summary>
+    /// The number of a header such as $256\r\n, and the position behind it; -1 if it is not a complete plain number. What
+    /// follows the '\r' is not looked at, as in Redis.
+    /// </summary>
+    private static int ReadHeader(ReadOnlySpan<byte> input, char type, ref int at)
+    {
+        if (input.Length - at < 4) return -1;
+        ReadOnlySpan<byte> header = input[at..];
+        uint word = BinaryPrimitives.ReadUInt32LittleEndian(header);
+        uint digit = ((word >> 8) & 0xFF) - '0';
+        if ((word & 0x00FF_00FF) == (0x000D_0000u | type) && digit <= 9)
+        {
+            at += 4;
+            return (int)digit;
+        }
+        if ((byte)word != type || digit - 1 > 8) return -1;
+
+        int value = (int)digit;
+        int i = 2;
+        for (; i < header.Length && i < 10; i++)
+        {
+            digit = (uint)header[i] - '0';
+            if (digit > 9) break;
+            value = value * 10 + (int)digit;
+        }
+        if (i + 1 >= header.Length || header[i] != '\r') return -1;
+        at += i + 2;
+        return value;
+    }
+
+    /// <summary>An inline command that lies whole in the segment and needs no unquoting. Returns the position behind it.</summary>
+    private int ParseLine(byte[] buffer, int at, int end, RequestBatch batch)
+    {
+        ReadOnlySpan<byte> input = buffer.AsSpan(at, end - at);
+        int length = input.IndexOfAny((byte)'\n', (byte)0);
+        if (length < 0 || input[length] == 0 || length > limits.MaxInlineLength || InlineSplitter.HasQuotes(input[..length])) return at;
+        int lineEnd = length > 0 && input[length - 1] == '\r' ? length - 1 : length;
+        batch.AddLine(buffer, at, at + lineEnd, length + 1);
+        return at + length + 1;
+    }
+}
