@@ -1,0 +1,38 @@
+using RedisClone.Compare.Load;
+using RedisClone.Compare.Servers;
+
+namespace RedisClone.Compare.Workloads;
+
+/// <summary>Data that is there before a load: one request line sent so many times.</summary>
+internal sealed record Fill(string Request, long Requests)
+{
+    public int Connections { get; init; } = 8;
+
+    public int Pipeline { get; init; } = 50;
+}
+
+/// <summary>
+/// One row of the comparison. With a load, servers are filled first and then take turns under it. Without one, the
+/// filling itself is what is measured, on a new server each round, and the memory that it leaves.
+/// </summary>
+internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> Data, LoadPlan? Load)
+{
+    public Durability Durability { get; init; }
+
+    public int ServerCores { get; init; } = 1;
+
+    /// <summary>Leaves out the servers that would not use the further cores.</summary>
+    public bool ForAllCores { get; init; }
+
+    /// <summary>Sent by memtier_benchmark instead of our own generator.</summary>
+    public bool ByMemtier { get; init; }
+
+    public IReadOnlyList<Goal> Goals { get; init; } = [];
+
+    /// <summary>The same shape with little data, for a quick look at whether it works.</summary>
+    public Workload Small() => this with
+    {
+        Data = [.. Data.Select(f => f with { Requests = Math.Min(f.Requests, Math.Max(1_000, f.Requests / 100)) })],
+        Load = Load is null ? null : Load with { RatePerSecond = Load.RatePerSecond / 10 },
+    };
+}
