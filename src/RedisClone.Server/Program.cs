@@ -1,1 +1,23 @@
-Console.WriteLine("RedisClone");
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using RedisClone.Server;
+using RedisClone.Server.Admin;
+
+// Read before the first socket exists: completions run on the thread that polled them, never on another.
+Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
+
+ConfigLoad load = ServerConfig.Load(args, Environment.GetEnvironmentVariables());
+if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).WriteLine(load.Text);
+if (load.Config is not { } config) return load.ExitCode;
+
+WebApplication server = Hosting.Build(config);
+var log = server.Services.GetRequiredService<ServerCore>().Log;
+log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
+Console.WriteLine($" PID: {Environment.ProcessId}");
+await server.StartAsync();
+log.LogInformation("Server initialized");
+log.LogInformation("Ready to accept connections tcp");
+await server.WaitForShutdownAsync();
+return 0;

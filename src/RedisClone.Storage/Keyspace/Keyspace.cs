@@ -112,11 +112,11 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>Visits one cursor position; the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
-    public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor =>
+    public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
         _keys.Scan(cursor, ref visitor);
 
     /// <summary>The same over the keys that expire only.</summary>
-    public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor =>
+    public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
         _expires.Scan(cursor, ref visitor);
 
     /// <summary>The key behind a record handle that a scan or a sample gave.</summary>

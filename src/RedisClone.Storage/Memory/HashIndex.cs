@@ -173,7 +173,7 @@ public sealed class HashIndex(Arena arena)
     /// from the first call to the last is visited, however the index grows or shrinks in between: positions are the buckets of
     /// the smaller table in reverse-binary order, each together with the buckets split from it.
     /// </summary>
-    public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor
+    public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct
     {
         if (_buckets == 0) return 0;
         uint mask = LowerMask;
@@ -386,7 +386,7 @@ public sealed class HashIndex(Arena arena)
         }
     }
 
-    private void Visit<TVisitor>(uint bucket, ref TVisitor visitor) where TVisitor : struct, IScanVisitor
+    private void Visit<TVisitor>(uint bucket, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct
     {
         Span<uint> words = Bucket(bucket);
         while (true)

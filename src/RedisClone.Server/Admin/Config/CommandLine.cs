@@ -1,0 +1,93 @@
+using System.Text;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// The command line, in redis-server's form: [file] [--name value ...] [-]. Options become configuration lines, to be read behind
+/// the file. A word that begins with -- is a name, except directly behind a name that still lacks its value.
+/// </summary>
+internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, string OptionLines)
+{
+    /// <summary>Set when there is nothing to run: what to print, and the exit code.</summary>
+    public (string Text, int ExitCode)? Answer { get; private init; }
+
+    public static CommandLine Parse(IReadOnlyList<string> args)
+    {
+        if (Immediate(args) is { } answer)
+            return new CommandLine(null, false, "") { Answer = answer };
+
+        var next = 0;
+        string? file = null;
+        if (args.Count > 0 && !args[0].StartsWith('-'))
+            file = Path.GetFullPath(args[next++]);
+
+        var standardInput = false;
+        var lines = new StringBuilder();
+        var hasValue = true;
+        for (; next < args.Count; next++)
+        {
+            var arg = args[next];
+            var isLast = next == args.Count - 1;
+            if (arg == "-" && (next == 0 || isLast))
+                standardInput = true;
+            else if (hasValue && arg.StartsWith("--", StringComparison.Ordinal))
+            {
+                if (lines.Length > 0)
+                    lines.Append('\n');
+                lines.Append(ConfigText.ToLine(arg[2..])).Append(' ');
+                hasValue = ConfigText.SplitWords(ConfigText.ToLine(arg))?.Length != 1; // "--port 7000" may be one argument, too
+
+                // A script that builds its command line from an empty list means an empty list of save points.
+                var isNameFollowing = !isLast && args[next + 1].StartsWith("--", StringComparison.Ordinal);
+                if (!hasValue && arg.Equals("--save", StringComparison.OrdinalIgnoreCase) && (isLast || isNameFollowing))
+                {
+                    lines.Append("\"\"");
+                    hasValue = true;
+                }
+            }
+            else
+            {
+                lines.Append(ConfigText.Quote(arg)).Append(' ');
+                hasValue = true;
+            }
+        }
+        return new CommandLine(file, standardInput, lines.ToString());
+    }
+
+    private static (string Text, int ExitCode)? Immediate(IReadOnlyList<string> args)
+    {
+        if (args.Contains("--sentinel", StringComparer.Ordinal))
+            return ("This server has no Sentinel mode; run redis-sentinel for it.\n", 1);
+        return args.Count == 0 ? null : args[0] switch
+        {
+            "-v" or "--version" => ($"Redis server v={ServerVersion.Redis} sha={ServerVersion.Commit ?? "00000000"}:0 malloc=pages bits=64 " +
+                                    $"build=RedisClone-{ServerVersion.Own}\n", 0),
+            "-h" or "--help" => (Usage, 1),
+            "--write-config-reference" => (ConfigReference.ToMarkdown(), 0),
+            "--test-memory" => ("This server does not test memory; use a tool made for it, such as memtester.\n", 1),
+            "--check-system" => ("This server does not check the system; its start-up log has the warnings that matter.\n", 1),
+            _ => null,
+        };
+    }
+
+    private const string Usage =
+        """
+        Usage: RedisClone.Server [/path/to/redis.conf] [options] [-]
+               RedisClone.Server - (read the configuration from standard input)
+               RedisClone.Server -v or --version
+               RedisClone.Server -h or --help
+               RedisClone.Server --write-config-reference (print docs/configuration.md)
+
+        An option is a parameter of redis.conf: --name value ...
+        A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
+        dashes become underscores. The command line overrides the environment, which overrides the file.
+
+        Examples:
+               RedisClone.Server --port 7777
+               RedisClone.Server /etc/redis/6379.conf --loglevel verbose
+               RedisClone.Server --maxmemory auto --maxmemory-policy allkeys-lru
+               REDISCLONE_REQUIREPASS_FILE=/run/secrets/redis RedisClone.Server --appendonly yes
+               echo 'maxmemory 128mb' | RedisClone.Server -
+
+        """;
+}

@@ -1,0 +1,51 @@
+using System.Collections;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// Parameters in the environment: REDISCLONE_MAXMEMORY_POLICY is maxmemory-policy; REDISCLONE_REQUIREPASS_FILE names a file that holds
+/// requirepass (its final newline does not count), so that a secret need not be in the environment.
+/// </summary>
+internal static class ConfigEnvironment
+{
+    public const string Prefix = "REDISCLONE_";
+    public const string FileSuffix = "_FILE";
+
+    /// <summary>Either a value or an error, for one variable.</summary>
+    public readonly record struct Setting(string Variable, Parameter Parameter, string Value, string? Error);
+
+    /// <summary>The settings in the order of the table. Other variables with our prefix may be meant for others: they only cause a warning.</summary>
+    public static List<Setting> Read(IDictionary environment, List<string> warnings)
+    {
+        var settings = new List<Setting>();
+        var known = new HashSet<string>();
+        foreach (var parameter in ConfigTable.Parameters)
+        {
+            var variable = VariableOf(parameter.Name);
+            known.Add(variable);
+            known.Add(variable + FileSuffix);
+            var value = environment[variable] as string;
+            var file = environment[variable + FileSuffix] as string;
+            if (value is not null && file is not null)
+                settings.Add(new Setting(variable, parameter, "", $"{variable + FileSuffix} is set, too; only one of them can be meant"));
+            else if (file is not null)
+                settings.Add(ReadFile(variable + FileSuffix, parameter, file));
+            else if (value is not null)
+                settings.Add(new Setting(variable, parameter, value, null));
+        }
+        foreach (var variable in environment.Keys.OfType<string>().Order(StringComparer.Ordinal))
+            if (variable.StartsWith(Prefix, StringComparison.Ordinal) && !known.Contains(variable))
+                warnings.Add($"The environment variable {variable} names no parameter and is ignored");
+        return settings;
+    }
+
+    public static string VariableOf(string name) => Prefix + name.ToUpperInvariant().Replace('-', '_');
+
+    private static Setting ReadFile(string variable, Parameter parameter, string path) =>
+        ConfigFiles.Read(path, out var text) is { } error
+            ? new Setting(variable, parameter, "", error.TrimEnd('\n'))
+            : new Setting(variable, parameter, ConfigText.FromLine(WithoutFinalNewline(text)), null);
+
+    private static string WithoutFinalNewline(string text) =>
+        text.EndsWith("\r\n", StringComparison.Ordinal) ? text[..^2] : text.EndsWith('\n') ? text[..^1] : text;
+}

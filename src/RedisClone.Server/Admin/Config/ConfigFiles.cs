@@ -1,0 +1,75 @@
+using System.Text;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>Reading configuration files: one char a byte (see <see cref="ConfigText"/>), bounded, and the wildcards of `include`.</summary>
+internal static class ConfigFiles
+{
+    private const int MaxBytes = 64 * 1024 * 1024;
+
+    /// <summary>Null, or the line to end with.</summary>
+    public static string? Read(string path, out string text) =>
+        Read($"'{path}'", () => new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite), out text);
+
+    public static string? ReadStandardInput(Func<Stream> open, out string text) => Read("from stdin", open, out text);
+
+    private static string? Read(string name, Func<Stream> open, out string text)
+    {
+        text = "";
+        try
+        {
+            using var stream = open();
+            text = ReadToEnd(stream);
+            return null;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return $"Fatal error, can't open config file {name}: {Reason(e)}\n";
+        }
+    }
+
+    private static string ReadToEnd(Stream stream)
+    {
+        using var bytes = new MemoryStream();
+        var buffer = new byte[16 * 1024];
+        for (int read; (read = stream.Read(buffer)) > 0;)
+        {
+            if (bytes.Length + read > MaxBytes)
+                throw new IOException($"It is larger than {MaxBytes} bytes");
+            bytes.Write(buffer, 0, read);
+        }
+        return Encoding.Latin1.GetString(bytes.GetBuffer(), 0, (int)bytes.Length);
+    }
+
+    /// <summary>
+    /// The files that a path names, in alphabetical order. A path without wildcards names itself, there or not; one with wildcards
+    /// may name none. Hidden files have to be asked for by their dot.
+    /// </summary>
+    public static IReadOnlyList<string> Expand(string fullPath)
+    {
+        if (!ConfigGlob.HasWildcard(fullPath))
+            return [fullPath];
+
+        List<string> found = [Path.GetPathRoot(fullPath)!];
+        var segments = fullPath[found[0].Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
+        foreach (var segment in segments)
+            found = ConfigGlob.HasWildcard(segment)
+                ? [.. found.SelectMany(directory => Entries(directory, segment))]
+                : [.. found.Select(directory => Path.Combine(directory, segment)).Where(Path.Exists)];
+        return found;
+    }
+
+    public static string Reason(Exception e) => e switch
+    {
+        FileNotFoundException or DirectoryNotFoundException => "No such file or directory",
+        UnauthorizedAccessException => "Permission denied",
+        _ => e.Message,
+    };
+
+    private static IEnumerable<string> Entries(string directory, string pattern) => !Directory.Exists(directory)
+        ? []
+        : Directory.EnumerateFileSystemEntries(directory)
+            .Where(path => Path.GetFileName(path) is var name && (name[0] != '.' || pattern[0] == '.') &&
+                           ConfigGlob.Matches(pattern, name, ignoreCase: false))
+            .Order(StringComparer.Ordinal);
+}

@@ -1,0 +1,171 @@
+using System.Collections;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// What came of reading the configuration: a configuration to run with, or text to print (to standard error unless the exit code is 0)
+/// before exiting.
+/// </summary>
+public sealed record ConfigLoad(ServerConfig? Config, string Text, int ExitCode, IReadOnlyList<string> Warnings);
+
+/// <summary>
+/// One reading of the configuration: the file with its includes and standard input, then the environment, then the command line.
+/// Later lines win. Methods answer null, or the text to end with.
+/// </summary>
+internal sealed class ConfigLoader
+{
+    private const int MaxIncludeDepth = 16;
+
+    /// <summary>Parameters of old versions that mean nothing any more; all take one value.</summary>
+    private static readonly string[] Deprecated = ["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
+
+    private readonly ServerConfig _config = new();
+
+    /// <summary>Parameters that had a line already, so that another one adds to it.</summary>
+    private readonly HashSet<Parameter> _seen = [];
+
+    public static ConfigLoad Load(IReadOnlyList<string> args, IDictionary environment, Func<Stream> openStandardInput)
+    {
+        var commandLine = CommandLine.Parse(args);
+        if (commandLine.Answer is var (text, exitCode))
+            return new ConfigLoad(null, text, exitCode, []);
+
+        var warnings = new List<string>();
+        var loader = new ConfigLoader();
+        var error = loader.Load(commandLine, environment, openStandardInput, warnings);
+        return error is null ? new ConfigLoad(loader._config, "", 0, warnings) : new ConfigLoad(null, error, 1, warnings);
+    }
+
+    private string? Load(
+        CommandLine commandLine, IDictionary environment, Func<Stream> openStandardInput, List<string> warnings)
+    {
+        _config.ConfigFile = commandLine.ConfigFile;
+        string text = "", input = "";
+        if (commandLine.ConfigFile is { } file && ConfigFiles.Read(file, out text) is { } noFile)
+            return noFile;
+        if (commandLine.ReadsStandardInput && ConfigFiles.ReadStandardInput(openStandardInput, out input) is { } noInput)
+            return noInput;
+        text += input;
+
+        // Options count as lines behind the file, as error messages have it.
+        return ReadLines(text, firstLine: 1, depth: 0)
+            ?? ReadEnvironment(environment, warnings)
+            ?? ReadLines(commandLine.OptionLines, firstLine: text.Count(c => c == '\n') + 2, depth: 0)
+            ?? CheckLogFile();
+    }
+
+    private string? ReadLines(string text, int firstLine, int depth)
+    {
+        var number = firstLine - 1;
+        foreach (var raw in text.Split('\n'))
+        {
+            number++;
+            var line = raw.Trim(' ', '\t', '\r', '\n');
+            if (line.Length == 0 || line[0] == '#')
+                continue;
+            if (ConfigText.SplitWords(line) is not { } words)
+                return Fatal(number, line, "Unbalanced quotes in configuration line");
+            if (words.Length == 0)
+                continue;
+
+            words[0] = words[0].ToLowerInvariant();
+            if (words is ["include", var path])
+            {
+                if (Include(path, depth) is { } error)
+                    return error;
+            }
+            else if (ReadLine(new ConfigDirective(words, number, line)) is { } error)
+                return Fatal(number, line, error);
+        }
+        return null;
+    }
+
+    private string? ReadLine(ConfigDirective line)
+    {
+        var words = line.Words;
+        if (ConfigTable.Find(words[0]) is { } parameter)
+            return ReadParameter(parameter, words.AsSpan(1));
+
+        switch (words)
+        {
+            case [var name, _] when Deprecated.Contains(name):
+                return null;
+            case ["rename-command", _, _]:
+                _config.RenamedCommands.Add(line);
+                return null;
+            case ["user", _, ..]:
+                _config.Users.Add(line);
+                return null;
+            case ["loadmodule", _, ..]:
+                return "'loadmodule' is not supported: this server loads no native modules";
+            case ["sentinel", _, ..]:
+                return "sentinel directive while not in sentinel mode";
+            case [var name, ..] when name.Contains('.'):
+                return words.Length < 2
+                    ? "Module config specified without value"
+                    : "Module Configuration detected without loadmodule directive or no ApplyConfig call: aborting";
+            default:
+                return "Bad directive or wrong number of arguments";
+        }
+    }
+
+    private string? ReadParameter(Parameter parameter, ReadOnlySpan<string> words)
+    {
+        if (!parameter.TakesWords && words.Length != 1)
+            return "wrong number of arguments";
+
+        // --save "900 1": several words may come as one, but an empty one is meant as it is.
+        if (parameter.TakesWords && words.Length == 1 && words[0].Length > 0)
+            words = ConfigText.SplitWords(ConfigText.ToLine(words[0])) ?? [];
+
+        var isFirst = _seen.Add(parameter);
+        return ConfigTable.Assign(parameter, _config, words, add: !isFirst);
+    }
+
+    private string? Include(string path, int depth)
+    {
+        if (depth == MaxIncludeDepth)
+            return $"Fatal error, can't open config file '{path}': more than {MaxIncludeDepth} files include each other\n";
+        foreach (var file in ConfigFiles.Expand(_config.PathOf(path)))
+            if ((ConfigFiles.Read(file, out var text) ?? ReadLines(text, firstLine: 1, depth + 1)) is { } error)
+                return error;
+        return null;
+    }
+
+    private string? ReadEnvironment(IDictionary environment, List<string> warnings)
+    {
+        foreach (var setting in ConfigEnvironment.Read(environment, warnings))
+        {
+            var error = setting.Error;
+            if (error is null)
+            {
+                _seen.Remove(setting.Parameter); // replaces what the file has, also where lines add up
+                error = ReadParameter(setting.Parameter, [setting.Value]);
+            }
+            if (error is not null)
+                return Fatal($"Reading the environment variable {setting.Variable}\n{error}");
+        }
+        return null;
+    }
+
+    /// <summary>Found out now, because later there is no one to tell.</summary>
+    private string? CheckLogFile()
+    {
+        if (_config.LogFile.Length == 0)
+            return null;
+        try
+        {
+            using var file = new FileStream(_config.PathOf(_config.LogFile), FileMode.Append, FileAccess.Write, FileShare.ReadWrite);
+            return null;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return Fatal($"Can't open the log file: {ConfigFiles.Reason(e)}");
+        }
+    }
+
+    private static string Fatal(int number, string line, string reason) =>
+        Fatal($"Reading the configuration file, at line {number}\n>>> '{ConfigText.FromLine(line)}'\n{reason}");
+
+    private static string Fatal(string what) => $"\n*** FATAL CONFIG FILE ERROR (Redis {ServerVersion.Redis}) ***\n{what}\n";
+}

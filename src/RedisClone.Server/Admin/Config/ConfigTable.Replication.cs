@@ -1,0 +1,34 @@
+namespace RedisClone.Server.Admin;
+
+/// <summary>Masters and replicas.</summary>
+public sealed partial class ConfigTable
+{
+    private static Parameter[] Replication() =>
+    [
+        new ReplicaOfParameter("replicaof", static c => ref c.ReplicaOf, "The server to be a copy of.", "slaveof", Immutable | Unsupported),
+        Text("masteruser", null, static c => ref c.MasterUser, "ACL user to log in as at the master.", flags: Secret | TunesNothing),
+        Text("masterauth", null, static c => ref c.MasterAuth, "Password at the master.", flags: Secret | TunesNothing),
+        Bool("replica-serve-stale-data", true, static c => ref c.ReplicaServeStaleData, "Answer while the master cannot be reached.", "slave-serve-stale-data", TunesNothing),
+        Bool("replica-read-only", true, static c => ref c.ReplicaReadOnly, "Refuse the writes of clients on a replica.", "slave-read-only", TunesNothing),
+        Bool("replica-lazy-flush", false, static c => ref c.ReplicaLazyFlush, "Free the old data in the background before a full copy.", "slave-lazy-flush", TunesNothing),
+        Bool("replica-ignore-maxmemory", true, static c => ref c.ReplicaIgnoreMaxMemory, "Leave eviction to the master.", "slave-ignore-maxmemory", TunesNothing),
+        Bool("replica-ignore-disk-write-errors", false, static c => ref c.ReplicaIgnoreDiskWriteErrors, "Go on as a replica when the disk fails.", flags: TunesNothing),
+        Bool("replica-announced", true, static c => ref c.ReplicaAnnounced, "Show this replica to Sentinel.", flags: TunesNothing),
+        Text("replica-announce-ip", null, static c => ref c.ReplicaAnnounceIp, "Address that the master reports for this replica.", "slave-announce-ip", TunesNothing),
+        Int("replica-announce-port", 0, 0, 65535, static c => ref c.ReplicaAnnouncePort, "Port that the master reports for this replica.", "slave-announce-port", TunesNothing),
+        Int("replica-priority", 100, 0, int.MaxValue, static c => ref c.ReplicaPriority, "Which replica Sentinel promotes first: the lowest; 0 never.", "slave-priority", TunesNothing),
+        Bytes("replica-full-sync-buffer-limit", 0, 0, static c => ref c.ReplicaFullSyncBufferLimit, "What a replica may collect during a full copy; 0 follows client-output-buffer-limit.", flags: TunesNothing),
+        Bool("repl-diskless-sync", true, static c => ref c.ReplDisklessSync, "Send a full copy without a file in between.", flags: TunesNothing),
+        Int("repl-diskless-sync-delay", 5, 0, int.MaxValue, static c => ref c.ReplDisklessSyncDelay, "Seconds to wait for further replicas before that.", flags: TunesNothing),
+        Int("repl-diskless-sync-max-replicas", 0, 0, int.MaxValue, static c => ref c.ReplDisklessSyncMaxReplicas, "Do not wait any longer for more than these; 0 always waits.", flags: TunesNothing),
+        Choice("repl-diskless-load", DisklessLoad.Disabled, ConfigChoices.DisklessLoad, static c => ref c.ReplDisklessLoad, "Load a full copy from the connection rather than from a file.", DenyLoading | TunesNothing),
+        Bool("repl-disable-tcp-nodelay", false, static c => ref c.ReplDisableTcpNoDelay, "Larger packets to replicas, later.", flags: TunesNothing),
+        Int("repl-ping-replica-period", 10, 1, int.MaxValue, static c => ref c.ReplPingReplicaPeriod, "Seconds between pings to replicas.", "repl-ping-slave-period", TunesNothing),
+        Int("repl-timeout", 60, 1, int.MaxValue, static c => ref c.ReplTimeout, "Seconds of silence after which the other side counts as gone.", flags: TunesNothing),
+        Bytes("repl-backlog-size", 1048576, 1, static c => ref c.ReplBacklogSize, "Bytes of the stream kept for replicas that come back.", flags: TunesNothing),
+        Long("repl-backlog-ttl", 3600, 0, static c => ref c.ReplBacklogTtl, "Seconds without a replica after which they are given up; 0 never.", flags: TunesNothing),
+        Int("min-replicas-to-write", 0, 0, int.MaxValue, static c => ref c.MinReplicasToWrite, "Refuse writes with fewer good replicas than these.", "min-slaves-to-write", Unsupported),
+        Int("min-replicas-max-lag", 10, 0, int.MaxValue, static c => ref c.MinReplicasMaxLag, "Seconds of silence up to which a replica is a good one.", "min-slaves-max-lag", TunesNothing),
+        Choice("propagation-error-behavior", "ignore", ["ignore", "panic", "panic-on-replicas"], "What to do when a command of the stream fails.", TunesNothing),
+    ];
+}

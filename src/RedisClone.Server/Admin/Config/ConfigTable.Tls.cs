@@ -1,0 +1,30 @@
+namespace RedisClone.Server.Admin;
+
+/// <summary>TLS: for clients, and for connections to other servers.</summary>
+public sealed partial class ConfigTable
+{
+    private static Parameter[] Tls() =>
+    [
+        Int("tls-port", 0, 0, 65535, static c => ref c.TlsPort, "TCP port for TLS; 0 listens on none.", flags: Unsupported),
+        Text("tls-cert-file", null, static c => ref c.TlsCertFile, "Certificate of the server, PEM.", flags: Unsupported | Volatile),
+        Text("tls-key-file", null, static c => ref c.TlsKeyFile, "Private key of the certificate, PEM.", flags: Unsupported | Volatile),
+        Text("tls-key-file-pass", null, static c => ref c.TlsKeyFilePass, "Passphrase of the private key.", flags: Unsupported | Secret),
+        Text("tls-client-cert-file", null, static c => ref c.TlsClientCertFile, "Certificate for connections that this server opens.", flags: Unsupported | Volatile),
+        Text("tls-client-key-file", null, static c => ref c.TlsClientKeyFile, "Private key of that certificate.", flags: Unsupported | Volatile),
+        Text("tls-client-key-file-pass", null, static c => ref c.TlsClientKeyFilePass, "Passphrase of that private key.", flags: Unsupported | Secret),
+        Text("tls-dh-params-file", null, static c => ref c.TlsDhParamsFile, "Diffie-Hellman parameters.", flags: Unsupported | Volatile),
+        Text("tls-ca-cert-file", null, static c => ref c.TlsCaCertFile, "Authorities that may have signed the certificates of clients.", flags: Unsupported | Volatile),
+        Text("tls-ca-cert-dir", null, static c => ref c.TlsCaCertDir, "A directory of such authorities.", flags: Unsupported | Volatile),
+        Choice("tls-auth-clients", TlsAuthClients.Yes, ConfigChoices.TlsAuthClients, static c => ref c.TlsAuthClients, "Whether clients must show a certificate.", Unsupported),
+        Choice("tls-auth-clients-user", TlsAuthClientsUser.Off, ConfigChoices.TlsAuthClientsUser, static c => ref c.TlsAuthClientsUser, "Logs a client in as the ACL user that its certificate names.", Unsupported),
+        Text("tls-protocols", null, static c => ref c.TlsProtocols, "Versions of TLS to offer.", flags: Unsupported),
+        Text("tls-ciphers", null, static c => ref c.TlsCiphers, "Ciphers to offer up to TLS 1.2.", flags: Unsupported),
+        Text("tls-ciphersuites", null, static c => ref c.TlsCipherSuites, "Cipher suites to offer in TLS 1.3.", flags: Unsupported),
+        Bool("tls-prefer-server-ciphers", false, static c => ref c.TlsPreferServerCiphers, "Choose the cipher by the server's preference.", flags: Unsupported),
+        Bool("tls-session-caching", true, static c => ref c.TlsSessionCaching, "Let clients resume a TLS session.", flags: Unsupported),
+        Int("tls-session-cache-size", 20480, 0, int.MaxValue, static c => ref c.TlsSessionCacheSize, "TLS sessions kept for resumption.", flags: Unsupported),
+        Int("tls-session-cache-timeout", 300, 0, int.MaxValue, static c => ref c.TlsSessionCacheTimeout, "Seconds that a TLS session can be resumed.", flags: Unsupported),
+        Bool("tls-replication", false, static c => ref c.TlsReplication, "Reach the master by TLS.", flags: Unsupported),
+        Bool("tls-cluster", false, static c => ref c.TlsCluster, "TLS on the cluster bus.", flags: Unsupported),
+    ];
+}

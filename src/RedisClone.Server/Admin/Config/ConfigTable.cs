@@ -1,0 +1,187 @@
+namespace RedisClone.Server.Admin;
+
+public sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Parameters);
+
+/// <summary>
+/// The table of all parameters (its rows are in the ConfigTable.*.cs files, a group each) and what CONFIG does with it: GET, SET
+/// (all or nothing) and REWRITE, on one <see cref="ServerConfig"/>.
+/// </summary>
+public sealed partial class ConfigTable(ServerConfig config)
+{
+    private readonly Lock _gate = new();
+    private readonly Dictionary<Parameter, Func<string?>> _applies = [];
+
+    public static IReadOnlyList<ParameterGroup> Groups { get; } =
+    [
+        new("Network", Network()),
+        new("TLS", Tls()),
+        new("General", General()),
+        new("Security", Security()),
+        new("Memory and expiry", Memory()),
+        new("Clients", Clients()),
+        new("Snapshots", Snapshots()),
+        new("Append-only journal", Journal()),
+        new("Replication", Replication()),
+        new("Cluster", Cluster()),
+        new("Encodings of small values", Encodings()),
+        new("Diagnostics", Diagnostics()),
+        new("Threads and processors", Threads()),
+    ];
+
+    public static IReadOnlyList<Parameter> Parameters { get; } = [.. Groups.SelectMany(group => group.Parameters)];
+
+    private static readonly Dictionary<string, Parameter> ByName = IndexByName();
+
+    /// <summary>The lines `user ...` for CONFIG REWRITE, without the first word. Not set: those in the file stay as they are.</summary>
+    public Func<IEnumerable<string>>? DescribeUsers { get; set; }
+
+    /// <summary>Makes a new directory entry durable after a file was renamed into place; the platform layer knows how.</summary>
+    public Action<string>? FlushDirectory { get; set; }
+
+    public static Parameter? Find(string name) => ByName.GetValueOrDefault(name);
+
+    /// <summary>True for values that logs, MONITOR and the slow log must not show.</summary>
+    public static bool IsSecret(string name) => Find(name)?.Has(ParameterFlags.Secret) ?? false;
+
+    /// <summary>
+    /// Has <paramref name="apply"/> called after CONFIG SET has put a new value of this parameter, and all others of the same call,
+    /// in place. It answers null, or why the new values cannot be had: then all are put back, and it is called once more.
+    /// </summary>
+    public void OnChanged(string name, Func<string?> apply)
+    {
+        var parameter = Find(name) ?? throw new ArgumentException($"no parameter '{name}'", nameof(name));
+        lock (_gate)
+            _applies.Add(parameter, apply);
+    }
+
+    /// <summary>CONFIG GET: names and values, each name once. A name without wildcards is answered as it was written.</summary>
+    public List<KeyValuePair<string, string>> Get(params ReadOnlySpan<string> patterns)
+    {
+        var answer = new List<KeyValuePair<string, string>>();
+        var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
+        lock (_gate)
+        {
+            foreach (var pattern in patterns)
+            {
+                if (!ConfigGlob.HasWildcard(pattern))
+                {
+                    if (Find(pattern) is { } parameter && seen.Add(pattern))
+                        answer.Add(new(pattern, parameter.GetText(config)));
+                    continue;
+                }
+                foreach (var (name, parameter) in ByName)
+                    if (!parameter.Has(ParameterFlags.Hidden) && ConfigGlob.Matches(pattern, name, ignoreCase: true) && seen.Add(name))
+                        answer.Add(new(name, parameter.GetText(config)));
+            }
+        }
+        return answer;
+    }
+
+    /// <summary>CONFIG SET: all the values, or none and the error to reply with.</summary>
+    public string? Set(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient = true, bool isLoading = false)
+    {
+        lock (_gate)
+        {
+            if (Refusal(values, isLocalClient, isLoading) is { } refusal)
+                return refusal;
+
+            var restores = new List<Action>(values.Count);
+            var applies = new List<(Func<string?> Apply, string Name)>();
+            foreach (var (name, value) in values)
+            {
+                var parameter = ByName[name];
+                var before = parameter.GetText(config);
+                restores.Add(parameter.Remember(config));
+                if (Assign(parameter, config, SetWords(parameter, value)) is { } error)
+                {
+                    RunBackwards(restores);
+                    return Failure(name.ToLowerInvariant(), error);
+                }
+                var isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
+                if (isChange && _applies.TryGetValue(parameter, out var apply) && !applies.Exists(known => known.Apply == apply))
+                    applies.Add((apply, name.ToLowerInvariant()));
+            }
+
+            foreach (var (apply, name) in applies)
+            {
+                if (apply() is not { } error)
+                    continue;
+                RunBackwards(restores);
+                foreach (var (again, _) in applies)
+                    again();
+                return Failure(name, error);
+            }
+            return null;
+        }
+    }
+
+    /// <summary>CONFIG REWRITE; with <paramref name="everything"/> also what has its default value.</summary>
+    public string? Rewrite(bool everything = false)
+    {
+        if (config.ConfigFile is not { } path)
+            return "ERR The server is running without a config file";
+        lock (_gate)
+        {
+            return ConfigRewriter.Rewrite(path, this, config, everything) is { } error ? $"ERR Rewriting config file: {error}" : null;
+        }
+    }
+
+    /// <summary>Sets a value unless it is one that this server does not have yet.</summary>
+    internal static string? Assign(Parameter parameter, ServerConfig config, ReadOnlySpan<string> words, bool add = false)
+    {
+        if (!parameter.Has(ParameterFlags.Unsupported))
+            return add ? parameter.Add(config, words) : parameter.Set(config, words);
+
+        var restore = parameter.Remember(config);
+        var error = parameter.Set(config, words);
+        if (error is not null || parameter.IsDefault(config))
+            return error;
+        restore();
+        return $"'{parameter.Name}' is not supported by this server yet, only its default '{parameter.DefaultText}' is accepted";
+    }
+
+    /// <summary>The checks that come before anything is set; all names are known when it returns null.</summary>
+    private string? Refusal(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient, bool isLoading)
+    {
+        var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
+        foreach (var (name, _) in values)
+        {
+            if (Find(name) is not { } parameter)
+                return $"ERR Unknown option or number of arguments for CONFIG SET - '{name}'";
+            if (parameter.Has(ParameterFlags.Immutable))
+                return Failure(name, "can't set immutable config");
+            if (parameter.Has(ParameterFlags.Protected) && !ServerConfig.Allows(config.EnableProtectedConfigs, isLocalClient))
+                return Failure(name, "can't set protected config");
+            if (parameter.Has(ParameterFlags.DenyLoading) && isLoading)
+                return "LOADING Redis is loading the dataset in memory";
+            if (!seen.Add(name))
+                return Failure(name, "duplicate parameter");
+        }
+        return null;
+    }
+
+    private static string Failure(string name, string reason) =>
+        $"ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}";
+
+    /// <summary>Unlike a line of a file, a value given to CONFIG SET is split at each single space, without quotes.</summary>
+    private static string[] SetWords(Parameter parameter, string value) =>
+        !parameter.TakesWords ? [value] : value.Length == 0 ? [] : value.Split(' ');
+
+    private static void RunBackwards(List<Action> actions)
+    {
+        for (var i = actions.Count - 1; i >= 0; i--)
+            actions[i]();
+    }
+
+    private static Dictionary<string, Parameter> IndexByName()
+    {
+        var index = new Dictionary<string, Parameter>(StringComparer.OrdinalIgnoreCase);
+        foreach (var parameter in Parameters)
+        {
+            index.Add(parameter.Name, parameter);
+            if (parameter.Alias is { } alias)
+                index.Add(alias, parameter);
+        }
+        return index;
+    }
+}

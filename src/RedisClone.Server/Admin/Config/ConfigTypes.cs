@@ -1,0 +1,71 @@
+namespace RedisClone.Server.Admin;
+
+// The typed values of ServerConfig that are not plain numbers, strings or yes/no. Their names on the wire are in ConfigChoices.
+
+public enum ServerLogLevel { Debug, Verbose, Notice, Warning, Nothing }
+
+public enum SupervisedMode { No, Upstart, Systemd, Auto }
+
+public enum OomScoreMode { No, Relative, Absolute }
+
+public enum MaxMemoryPolicy
+{
+    VolatileLru, VolatileLfu, VolatileLrm, VolatileRandom, VolatileTtl,
+    AllKeysLru, AllKeysLfu, AllKeysLrm, AllKeysRandom,
+    NoEviction,
+}
+
+public enum AppendFsync { Everysec, Always, No }
+
+public enum DisklessLoad { Disabled, OnEmptyDb, SwapDb }
+
+public enum TlsAuthClients { No, Yes, Optional }
+
+public enum TlsAuthClientsUser { Off, CommonName }
+
+/// <summary>Whose connections may do something that is off by default.</summary>
+public enum ProtectedAction { No, Yes, Local }
+
+public enum TransportKind { Auto, EventLoop, Sockets }
+
+[Flags]
+public enum ShutdownOptions { Default = 0, Save = 1, NoSave = 2, Now = 4, Force = 8 }
+
+/// <summary>The classes of keyspace events (and the two channels) that notify-keyspace-events turns on.</summary>
+[Flags]
+public enum NotifyFlags
+{
+    None = 0,
+    Keyspace = 1 << 0,
+    Keyevent = 1 << 1,
+    Generic = 1 << 2,
+    String = 1 << 3,
+    List = 1 << 4,
+    Set = 1 << 5,
+    Hash = 1 << 6,
+    Zset = 1 << 7,
+    Expired = 1 << 8,
+    Evicted = 1 << 9,
+    Stream = 1 << 10,
+    KeyMiss = 1 << 11,
+    Module = 1 << 13,
+    New = 1 << 14,
+    Overwritten = 1 << 15,
+    TypeChanged = 1 << 16,
+
+    /// <summary>What the letter A stands for: misses, new, overwritten and type-changed keys have to be asked for by name.</summary>
+    All = Generic | String | List | Set | Hash | Zset | Expired | Evicted | Stream | Module,
+}
+
+/// <summary>Save a snapshot once this many seconds have passed with at least this many changes.</summary>
+public readonly record struct SavePoint(long Seconds, int Changes);
+
+public enum ClientClass { Normal, Replica, PubSub }
+
+/// <summary>Bytes of replies a client may leave unread: at once (hard), or for so many seconds (soft). Zero: no limit.</summary>
+public readonly record struct OutputBufferLimit(long Hard, long Soft, int SoftSeconds);
+
+public sealed record ReplicaOf(string Host, int Port);
+
+/// <summary>A line of a configuration file that is not a parameter, for those who know what to do with it (ACL users, renamed commands).</summary>
+public sealed record ConfigDirective(string[] Words, int Line, string Text);

@@ -1,0 +1,62 @@
+using System.Globalization;
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// The log as Redis writes it, one line an event: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be
+/// ready read exactly this.
+/// </summary>
+internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
+{
+    private readonly Lock _writing = new();
+
+    public ILogger CreateLogger(string categoryName) => new Logger(this, categoryName);
+
+    public void Dispose()
+    {
+    }
+
+    private bool IsEnabled(LogLevel level) => level >= config.LogLevel switch
+    {
+        ServerLogLevel.Debug => LogLevel.Debug,
+        ServerLogLevel.Verbose => LogLevel.Debug,
+        ServerLogLevel.Notice => LogLevel.Information,
+        ServerLogLevel.Warning => LogLevel.Warning,
+        _ => LogLevel.None,
+    };
+
+    private void Write(LogLevel level, string text)
+    {
+        char mark = level switch
+        {
+            LogLevel.Trace or LogLevel.Debug => '.',
+            LogLevel.Information => '*',
+            _ => '#',
+        };
+        string line = string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {DateTime.Now:dd MMM yyyy HH:mm:ss.fff} {mark} {text}\n");
+        lock (_writing)
+        {
+            if (config.LogFile.Length > 0) File.AppendAllText(config.LogFile, line);
+            else Console.Out.Write(line);
+        }
+    }
+
+    private sealed class Logger(RedisLog owner, string category) : ILogger
+    {
+        // The web host's own chatter is not what operators of this server read.
+        private readonly bool _ours = category.StartsWith("RedisClone", StringComparison.Ordinal);
+
+        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+
+        public bool IsEnabled(LogLevel logLevel) => owner.IsEnabled(logLevel) && (_ours || logLevel >= LogLevel.Error);
+
+        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        {
+            if (!IsEnabled(logLevel)) return;
+            string text = formatter(state, exception);
+            owner.Write(logLevel, exception is null ? text : text + ": " + exception);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+using System.Reflection;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>What this server says it is.</summary>
+public static class ServerVersion
+{
+    /// <summary>The version of Redis whose behaviour, parameters and error texts are followed; clients choose features by it.</summary>
+    public const string Redis = "7.4.1";
+
+    public static string Own { get; } = typeof(ServerVersion).Assembly.GetName().Version?.ToString(3) ?? "0.0.0";
+
+    public static string? Commit { get; } =
+        typeof(ServerVersion).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion.Split('+') is [_, var commit]
+            ? commit
+            : null;
+}

@@ -1,0 +1,237 @@
+using System.Runtime.CompilerServices;
+using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>
+/// All that a handler touches: its arguments, its reply, the keys it named, and the ways to say what it did. A bad argument is a value:
+/// the first one latches an error, the handler returns, and the error is the reply.
+/// </summary>
+public ref partial struct CommandContext
+{
+    private readonly ulong _firstKeyHash;
+
+    internal CommandContext(
+        ServerCore server, Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, long now, Lane lane, bool onWorker)
+    {
+        Server = server;
+        Session = session;
+        Row = row;
+        Args = request;
+        Reply = session.Reply;
+        Now = now;
+        Lane = lane;
+        OnWorker = onWorker;
+        _firstKeyHash = firstKeyHash;
+    }
+
+    public ServerCore Server { get; }
+
+    public Session Session { get; }
+
+    public CommandRow Row { get; }
+
+    /// <summary>The arguments; 0 is the command's name (1 the subcommand's, where there is one).</summary>
+    public Request Args { get; }
+
+    public ReplyWriter Reply { get; }
+
+    /// <summary>Unix milliseconds, read once for the batch.</summary>
+    public long Now { get; }
+
+    internal Lane Lane { get; }
+
+    /// <summary>False on an I/O thread, where nothing may take long.</summary>
+    public bool OnWorker { get; }
+
+    /// <summary>Set by <see cref="MoveToWorker"/>: the command has done nothing yet and is run again on a worker.</summary>
+    public bool Moved { get; private set; }
+
+    /// <summary>The error that the handler latched; it is the reply, and nothing else was written.</summary>
+    public string? Failure { get; private set; }
+
+    public readonly bool Failed => Failure is not null;
+
+    // ---- arguments
+
+    /// <summary>Latches an error; the first one stays. Always false, so that a check can end in return.</summary>
+    public bool Fail(string error)
+    {
+        Failure ??= error;
+        return false;
+    }
+
+    public bool FailSyntax() => Fail(Errors.Syntax);
+
+    /// <summary>Whether an argument is this word, in either case.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public readonly bool Is(int index, ReadOnlySpan<byte> word) => Ascii.EqualsIgnoreCase(Args[index], word);
+
+    /// <summary>A 64-bit integer argument; latches Redis's error where it is none.</summary>
+    public long Int64(int index, string error = Errors.NotInteger)
+    {
+        if (RedisNumber.TryParseInt64(Args[index], out long value)) return value;
+        Fail(error);
+        return 0;
+    }
+
+    /// <summary>An integer argument within bounds; latches <paramref name="error"/> where it is none.</summary>
+    public long Int64(int index, long least, long most, string error)
+    {
+        if (RedisNumber.TryParseInt64(Args[index], out long value) && value >= least && value <= most) return value;
+        Fail(error);
+        return 0;
+    }
+
+    public double Double(int index, string error = Errors.NotFloat)
+    {
+        if (RedisNumber.TryParseDouble(Args[index], out double value)) return value;
+        Fail(error);
+        return 0;
+    }
+
+    public readonly string Text(int index) => Encoding.UTF8.GetString(Args[index]);
+
+    // ---- keys
+
+    /// <summary>
+    /// Gives the command to the shard's worker when it turns out to be long: called before its first effect, the handler
+    /// returns at once. False when it may go on here.
+    /// </summary>
+    public bool MoveToWorker(long work)
+    {
+        if (OnWorker || work <= Limits.InlineWork) return false;
+        Moved = true;
+        return true;
+    }
+
+    public readonly ulong HashOf(int argument) => argument == Row.FirstKey && argument != 0 ? _firstKeyHash : KeyHash.Of(Args[argument]);
+
+    public readonly Keyspace KeyspaceOf(ulong hash) => KeyspaceOf(hash, Session.Database);
+
+    public readonly Keyspace KeyspaceOf(ulong hash, int database)
+    {
+        ShardStore store = Server.Shards.Of(hash).Store;
+        store.Now = Now;
+        return store.Database(database);
+    }
+
+    /// <summary>
+    /// Looks a key up in order to read it: what has expired is removed first, hits and misses are counted, the key counts as used.
+    /// </summary>
+    public Entry FindForRead(int argument)
+    {
+        Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
+        if (!entry.Exists)
+        {
+            Lane.KeyspaceMisses++;
+            Server.Notifications.KeyMiss(Args[argument], Session.Database);
+            return entry;
+        }
+        Lane.KeyspaceHits++;
+        Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up in order to change it: what has expired is removed first.</summary>
+    public Entry FindForWrite(int argument)
+    {
+        Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
+        if (entry.Exists) Touch(entry);
+        return entry;
+    }
+
+    /// <summary>Looks a key up without counting or touching it (OBJECT, TTL, DEBUG …).</summary>
+    public Entry Peek(int argument) => Find(Args[argument], HashOf(argument), Session.Database);
+
+    /// <summary>Looks any key up, removing it if it has expired. Its shard must be among those that the command holds.</summary>
+    public Entry Find(ReadOnlySpan<byte> key, ulong hash, int database)
+    {
+        Keyspace keyspace = KeyspaceOf(hash, database);
+        Entry entry = keyspace.Find(key, hash);
+        if (!entry.Exists) return entry;
+        long expiry = entry.Expiry;
+        if (expiry == 0 || expiry > Now || !Server.ExpiryEnabled) return entry;
+        Server.KeyEvents.Expire(entry, database, Lane);
+        return keyspace.Find(key, hash);
+    }
+
+    /// <summary>Latches WRONGTYPE where the key holds something else.</summary>
+    public bool Expect(in Entry entry, Storage.ValueType type) => entry.Type == type || Fail(Errors.WrongType);
+
+    private readonly void Touch(in Entry entry)
+    {
+        if (!Session.NoTouch) Server.AccessClock.Touch(entry);
+    }
+
+    // ---- effects
+
+    /// <summary>
+    /// Says that the key at an argument was changed: watchers and caching clients hear of it, subscribers of key events too, and the
+    /// command becomes an effect to be journalled (as it was sent, unless <see cref="ReplaceEffect"/> gives its effect instead).
+    /// </summary>
+    public void Modified(int argument, NotifyFlags kind, string keyEvent) =>
+        Modified(Args[argument], HashOf(argument), Session.Database, kind, keyEvent);
+
+    public void Modified(ReadOnlySpan<byte> key, ulong hash, int database, NotifyFlags kind, string keyEvent)
+    {
+        Changes++;
+        Server.KeyEvents.Modified(Server.Shards.Of(hash), key, hash, database, kind, keyEvent, Session);
+    }
+
+    /// <summary>A further event of the same change (such as expire after set): no new effect.</summary>
+    public readonly void Notify(int argument, NotifyFlags kind, string keyEvent) =>
+        Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent);
+
+    /// <summary>Removes a key that is there, with its event: del unless told otherwise.</summary>
+    public void Remove(in Entry entry, int argument, string keyEvent = "del")
+    {
+        entry.Keyspace.Remove(entry);
+        Modified(argument, NotifyFlags.Generic, keyEvent);
+    }
+
+    /// <summary>How many changes the command made; no change, no effect.</summary>
+    public int Changes { get; private set; }
+
+    /// <summary>Counts changes to data that no key event tells of.</summary>
+    public void Changed(int count = 1) => Changes += count;
+
+    /// <summary>Whether anybody wants effects: handlers that must build another form of themselves ask first.</summary>
+    public readonly bool EffectsWanted => Server.Effects.Wanted;
+
+    /// <summary>True once a handler gave its effect itself.</summary>
+    internal bool EffectReplaced { get; private set; }
+
+    /// <summary>
+    /// The command's effect is not the command itself but what follows: a replay must depend on no clock and no chance. May be called
+    /// several times; all parts are one unit.
+    /// </summary>
+    public void ReplaceEffect(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> first, scoped ReadOnlySpan<byte> second = default, scoped ReadOnlySpan<byte> third = default, scoped ReadOnlySpan<byte> fourth = default, int arguments = -1)
+    {
+        EffectReplaced = true;
+        if (!Server.Effects.Wanted) return;
+        int count = arguments >= 0 ? arguments : fourth.IsEmpty ? third.IsEmpty ? second.IsEmpty ? 1 : 2 : 3 : 4;
+        EffectBuffer buffer = Lane.Effects;
+        buffer.Begin(Session.Database, count + 1);
+        buffer.Add(name);
+        if (count > 0) buffer.Add(first);
+        if (count > 1) buffer.Add(second);
+        if (count > 2) buffer.Add(third);
+        if (count > 3) buffer.Add(fourth);
+    }
+
+    /// <summary>The same for effects of any number of arguments: the caller adds exactly so many to the buffer. Null when nobody wants them.</summary>
+    public EffectBuffer? ReplaceEffect(int arguments)
+    {
+        EffectReplaced = true;
+        if (!Server.Effects.Wanted) return null;
+        Lane.Effects.Begin(Session.Database, arguments);
+        return Lane.Effects;
+    }
+}

@@ -1,0 +1,12 @@
+namespace RedisClone.Server.Commands;
+
+/// <summary>The families of commands: a new family is one file and one line here.</summary>
+internal static class CommandFamilies
+{
+    public static IEnumerable<CommandRow> All =>
+    [
+        .. ConnectionCommands.Rows,
+        .. KeyCommands.Rows,
+        .. StringCommands.Rows,
+    ];
+}

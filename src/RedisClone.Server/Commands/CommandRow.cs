@@ -1,0 +1,111 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+
+namespace RedisClone.Server.Commands;
+
+public delegate void CommandHandler(ref CommandContext c);
+
+/// <summary>Names the shards that a command needs where its keys alone do not tell.</summary>
+public delegate ShardSet ShardRoute(in Request request, Session session);
+
+/// <summary>
+/// Everything about a command in one place: lookup, arity, keys, routing, access control, journalling, COMMAND, statistics and the
+/// generated tests all read it from here.
+/// </summary>
+public sealed class CommandRow
+{
+    /// <param name="name">In capitals, as the documentation writes it.</param>
+    /// <param name="arity">Exact number of arguments, the name included; negative for at least so many.</param>
+    /// <param name="keys">Where the keys are.</param>
+    /// <param name="flags">What the server must know before it runs it.</param>
+    /// <param name="group">Redis's group: string, generic, hash, …; also the ACL category.</param>
+    /// <param name="since">The Redis version that brought it.</param>
+    /// <param name="handler">What it does. A container of subcommands has none.</param>
+    /// <param name="summary">One line of our own words for COMMAND DOCS.</param>
+    public CommandRow(
+        string name, int arity, KeySpec[] keys, CommandFlags flags, string group, string since, CommandHandler? handler, string summary = "")
+    {
+        Name = name.ToLowerInvariant();
+        FullName = Name;
+        Arity = arity;
+        Keys = keys;
+        Flags = flags;
+        Group = group;
+        Since = since;
+        Handler = handler;
+        Summary = summary;
+        FirstKey = keys.Length > 0 && keys[0].Keyword is null && !keys[0].Counted ? keys[0].Index : 0;
+        HasSingleKey = keys.Length == 1 && FirstKey > 0 && keys[0].Last == 0 && keys[0].Limit == 0;
+    }
+
+    /// <summary>In lower case, as error texts and COMMAND show it.</summary>
+    public string Name { get; }
+
+    /// <summary>The name, for a subcommand with its container's: config|get.</summary>
+    public string FullName { get; private set; }
+
+    public int Arity { get; }
+
+    public KeySpec[] Keys { get; }
+
+    public CommandFlags Flags { get; }
+
+    public string Group { get; }
+
+    public string Since { get; }
+
+    public string Summary { get; }
+
+    public CommandHandler? Handler { get; }
+
+    /// <summary>Further ACL categories that neither the flags nor the group imply, without the @.</summary>
+    public string[] Categories { get; init; } = [];
+
+    public string Complexity { get; init; } = "O(1)";
+
+    /// <summary>For a deprecated command: since when, and what to use.</summary>
+    public string? DeprecatedSince { get; init; }
+
+    public string? ReplacedBy { get; init; }
+
+    /// <summary>COMMAND TIPS such as nondeterministic_output.</summary>
+    public string[] Tips { get; init; } = [];
+
+    /// <summary>Shards needed beyond or instead of those of the keys.</summary>
+    public ShardRoute? Route { get; init; }
+
+    public CommandRow[] Subcommands { get; init; } = [];
+
+    /// <summary>Dense number, the index of per-command statistics; set by the table.</summary>
+    public int Id { get; private set; }
+
+    public CommandRow? Parent { get; private set; }
+
+    /// <summary>Position of the first key where the arguments do not decide it, else 0.</summary>
+    public int FirstKey { get; }
+
+    /// <summary>Exactly one key, at a fixed position: the fast way through the router.</summary>
+    public bool HasSingleKey { get; }
+
+    public bool IsWrite => (Flags & CommandFlags.Write) != 0;
+
+    public bool Has(CommandFlags flag) => (Flags & flag) != 0;
+
+    public bool ArityFits(int arguments) => Arity >= 0 ? arguments == Arity : arguments >= -Arity;
+
+    /// <summary>Finds the keys of a request; false when its arguments do not follow the rules.</summary>
+    public bool CollectKeys(in Request request, ref KeyPositions into)
+    {
+        foreach (KeySpec spec in Keys)
+            if ((spec.Flags & KeyFlags.NotKey) == 0 && !spec.Collect(request, ref into)) return false;
+        return true;
+    }
+
+    internal void Register(int id, CommandRow? parent)
+    {
+        Id = id;
+        Parent = parent;
+        if (parent is not null) FullName = parent.Name + "|" + Name;
+    }
+}

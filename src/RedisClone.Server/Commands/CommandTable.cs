@@ -1,0 +1,104 @@
+using System.Buffers.Binary;
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Text;
+using RedisClone.Protocol;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>All commands by name. Each family of commands brings its rows from the file that holds its functions.</summary>
+public sealed class CommandTable
+{
+    private readonly CommandRow?[] _slots;
+    private readonly int _mask;
+
+    public CommandTable(IEnumerable<CommandRow> rows)
+    {
+        Rows = [.. rows];
+        var all = new List<CommandRow>();
+        foreach (CommandRow row in Rows)
+        {
+            row.Register(all.Count, null);
+            all.Add(row);
+            foreach (CommandRow sub in row.Subcommands)
+            {
+                sub.Register(all.Count, row);
+                all.Add(sub);
+            }
+        }
+        All = [.. all];
+        _slots = new CommandRow?[BitOperations.RoundUpToPowerOf2((uint)Rows.Length * 4)];
+        _mask = _slots.Length - 1;
+        foreach (CommandRow row in Rows)
+        {
+            int at = Hash(Encoding.ASCII.GetBytes(row.Name)) & _mask;
+            while (_slots[at] is { } taken)
+            {
+                if (taken.Name == row.Name) throw new InvalidOperationException($"two rows are called {row.Name}");
+                at = (at + 1) & _mask;
+            }
+            _slots[at] = row;
+        }
+    }
+
+    /// <summary>Top-level commands.</summary>
+    public CommandRow[] Rows { get; }
+
+    /// <summary>Top-level commands and subcommands, by <see cref="CommandRow.Id"/>.</summary>
+    public CommandRow[] All { get; }
+
+    public CommandRow? Find(ReadOnlySpan<byte> name)
+    {
+        for (int at = Hash(name) & _mask; _slots[at] is { } row; at = (at + 1) & _mask)
+            if (Ascii.EqualsIgnoreCase(name, row.Name)) return row;
+        return null;
+    }
+
+    public static CommandRow? FindSubcommand(CommandRow container, ReadOnlySpan<byte> name)
+    {
+        foreach (CommandRow sub in container.Subcommands)
+            if (Ascii.EqualsIgnoreCase(name, sub.Name)) return sub;
+        return null;
+    }
+
+    /// <summary>The row of a request: for a container the subcommand's, the container itself where none is named so.</summary>
+    public CommandRow? Resolve(in Request request)
+    {
+        CommandRow? row = Find(request[0]);
+        if (row is null || row.Subcommands.Length == 0 || request.Count < 2) return row;
+        return FindSubcommand(row, request[1]) ?? row;
+    }
+
+    /// <summary>The row of a name such as config|get.</summary>
+    public CommandRow? FindFull(ReadOnlySpan<byte> fullName)
+    {
+        int bar = fullName.IndexOf((byte)'|');
+        if (bar < 0) return Find(fullName);
+        return Find(fullName[..bar]) is { } container ? FindSubcommand(container, fullName[(bar + 1)..]) : null;
+    }
+
+    /// <summary>Letters of either case hash alike: bit 5 is set in every byte.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int Hash(ReadOnlySpan<byte> name)
+    {
+        ulong head, tail;
+        if (name.Length >= 8)
+        {
+            head = BinaryPrimitives.ReadUInt64LittleEndian(name);
+            tail = BinaryPrimitives.ReadUInt64LittleEndian(name[^8..]);
+        }
+        else if (name.Length >= 4)
+        {
+            head = BinaryPrimitives.ReadUInt32LittleEndian(name);
+            tail = BinaryPrimitives.ReadUInt32LittleEndian(name[^4..]);
+        }
+        else
+        {
+            head = name.Length > 0 ? name[0] : 0u;
+            tail = name.Length > 0 ? (uint)(name[^1] << 8 | name[name.Length >> 1]) : 0u;
+        }
+        const ulong lower = 0x2020202020202020;
+        ulong mixed = ((head | lower) * 0x9E3779B97F4A7C15) ^ ((tail | lower) * 0xC2B2AE3D27D4EB4F) ^ (ulong)name.Length;
+        return (int)(mixed >> 40);
+    }
+}

@@ -1,0 +1,30 @@
+namespace RedisClone.Server.Commands;
+
+/// <summary>Error texts that more than one command gives: Redis's own words, since clients match on them.</summary>
+public static class Errors
+{
+    public const string Syntax = "ERR syntax error";
+    public const string WrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    public const string NotInteger = "ERR value is not an integer or out of range";
+    public const string NotFloat = "ERR value is not a valid float";
+    public const string OutOfRange = "ERR value is out of range";
+    public const string NotPositive = "ERR value is out of range, must be positive";
+    public const string NoSuchKey = "ERR no such key";
+    public const string NoAuth = "NOAUTH Authentication required.";
+    public const string WrongPass = "WRONGPASS invalid username-password pair or user is disabled.";
+    public const string Internal = "ERR internal error";
+    public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
+    public const string InvalidExpire = "ERR invalid expire time in '{0}' command";
+    public const string SameObject = "ERR source and destination objects are the same";
+    public const string DbIndex = "ERR DB index is out of range";
+    public const string StringTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+    public const string Overflow = "ERR increment or decrement would overflow";
+    public const string BitOffset = "ERR bit offset is not an integer or out of range";
+
+    public static string WrongArity(string fullName) => $"ERR wrong number of arguments for '{fullName}' command";
+
+    public static string InvalidExpireTime(string name) => $"ERR invalid expire time in '{name}' command";
+
+    public static string UnknownSubcommand(string subcommand, string container) =>
+        $"ERR unknown subcommand '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
+}

@@ -1,0 +1,123 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
+using RedisClone.Protocol;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>One rule that finds keys among a command's arguments, in the terms of Redis's key specifications.</summary>
+public sealed record KeySpec(KeyFlags Flags)
+{
+    /// <summary>Where to begin: at an argument, or after a keyword searched from an argument (negative: from the end).</summary>
+    public int Index { get; init; }
+
+    public string? Keyword { get; init; }
+
+    public int StartFrom { get; init; }
+
+    /// <summary>A range: up to Last (relative to the beginning, negative from the end of the arguments), every Step; Limit as in XREAD: 2 takes the first half.</summary>
+    public int Last { get; init; }
+
+    public int Step { get; init; } = 1;
+
+    public int Limit { get; init; }
+
+    /// <summary>The argument at the beginning counts the keys, which follow it at an offset.</summary>
+    public bool Counted { get; init; }
+
+    public int FirstKey { get; init; } = 1;
+
+    /// <summary>Adds the positions of this rule's keys; false when the arguments do not follow it.</summary>
+    public bool Collect(in Request request, ref KeyPositions into)
+    {
+        int begin = Index;
+        if (Keyword is not null && (begin = FindKeyword(request)) < 0) return true;
+        int last;
+        if (Counted)
+        {
+            if (begin >= request.Count || !RedisNumber.TryParseInt64(request[begin], out long count) || count < 0) return false;
+            begin += FirstKey;
+            if (count > request.Count - begin) return false;
+            last = begin + ((int)count - 1) * Step;
+        }
+        else
+        {
+            last = Last >= 0 ? begin + Last : request.Count + Last;
+            if (Limit > 1) last = begin + (request.Count - begin) / Limit - 1;
+        }
+        if (begin >= request.Count) return true;
+        for (int i = begin; i <= last && i < request.Count; i += Step) into.Add(i, Flags);
+        return true;
+    }
+
+    private int FindKeyword(in Request request)
+    {
+        if (StartFrom < 0)
+        {
+            for (int i = request.Count + StartFrom; i > 0; i--)
+                if (Ascii.EqualsIgnoreCase(request[i], Keyword)) return i + 1;
+            return -1;
+        }
+        for (int i = StartFrom; i < request.Count; i++)
+            if (Ascii.EqualsIgnoreCase(request[i], Keyword)) return i + 1;
+        return -1;
+    }
+}
+
+/// <summary>How the rows of the command table say where their keys are.</summary>
+public static class Keys
+{
+    public static readonly KeySpec[] None = [];
+
+    public static KeySpec[] At(int index, KeyFlags flags = KeyFlags.None) => [new KeySpec(flags) { Index = index }];
+
+    /// <summary>From first to last, negative last counting from the end.</summary>
+    public static KeySpec[] Range(int first, int last, int step = 1, KeyFlags flags = KeyFlags.None) =>
+        [new KeySpec(flags) { Index = first, Last = last < 0 ? last : last - first, Step = step }];
+
+    /// <summary>An argument tells how many keys follow it.</summary>
+    public static KeySpec[] Counted(int index, KeyFlags flags = KeyFlags.None) => [new KeySpec(flags) { Index = index, Counted = true }];
+
+    /// <summary>The argument after a keyword is a key.</summary>
+    public static KeySpec[] After(string keyword, int startFrom, KeyFlags flags = KeyFlags.None) =>
+        [new KeySpec(flags) { Keyword = keyword, StartFrom = startFrom }];
+
+    public static KeySpec[] And(this KeySpec[] first, params KeySpec[] more) => [.. first, .. more];
+}
+
+/// <summary>Positions of keys in a request, on the caller's stack where they fit.</summary>
+public ref struct KeyPositions(Span<int> room)
+{
+    private Span<int> _room = room;
+    private int[]? _rented;
+
+    public int Count { get; private set; }
+
+    public readonly int this[int index] => _room[2 * index];
+
+    public readonly KeyFlags FlagsOf(int index) => (KeyFlags)_room[2 * index + 1];
+
+    public void Add(int position, KeyFlags flags)
+    {
+        if (2 * Count == _room.Length) Grow();
+        _room[2 * Count] = position;
+        _room[2 * Count + 1] = (int)flags;
+        Count++;
+    }
+
+    public void Dispose()
+    {
+        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+        _rented = null;
+    }
+
+    public override readonly string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Count} keys");
+
+    private void Grow()
+    {
+        int[] larger = ArrayPool<int>.Shared.Rent(Math.Max(64, _room.Length * 2));
+        _room.CopyTo(larger);
+        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+        _room = _rented = larger;
+    }
+}

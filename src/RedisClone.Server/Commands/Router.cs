@@ -1,0 +1,24 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Tells which shards a command needs.</summary>
+internal static class Router
+{
+    public static ShardSet ShardsOf(ServerCore server, Session session, CommandRow row, in Request request)
+    {
+        if (row.Has(CommandFlags.AllShards)) return server.Shards.All;
+        if (row.Route is not null) return row.Route(request, session);
+        var set = default(ShardSet);
+        if (row.Keys.Length == 0) return set;
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        // Arguments that break the rules name no keys: the handler finds the same fault and answers it.
+        if (row.CollectKeys(request, ref positions))
+            for (int i = 0; i < positions.Count; i++) set.Add(server.Shards.IndexOf(KeyHash.Of(request[positions[i]])));
+        positions.Dispose();
+        return set;
+    }
+}

@@ -1,0 +1,31 @@
+namespace RedisClone.Server;
+
+/// <summary>Receives units of effects in the order in which they took place; called under the holds of the shards concerned.</summary>
+public interface IEffectSink
+{
+    /// <summary>Places a unit in the global order; returns its number (LSN).</summary>
+    long Append(EffectBuffer unit);
+}
+
+/// <summary>
+/// The one stream of effects: what every write did goes through here while its shards are held. With nobody listening it costs a
+/// field read.
+/// </summary>
+public sealed class EffectLog
+{
+    private IEffectSink[] _sinks = [];
+
+    /// <summary>Whether effects must be written down at all.</summary>
+    public bool Wanted => _sinks.Length > 0;
+
+    public void Attach(IEffectSink sink) => _sinks = [.. _sinks, sink];
+
+    public void Detach(IEffectSink sink) => _sinks = [.. _sinks.Where(s => s != sink)];
+
+    internal void Append(EffectBuffer unit)
+    {
+        if (unit.Commands == 0) return;
+        foreach (IEffectSink sink in _sinks) sink.Append(unit);
+        unit.Clear();
+    }
+}

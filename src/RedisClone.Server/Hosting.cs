@@ -1,0 +1,59 @@
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+
+namespace RedisClone.Server;
+
+/// <summary>How the parts are put together: configuration in, a host that serves out.</summary>
+internal static class Hosting
+{
+    public static WebApplication Build(ServerConfig config)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Logging.ClearProviders();
+        builder.Logging.SetMinimumLevel(LogLevel.Debug);
+        builder.Services.AddSingleton<ILoggerProvider>(new RedisLog(config));
+        builder.Services.AddSingleton(config);
+        builder.Services.AddSingleton<ServerCore>();
+        builder.Services.AddSingleton<RedisConnectionHandler>();
+        builder.Services.AddSingleton<Maintenance>();
+        builder.Services.AddHostedService(services => services.GetRequiredService<Maintenance>());
+        builder.WebHost.UseKestrelCore();
+        builder.WebHost.ConfigureKestrel(kestrel => Listen(kestrel, config));
+        builder.WebHost.UseSockets(sockets =>
+        {
+            // Bytes go from the socket to the handler on the thread that received them.
+            sockets.UnsafePreferInlineScheduling = true;
+            sockets.WaitForDataBeforeAllocatingBuffer = false;
+            sockets.Backlog = config.TcpBacklog;
+        });
+        return builder.Build();
+    }
+
+    private static void Listen(KestrelServerOptions kestrel, ServerConfig config)
+    {
+        kestrel.AddServerHeader = false;
+        if (config.Port > 0)
+        {
+            foreach (IPAddress address in BindAddresses(config))
+                kestrel.Listen(address, config.Port, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+        }
+        if (config.UnixSocket.Length > 0)
+            kestrel.ListenUnixSocket(config.UnixSocket, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+    }
+
+    private static IEnumerable<IPAddress> BindAddresses(ServerConfig config)
+    {
+        if (config.Bind.Length == 0 || config.Bind.Any(b => b.TrimStart('-') is "*")) return [IPAddress.Any];
+        return config.Bind.Select(b => b.TrimStart('-')).Where(b => b != "::*")
+            .Select(IPAddress.Parse).Where(a => a.AddressFamily != AddressFamily.InterNetworkV6 || Socket.OSSupportsIPv6);
+    }
+}

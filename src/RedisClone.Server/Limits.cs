@@ -1,0 +1,22 @@
+namespace RedisClone.Server;
+
+/// <summary>Every fixed limit of the server, in one place; what users can set is in the configuration.</summary>
+internal static class Limits
+{
+    /// <summary>Mailbox items that a worker runs before it lets others have the shard.</summary>
+    public const int ShardTurn = 256;
+
+    /// <summary>Requests of one connection executed before its loop serves another.</summary>
+    public const int BatchRequests = 512;
+
+    /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
+    public const int InlineWork = 4096;
+
+    /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
+    public const int StackKeys = 64;
+
+    static Limits()
+    {
+        if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");
+    }
+}

@@ -1,0 +1,87 @@
+using System.Net;
+using RedisClone.Protocol;
+using RedisClone.Server.Commands;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>What CLIENT REPLY asked for.</summary>
+public enum ReplyMode : byte
+{
+    On,
+    Off,
+
+    /// <summary>The next command's reply is dropped too.</summary>
+    SkipNext,
+
+    /// <summary>This command's reply is dropped.</summary>
+    Skip,
+}
+
+/// <summary>
+/// The state of one client: what its commands may change and what CLIENT LIST shows. Owned by whichever thread runs the
+/// client's command; others only read. A script, a transaction or a journal replay has one too, without a connection.
+/// </summary>
+public sealed class Session(ServerCore server, long id, ReplyWriter reply)
+{
+    public ServerCore Server => server;
+
+    public long Id => id;
+
+    public ReplyWriter Reply { get; } = reply;
+
+    /// <summary>The connection behind it; null for sessions of the server's own.</summary>
+    public Connection? Connection { get; init; }
+
+    public int Database { get; set; }
+
+    public bool Authenticated { get; set; }
+
+    public string User { get; set; } = "default";
+
+    public string Name { get; set; } = "";
+
+    public string LibraryName { get; set; } = "";
+
+    public string LibraryVersion { get; set; } = "";
+
+    public EndPoint? RemoteEndPoint { get; init; }
+
+    public EndPoint? LocalEndPoint { get; init; }
+
+    public ReplyMode ReplyMode { get; set; }
+
+    public bool NoTouch { get; set; }
+
+    public bool NoEvict { get; set; }
+
+    /// <summary>The connection closes once the reply has left.</summary>
+    public bool CloseAfterReply { get; set; }
+
+    /// <summary>Subscriptions of any kind: above zero, a RESP2 client may only subscribe, unsubscribe, ping and leave.</summary>
+    public int Subscriptions { get; set; }
+
+    public long CreatedAt { get; init; }
+
+    public long LastInteraction { get; set; }
+
+    public CommandRow? LastCommand { get; set; }
+
+    public long CommandsProcessed { get; set; }
+
+    public long NetInput { get; set; }
+
+    public long NetOutput { get; set; }
+
+    /// <summary>Back to how it was on connecting, as RESET does; the name of the library stays.</summary>
+    public void Reset()
+    {
+        Database = 0;
+        Authenticated = !server.AuthenticationRequired;
+        User = "default";
+        Name = "";
+        ReplyMode = ReplyMode.On;
+        NoTouch = false;
+        NoEvict = false;
+        Reply.Version = 2;
+    }
+}

@@ -1,0 +1,30 @@
+using System.Threading.Tasks.Sources;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>
+/// A reusable awaitable for exactly one waiter, signalled from any thread; the waiter goes on where the scheduler says. Each
+/// signal is awaited once.
+/// </summary>
+internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource, IThreadPoolWorkItem
+{
+    private ManualResetValueTaskSourceCore<bool> _core;
+
+    /// <summary>The next signal; awaiting it after it was given completes at once.</summary>
+    public ValueTask Wait() => new(this, _core.Version);
+
+    public void Set() => scheduler.Schedule(this);
+
+    void IThreadPoolWorkItem.Execute() => _core.SetResult(true);
+
+    void IValueTaskSource.GetResult(short token)
+    {
+        _core.GetResult(token);
+        _core.Reset();
+    }
+
+    ValueTaskSourceStatus IValueTaskSource.GetStatus(short token) => _core.GetStatus(token);
+
+    void IValueTaskSource.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _core.OnCompleted(continuation, state, token, flags & ~ValueTaskSourceOnCompletedFlags.UseSchedulingContext);
+}

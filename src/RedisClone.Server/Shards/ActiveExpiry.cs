@@ -1,0 +1,63 @@
+using System.Diagnostics;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>
+/// Removes keys whose time has passed although nobody asks for them. It walks only the index of keys that expire, and goes
+/// on within its time as long as what it finds is worth it, so keys without expiry cost nothing.
+/// </summary>
+internal sealed class ActiveExpiry(ServerCore server)
+{
+    private const int BucketsPerStep = 16;
+    private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
+
+    /// <summary>One turn on a shard that the caller holds.</summary>
+    public void Run(Shard shard, long now, TimeSpan budget)
+    {
+        long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
+        Lane lane = server.Lanes.Current;
+        Span<uint> room = stackalloc uint[256];
+        for (int database = 0; database < shard.Store.DatabaseCount; database++)
+        {
+            Keyspace? keyspace = shard.Store.ExistingDatabase(database);
+            if (keyspace is null || keyspace.ExpiringCount == 0) continue;
+            ref ulong cursor = ref _cursors[shard.Index, database];
+            while (true)
+            {
+                var found = new ExpiredVisitor(keyspace, now, room);
+                for (int i = 0; i < BucketsPerStep; i++)
+                {
+                    cursor = keyspace.ScanExpiring(cursor, ref found);
+                    if (cursor == 0) break;
+                }
+                foreach (uint handle in found.Expired)
+                {
+                    ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+                    server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
+                }
+                if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
+                // Redis's bound: go on while more than a tenth of what was looked at had expired.
+                if (found.Expired.Length * 10 <= found.Seen || keyspace.ExpiringCount == 0) break;
+                if (Stopwatch.GetTimestamp() > deadline) return;
+            }
+        }
+    }
+
+    private ref struct ExpiredVisitor(Keyspace keyspace, long now, Span<uint> room) : IScanVisitor
+    {
+        private int _count;
+        private readonly Span<uint> _room = room;
+
+        public int Seen { get; private set; }
+
+        public readonly ReadOnlySpan<uint> Expired => _room[.._count];
+
+        public void Visit(uint handle)
+        {
+            Seen++;
+            if (_count < _room.Length && keyspace.ExpiryOf(handle) <= now) _room[_count++] = handle;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+using Microsoft.Extensions.Hosting;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>
+/// What happens by itself, ten times a second: clocks advance, keys expire, abandoned values are freed in slices, free memory
+/// goes back to the system. A shard that is busy is left for the next round, and an idle server does nothing else.
+/// </summary>
+internal sealed class Maintenance(ServerCore server) : BackgroundService
+{
+    private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan ExpirySlice = TimeSpan.FromMilliseconds(1);
+    private const int FreeBuckets = 2048;
+    private const long KeptFreeBytes = 1 << 20;
+    private const int TrimEvery = 10;
+
+    private readonly ActiveExpiry _expiry = new(server);
+
+    /// <summary>DEBUG SET-ACTIVE-EXPIRE turns it off.</summary>
+    public bool ExpiryEnabled { get; set; } = true;
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        using var timer = new PeriodicTimer(Period);
+        for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None) && !stoppingToken.IsCancellationRequested; round++)
+        {
+            long now = ServerCore.UnixMilliseconds();
+            server.AccessClock.Advance(now);
+            for (int i = 0; i < server.Shards.Count; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
+        }
+    }
+
+    private void Tend(Shard shard, long now, bool trim)
+    {
+        if (!shard.TryEnter()) return;
+        shard.Store.Now = now;
+        if (ExpiryEnabled && server.ExpiryEnabled) _expiry.Run(shard, now, ExpirySlice);
+        shard.Store.FreeAbandoned(FreeBuckets);
+        if (trim) shard.Store.Arena.Trim(KeptFreeBytes);
+        shard.Exit();
+    }
+}

@@ -1,0 +1,90 @@
+using System.Collections.Concurrent;
+using System.Runtime.InteropServices;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>Work that waits in a shard's mailbox.</summary>
+internal interface IShardWork
+{
+    /// <summary>
+    /// Called by the thread that holds the shard. True when the work keeps the hold and will give it up itself, on whatever thread
+    /// it goes on.
+    /// </summary>
+    bool RunHeld(Shard shard);
+}
+
+/// <summary>
+/// One single-threaded executor: a store, the word that says whether a thread holds it, and the mailbox of what came while it
+/// was held. A thread that brings work to an idle shard runs it right there; what finds the shard busy is run by a
+/// worker of the thread pool. No thread ever blocks on a shard.
+/// </summary>
+public sealed class Shard : IThreadPoolWorkItem
+{
+    private readonly ConcurrentQueue<IShardWork> _mailbox = new();
+    private Padded _state;
+
+    internal Shard(int index, ShardStore store)
+    {
+        Index = index;
+        Store = store;
+        Keys = new ShardKeys(this);
+    }
+
+    public int Index { get; }
+
+    public ShardStore Store { get; }
+
+    /// <summary>What the shard knows of its keys beyond their values: watchers, blocked clients, counters.</summary>
+    public ShardKeys Keys { get; }
+
+    /// <summary>Takes the shard if it is idle and nobody queues for it: inline work never overtakes work that waits.</summary>
+    internal bool TryEnter() =>
+        Volatile.Read(ref _state.Waiting) == 0 && Interlocked.CompareExchange(ref _state.Held, 1, 0) == 0;
+
+    /// <summary>
+    /// Lets go of the shard. The exchange is a full fence: a poster first announces its work and then looks whether the shard is
+    /// held, we first let go and then look whether work waits, so at least one of the two sees the other.
+    /// </summary>
+    internal void Exit()
+    {
+        Interlocked.Exchange(ref _state.Held, 0);
+        if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
+    }
+
+    /// <summary>Leaves work for whoever holds the shard next.</summary>
+    internal void Post(IShardWork work)
+    {
+        _mailbox.Enqueue(work);
+        Interlocked.Increment(ref _state.Waiting);    // full fence, see Exit
+        if (Volatile.Read(ref _state.Held) == 0) ScheduleDrain();
+    }
+
+    void IThreadPoolWorkItem.Execute()
+    {
+        Volatile.Write(ref _state.Scheduled, 0);
+        // Whoever holds the shard now will see that work waits when it lets go.
+        if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return;
+        for (int turn = 0; turn < Limits.ShardTurn && _mailbox.TryDequeue(out IShardWork? work); turn++)
+        {
+            Interlocked.Decrement(ref _state.Waiting);
+            if (work.RunHeld(this)) return;
+        }
+        Exit();
+    }
+
+    private void ScheduleDrain()
+    {
+        if (Interlocked.CompareExchange(ref _state.Scheduled, 1, 0) == 0)
+            ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+    }
+
+    /// <summary>The words that threads fight over, on cache lines of their own.</summary>
+    [StructLayout(LayoutKind.Explicit, Size = 192)]
+    private struct Padded
+    {
+        [FieldOffset(64)] public int Held;
+        [FieldOffset(68)] public int Waiting;
+        [FieldOffset(72)] public int Scheduled;
+    }
+}

@@ -1,0 +1,70 @@
+namespace RedisClone.Server.Shards;
+
+/// <summary>What is to be done once all wanted shards are held.</summary>
+internal interface IHeldWork
+{
+    /// <summary>Called on a worker thread with every wanted shard held; must end with <see cref="ShardHold.Release"/>.</summary>
+    void RunHeld();
+}
+
+/// <summary>
+/// Takes several shards, in shard order (so that two never wait for each other in a circle), without blocking a thread: where one is
+/// busy, the hold queues in its mailbox and goes on from there. Each connection has one and reuses it.
+/// </summary>
+internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
+{
+    private ShardSet _wanted;
+    private int _next;
+
+    /// <summary>The shards that are held, after acquisition and until release.</summary>
+    public ref readonly ShardSet Shards => ref _wanted;
+
+    /// <summary>
+    /// True: all are held by the calling thread now. False: the owner's work will run on a worker as soon as they are, perhaps
+    /// before this returns, so the caller touches nothing of the owner any more.
+    /// </summary>
+    public bool TryAcquire(in ShardSet wanted)
+    {
+        _wanted = wanted;
+        _next = 0;
+        return Continue();
+    }
+
+    /// <summary>Acquires and runs on a worker even if all are idle: for work that is long by kind.</summary>
+    public void AcquireOnWorker(in ShardSet wanted)
+    {
+        _wanted = wanted;
+        _next = 0;
+        ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+    }
+
+    public void Release()
+    {
+        for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1)) shards[i].Exit();
+    }
+
+    void IThreadPoolWorkItem.Execute()
+    {
+        if (Continue()) owner.RunHeld();
+    }
+
+    bool IShardWork.RunHeld(Shard shard)
+    {
+        _next = shard.Index + 1;
+        if (Continue()) owner.RunHeld();
+        return true;
+    }
+
+    private bool Continue()
+    {
+        for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))
+        {
+            Shard shard = shards[i];
+            if (shard.TryEnter()) continue;
+            // Once posted, another thread may go on with this object at once: nothing of it is touched after.
+            shard.Post(this);
+            return false;
+        }
+        return true;
+    }
+}

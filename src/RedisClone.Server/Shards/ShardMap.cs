@@ -1,0 +1,37 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Security.Cryptography;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>All shards, and which one a key's hash belongs to.</summary>
+public sealed class ShardMap
+{
+    private readonly Shard[] _shards;
+    private readonly int _shift;
+
+    public ShardMap(int count, int databases)
+    {
+        if (!BitOperations.IsPow2(count) || count > ShardSet.MaxShards)
+            throw new ArgumentOutOfRangeException(nameof(count), $"The number of shards is a power of two up to {ShardSet.MaxShards}.");
+        _shards = new Shard[count];
+        for (int i = 0; i < count; i++)
+            _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))));
+        _shift = 64 - BitOperations.Log2((uint)count);
+        All = ShardSet.First(count);
+    }
+
+    public int Count => _shards.Length;
+
+    public ShardSet All { get; }
+
+    public Shard this[int index] => _shards[index];
+
+    /// <summary>The upper bits of the hash choose the shard: the lower ones place the key within it.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public int IndexOf(ulong hash) => (int)(hash >> 1 >> (_shift - 1));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Shard Of(ulong hash) => _shards[IndexOf(hash)];
+}
