@@ -27,6 +27,9 @@ public sealed class ShardStore
     /// <summary>What the access field of a record written now is set to (see the eviction policy).</summary>
     public uint NewAccess { get; set; }
 
+    /// <summary>Up to where collections keep their small forms.</summary>
+    public ValueLimits Limits { get; set; } = ValueLimits.Default;
+
     public int DatabaseCount => _databases.Length;
 
     /// <summary>Keys that wait to be freed in slices.</summary>

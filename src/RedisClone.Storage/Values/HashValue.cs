@@ -1,0 +1,83 @@
+namespace RedisClone.Storage;
+
+/// <summary>A field of a hash, as it lies in memory.</summary>
+public readonly ref struct HashField(Element name, Element value, long expiry)
+{
+    public Element Name { get; } = name;
+
+    public Element Value { get; } = value;
+
+    /// <summary>Unix milliseconds, 0 for never.</summary>
+    public long Expiry { get; } = expiry;
+}
+
+/// <summary>
+/// What can be done with a hash. A field whose time has passed is not seen by any of these, but counted until
+/// <see cref="RemoveExpired"/> takes it away: a write must do so first, so that what it finds is what its journal says.
+/// </summary>
+/// <remarks>
+/// Texts passed in must not lie in the hash that is changed. What removes the last field leaves an empty hash, whose key
+/// the caller removes.
+/// </remarks>
+public static class HashValue
+{
+    /// <summary>As an expiry: what the field had.</summary>
+    public const long KeepExpiry = -1;
+
+    /// <summary>A new, empty hash.</summary>
+    public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
+    {
+        Entry entry = keyspace.Insert(key, hash, ValueType.Hash, ValueEncoding.Packed, PackedValue.CountBytes);
+        entry.Value.Clear();
+        return entry;
+    }
+
+    /// <summary>Chooses the form ahead of a write of several fields, the longest text among them given.</summary>
+    public static void Reserve(in Entry entry, int fields, int longestText)
+    {
+    }
+
+    public static long Count(in Entry entry) => PackedFields.Of(entry).Count;
+
+    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field) =>
+        PackedFields.TryGet(entry, Element.Of(name), out field);
+
+    public static bool Contains(in Entry entry, ReadOnlySpan<byte> name) => TryGet(entry, name, out _);
+
+    /// <summary>Gives a field a value; true when the field is new. Its expiry is what is given, 0 for never.</summary>
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0) =>
+        PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry);
+
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name) => PackedFields.Remove(entry, Element.Of(name));
+
+    /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
+    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry) =>
+        PackedFields.SetExpiry(entry, Element.Of(name), expiry);
+
+    /// <summary>The time at which the first field expires, 0 if none does.</summary>
+    public static long NextExpiry(in Entry entry) => PackedFields.NextExpiry(entry);
+
+    /// <summary>Removes up to so many fields whose time has passed, telling their names; returns how many.</summary>
+    public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
+        where TVisitor : struct, IElementVisitor, allows ref struct =>
+        PackedFields.RemoveExpired(entry, limit, ref removed);
+
+    /// <summary>All fields, each once; the hash must not be changed meanwhile.</summary>
+    public static HashFields Fields(in Entry entry) => HashFields.All(entry);
+
+    /// <summary>
+    /// The fields of one cursor position; the cursor becomes that of the next one, 0 after the last. A field that is there
+    /// from the first position to the last is met.
+    /// </summary>
+    public static HashFields Scan(in Entry entry, ref ulong cursor)
+    {
+        cursor = 0;
+        return HashFields.All(entry);
+    }
+
+    /// <summary>A field, each as likely as any other; false when none is alive.</summary>
+    public static bool TryGetRandom(in Entry entry, out HashField field) => PackedFields.TryGetRandom(entry, out field);
+
+    /// <summary>So many different fields at random, or all if there are fewer.</summary>
+    public static HashFields Sample(in Entry entry, long count) => HashFields.Some(entry, count);
+}

@@ -1,0 +1,128 @@
+namespace RedisClone.Storage;
+
+public enum ListEnd : byte
+{
+    Head,
+    Tail,
+}
+
+/// <summary>What can be done with a list. An index counts from the head, from 0.</summary>
+/// <remarks>
+/// Texts passed in must not lie in the list that is changed. What removes the last element leaves an empty list, whose key
+/// the caller removes.
+/// </remarks>
+public static class ListValue
+{
+    private const int LeastBytes = 32;
+
+    /// <summary>A new, empty list.</summary>
+    public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
+    {
+        Entry entry = keyspace.Insert(key, hash, ValueType.List, ValueEncoding.Packed, LeastBytes);
+        ListBlock.Format(entry.Value);
+        return entry;
+    }
+
+    public static long Count(in Entry entry) => new ListBlock(entry.Value).Count;
+
+    public static void Push(in Entry entry, ListEnd end, ReadOnlySpan<byte> text) =>
+        Insert(entry, end == ListEnd.Head ? 0 : Count(entry), text);
+
+    /// <summary>Puts an element before the one of an index, or at the end if the index is the count.</summary>
+    public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
+    {
+        Element element = Element.Of(text);
+        MakeRoom(entry, Packed.SizeOf(element));
+        var block = new ListBlock(entry.Value);
+        block.Insert(block.PositionOf((int)index), element);
+    }
+
+    /// <summary>The element of an index; false when there is none.</summary>
+    public static bool TryGet(in Entry entry, long index, out Element element)
+    {
+        var block = new ListBlock(entry.Value);
+        bool found = index >= 0 && index < block.Count;
+        element = found ? Packed.Read(block.Entries, block.PositionOf((int)index), out _) : default;
+        return found;
+    }
+
+    /// <summary>The first or last element of a list that has any.</summary>
+    public static Element Peek(in Entry entry, ListEnd end)
+    {
+        TryGet(entry, end == ListEnd.Head ? 0 : Count(entry) - 1, out Element element);
+        return element;
+    }
+
+    /// <summary>Puts another element in the place of the one of an index, which must be there.</summary>
+    public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
+    {
+        Element element = Element.Of(text);
+        int size = Packed.SizeOf(element);
+        MakeRoom(entry, size);
+        var block = new ListBlock(entry.Value);
+        int at = block.PositionOf((int)index);
+        Packed.Write(block.Splice(at, Packed.Next(block.Entries, at) - at, size), element);
+        GiveBack(entry);
+    }
+
+    /// <summary>Removes so many elements from an index on; all of them must be there.</summary>
+    public static void RemoveAt(in Entry entry, long index, long count = 1)
+    {
+        if (count == 0) return;
+        var block = new ListBlock(entry.Value);
+        block.Remove(block.PositionOf((int)index), (int)count);
+        GiveBack(entry);
+    }
+
+    /// <summary>Removes so many elements from one end; they must be there.</summary>
+    public static void Pop(in Entry entry, ListEnd end, long count = 1) =>
+        RemoveAt(entry, end == ListEnd.Head ? 0 : Count(entry) - count, count);
+
+    /// <summary>Removes up to so many elements equal to a text, from one end on; returns how many.</summary>
+    public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
+    {
+        Element element = Element.Of(text);
+        var block = new ListBlock(entry.Value);
+        long removed = 0;
+        if (from == ListEnd.Head)
+        {
+            for (int at = 0; removed < limit; removed++)
+            {
+                at = Packed.Find(block.Entries, at, element);
+                if (at < 0) break;
+                block.Remove(at, 1);
+            }
+        }
+        else
+        {
+            for (int at = block.Used; at > 0 && removed < limit;)
+            {
+                at = Packed.Previous(block.Entries, at);
+                if (!Packed.Read(block.Entries, at, out _).Is(element)) continue;
+                block.Remove(at, 1);
+                removed++;
+            }
+        }
+        if (removed > 0) GiveBack(entry);
+        return removed;
+    }
+
+    /// <summary>Elements from an index on, forwards to the tail or backwards to the head; none if the index is not there.</summary>
+    public static ListElements Elements(in Entry entry, long from = 0, bool backwards = false) => new(entry, from, backwards);
+
+    private static void MakeRoom(in Entry entry, int bytes)
+    {
+        var block = new ListBlock(entry.Value);
+        if (block.Free >= bytes) return;
+        int used = block.Used + bytes;
+        entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + used + used / 4);
+    }
+
+    private static void GiveBack(in Entry entry)
+    {
+        var block = new ListBlock(entry.Value);
+        if (block.Free <= 2 * LeastBytes + block.Used) return;
+        block.Compact();
+        entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + block.Used + block.Used / 4 + LeastBytes / 2);
+    }
+}

@@ -1,0 +1,126 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// A small sorted set within its record: member and score in turn, lowest first. A score that is an integer is kept as one, any other
+/// as its eight bytes.
+/// </summary>
+internal static class PackedScores
+{
+    private const int Stride = 2;
+
+    public static ScoredMember Read(ReadOnlySpan<byte> entries, int at, out int next)
+    {
+        Element member = Packed.Read(entries, at, out int score);
+        return new ScoredMember(member, ScoreOf(Packed.Read(entries, score, out next)));
+    }
+
+    public static bool TryGetScore(in Entry entry, Element member, out double score)
+    {
+        Span<byte> entries = new PackedValue(entry).Entries;
+        int at = Packed.Find(entries, 0, member, Stride);
+        score = at < 0 ? 0 : Read(entries, at, out _).Score;
+        return at >= 0;
+    }
+
+    public static bool Set(in Entry entry, Element member, double score, out double previous)
+    {
+        PackedValue packed = new(entry);
+        int at = Packed.Find(packed.Entries, 0, member, Stride);
+        previous = 0;
+        if (at >= 0)
+        {
+            previous = Read(packed.Entries, at, out _).Score;
+            if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return false;
+            packed.Remove(at, Stride);
+        }
+        Span<byte> raw = stackalloc byte[sizeof(double)];
+        Element scoreElement = ElementOf(score, raw);
+        Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];
+        ReadOnlySpan<byte> text = member.Text(scratch);
+        int size = Packed.SizeOf(member), place = PlaceOf(packed.Entries, score, text);
+        Span<byte> added = packed.Splice(place, 0, size + Packed.SizeOf(scoreElement));
+        Packed.Write(added, member);
+        Packed.Write(added[size..], scoreElement);
+        if (at < 0) packed.Count++;
+        return at < 0;
+    }
+
+    public static bool Remove(in Entry entry, Element member)
+    {
+        PackedValue packed = new(entry);
+        int at = Packed.Find(packed.Entries, 0, member, Stride);
+        if (at < 0) return false;
+        packed.Remove(at, Stride);
+        packed.Count--;
+        return true;
+    }
+
+    public static bool TryGetRank(in Entry entry, Element member, out long rank, out double score)
+    {
+        Span<byte> entries = new PackedValue(entry).Entries;
+        int found = Packed.Find(entries, 0, member, Stride);
+        rank = 0;
+        score = 0;
+        if (found < 0) return false;
+        for (int at = 0; at < found; at = Packed.Skip(entries, at, Stride)) rank++;
+        score = Read(entries, found, out _).Score;
+        return true;
+    }
+
+    /// <summary>How many members have a lower score, or one that is not higher.</summary>
+    public static long CountBefore(in Entry entry, double score, bool orEqual)
+    {
+        Span<byte> entries = new PackedValue(entry).Entries;
+        long count = 0;
+        for (int at = 0; at < entries.Length; count++)
+        {
+            double found = Read(entries, at, out at).Score;
+            if (orEqual ? found > score : found >= score) break;
+        }
+        return count;
+    }
+
+    public static long CountBefore(in Entry entry, LexBound bound, bool asLower)
+    {
+        Span<byte> entries = new PackedValue(entry).Entries;
+        long count = 0;
+        for (int at = 0; at < entries.Length; count++)
+            if (!bound.IsAfter(Read(entries, at, out at).Member, asLower)) break;
+        return count;
+    }
+
+    public static void RemoveRange(in Entry entry, RankRange range)
+    {
+        PackedValue packed = new(entry);
+        packed.Remove(Packed.Skip(packed.Entries, 0, (int)range.Start * Stride), (int)range.Count * Stride);
+        packed.Count -= (int)range.Count;
+    }
+
+    /// <summary>Where a member with a score belongs, being absent.</summary>
+    private static int PlaceOf(ReadOnlySpan<byte> entries, double score, ReadOnlySpan<byte> member)
+    {
+        int at = 0;
+        while (at < entries.Length)
+        {
+            ScoredMember other = Read(entries, at, out int next);
+            if (other.Score > score || other.Score == score && other.Member.CompareTo(member) > 0) break;
+            at = next;
+        }
+        return at;
+    }
+
+    private static double ScoreOf(Element element) =>
+        element.IsInteger ? element.Integer : BinaryPrimitives.ReadDoubleLittleEndian(element.Bytes);
+
+    private static Element ElementOf(double score, Span<byte> raw)
+    {
+        // Compared as bits, for -0 is not the integer 0. Beyond 2^53 an integer would save nothing.
+        const double Exact = 1L << 53;
+        if (score is >= -Exact and <= Exact && BitConverter.DoubleToInt64Bits((long)score) == BitConverter.DoubleToInt64Bits(score))
+            return new Element((long)score);
+        BinaryPrimitives.WriteDoubleLittleEndian(raw, score);
+        return new Element(raw);
+    }
+}

@@ -1,0 +1,70 @@
+namespace RedisClone.Storage;
+
+/// <summary>A member of a sorted set with its score.</summary>
+public readonly ref struct ScoredMember(Element member, double score)
+{
+    public Element Member { get; } = member;
+
+    public double Score { get; } = score;
+}
+
+/// <summary>Members of successive ranks, lowest score first.</summary>
+public readonly record struct RankRange(long Start, long Count)
+{
+    public long End => Start + Count;
+
+    /// <summary>
+    /// What LIMIT leaves of the range: the first elements skipped, of the rest at most so many (all if negative), counted from
+    /// the end if the range is read backwards.
+    /// </summary>
+    public RankRange Limit(long offset, long count, bool backwards)
+    {
+        if (offset < 0 || offset >= Count) return new RankRange(Start, 0);
+        long left = Count - offset;
+        long taken = count < 0 ? left : Math.Min(count, left);
+        return new RankRange(backwards ? End - offset - taken : Start + offset, taken);
+    }
+}
+
+/// <summary>An interval of scores.</summary>
+public readonly record struct ScoreRange(double Min, double Max, bool MinExclusive = false, bool MaxExclusive = false);
+
+/// <summary>One end of an interval of members that all have the same score.</summary>
+public readonly ref struct LexBound
+{
+    private LexBound(BoundKind kind, ReadOnlySpan<byte> text)
+    {
+        Kind = kind;
+        Text = text;
+    }
+
+    /// <summary>"-": before every member.</summary>
+    public static LexBound Lowest => new(BoundKind.Lowest, default);
+
+    /// <summary>"+": after every member.</summary>
+    public static LexBound Highest => new(BoundKind.Highest, default);
+
+    internal BoundKind Kind { get; }
+
+    internal ReadOnlySpan<byte> Text { get; }
+
+    public static LexBound Inclusive(ReadOnlySpan<byte> text) => new(BoundKind.Inclusive, text);
+
+    public static LexBound Exclusive(ReadOnlySpan<byte> text) => new(BoundKind.Exclusive, text);
+
+    /// <summary>Whether a member lies before the place that the bound marks as the lower end of an interval, or as the upper.</summary>
+    internal bool IsAfter(Element member, bool asLower) => Kind switch
+    {
+        BoundKind.Lowest => false,
+        BoundKind.Highest => true,
+        _ => member.CompareTo(Text) is var order && (order < 0 || order == 0 && (Kind == BoundKind.Exclusive) == asLower),
+    };
+
+    internal enum BoundKind : byte
+    {
+        Lowest,
+        Highest,
+        Inclusive,
+        Exclusive,
+    }
+}
