@@ -1,0 +1,63 @@
+using RedisClone.Compare.Load;
+using RedisClone.Compare.Servers;
+using RedisClone.Compare.Workloads;
+
+namespace RedisClone.Compare.Experiments;
+
+/// <summary>
+/// All servers are started and filled, then they take turns under the load. Those that wait for their turn do nothing,
+/// and so can share the server's cores.
+/// </summary>
+internal sealed class LoadExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
+{
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
+    {
+        var subjects = new List<Subject>();
+        try
+        {
+            foreach (ServerKind kind in kinds)
+                Attempt(kind, () => subjects.Add(Prepare(kind)));
+            for (int round = 1; round <= Options.Rounds; round++)
+            {
+                foreach (Subject subject in InTurn(round, subjects))
+                {
+                    bool answered = Attempt(subject.Server.Kind, () => Record(Measure(
+                        subject.Server, Workload.Name, round, () => subject.Load.Run(LoadLimit.Lasting(Options.Duration)))));
+                    if (answered)
+                        continue;
+                    subjects.Remove(subject);
+                    subject.Dispose();
+                }
+            }
+        }
+        finally
+        {
+            foreach (Subject subject in subjects)
+                subject.Dispose();
+        }
+    }
+
+    private Subject Prepare(ServerKind kind)
+    {
+        ServerProcess server = Start(kind);
+        try
+        {
+            Fill(server);
+            return new Subject(server, PrepareLoad(server));
+        }
+        catch
+        {
+            server.Dispose();
+            throw;
+        }
+    }
+
+    private sealed record Subject(ServerProcess Server, ILoad Load) : IDisposable
+    {
+        public void Dispose()
+        {
+            Load.Dispose();
+            Server.Dispose();
+        }
+    }
+}

@@ -1,0 +1,42 @@
+using RedisClone.Compare.Load;
+using RedisClone.Compare.Reporting;
+using RedisClone.Compare.Servers;
+using RedisClone.Compare.Workloads;
+
+namespace RedisClone.Compare.Experiments;
+
+/// <summary>
+/// Fills a server, ends it in good order and starts it again on the same directory: how long until it answers with all
+/// its data. Without a journal the data is what SAVE wrote.
+/// </summary>
+internal sealed class RestartExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
+{
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
+    {
+        for (int round = 1; round <= Options.FillRounds; round++)
+        {
+            foreach (ServerKind kind in InTurn(round, kinds))
+                Attempt(kind, () => RestartOne(kind, round));
+        }
+    }
+
+    private void RestartOne(ServerKind kind, int round)
+    {
+        using ServerProcess first = Start(kind);
+        Fill(first);
+        string size;
+        using (var client = new RespClient(first.Setup.Port))
+        {
+            size = client.Ask("DBSIZE");
+            if (Workload.Durability == Durability.None && client.Ask("SAVE") is var saved && saved != "+OK")
+                throw new LoadException($"SAVE: {saved}");
+        }
+
+        first.ShutDown();
+        using ServerProcess second = ServerProcess.Start(kind, first.Setup);
+        using var check = new RespClient(second.Setup.Port);
+        if (check.Ask("DBSIZE") is var found && found != size)
+            throw new LoadException($"{found} keys after the restart, {size} before");
+        Record(Measure(second, Workload.Name, round, () => LoadResult.Nothing));
+    }
+}

@@ -1,0 +1,79 @@
+using RedisClone.Compare.Load;
+using RedisClone.Compare.Reporting;
+using RedisClone.Compare.Servers;
+using RedisClone.Compare.Workloads;
+
+namespace RedisClone.Compare.Experiments;
+
+/// <summary>
+/// A background save under full load, beside the same load before it. Memory is the peak of the proportional share of
+/// the server and its children, which counts a page that a fork shares once and one that it had to copy twice.
+/// </summary>
+internal sealed class SaveExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
+{
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
+
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
+    {
+        for (int round = 1; round <= Options.FillRounds; round++)
+        {
+            foreach (ServerKind kind in InTurn(round, kinds))
+                Attempt(kind, () => SaveOne(kind, round));
+        }
+    }
+
+    private void SaveOne(ServerKind kind, int round)
+    {
+        using ServerProcess server = Start(kind);
+        Fill(server);
+        using ILoad load = PrepareLoad(server);
+        Sample before = Measure(server, Workload.BeforeSave, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));
+        Record(before with { Resident = server.ProportionalBytes() });
+
+        long peak = 0;
+        using var saved = new CancellationTokenSource();
+        using var watch = new RespClient(server.Setup.Port);
+        string answer = watch.Ask("BGSAVE");
+        if (!answer.StartsWith('+'))
+            throw new LoadException($"BGSAVE: {answer}");
+        var watcher = new Thread(() => peak = AwaitSave(server, watch, saved));
+        watcher.Start();
+        try
+        {
+            var untilSaved = new LoadLimit(s_patience, long.MaxValue, saved.Token);
+            Sample during = Measure(server, Workload.Name, round, () => load.Run(untilSaved));
+            watcher.Join();
+            Record(during with { Resident = peak });
+        }
+        finally
+        {
+            watcher.Join();
+        }
+    }
+
+    /// <summary>Polls rarely: reading a large process's memory map holds up its page faults.</summary>
+    private static long AwaitSave(ServerProcess server, RespClient watch, CancellationTokenSource saved)
+    {
+        long peak = 0;
+        try
+        {
+            for (int i = 0; watch.Ask("INFO", "persistence").Contains("rdb_bgsave_in_progress:1", StringComparison.Ordinal); i++)
+            {
+                Thread.Sleep(50);
+                if (i % 20 == 0)
+                    peak = Math.Max(peak, server.ProportionalBytes());
+            }
+
+            return Math.Max(peak, server.ProportionalBytes());
+        }
+        catch (IOException)
+        {
+            // The server is gone: the load meets the same and reports it.
+            return peak;
+        }
+        finally
+        {
+            saved.Cancel();
+        }
+    }
+}

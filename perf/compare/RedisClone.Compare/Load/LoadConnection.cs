@@ -1,0 +1,89 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedisClone.Compare.Load;
+
+/// <summary>One connection of a load: its socket, its place in the script, and what it still waits for.</summary>
+internal sealed class LoadConnection : IDisposable
+{
+    private readonly Socket _socket;
+    private readonly ReplyScanner _replies = new();
+    private readonly int _descriptor;
+    private byte[] _unsent = [];
+
+    private LoadConnection(Socket socket, bool isSubscriber, int step)
+    {
+        _socket = socket;
+        _descriptor = (int)socket.Handle;
+        IsSubscriber = isSubscriber;
+        Step = step;
+    }
+
+    public bool IsSubscriber { get; }
+
+    public int Step { get; set; }
+
+    public int Outstanding { get; set; }
+
+    /// <summary>When the batch was sent, or, at a given rate, should have been.</summary>
+    public long SentAt { get; set; }
+
+    public bool HasUnsent => _unsent.Length > 0;
+
+    public static LoadConnection Open(int port, bool isSubscriber, int step)
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        socket.Connect(IPAddress.Loopback, port);
+        var connection = new LoadConnection(socket, isSubscriber, step);
+        if (isSubscriber)
+            connection.Subscribe();
+        socket.Blocking = false;
+        return connection;
+    }
+
+    public void Watch(int epoll, int index, bool modify = false) => LinuxNative.Register(
+        epoll, _descriptor, LinuxNative.Readable | (HasUnsent ? LinuxNative.Writable : 0), index, modify);
+
+    /// <summary>Sends a batch. What the socket does not take is kept, and goes out with <see cref="SendRest"/>.</summary>
+    public void Send(ReadOnlySpan<byte> batch)
+    {
+        int sent = LinuxNative.Send(_descriptor, batch);
+        if (sent < batch.Length)
+            _unsent = batch[sent..].ToArray();
+    }
+
+    public void SendRest() => _unsent = _unsent[LinuxNative.Send(_descriptor, _unsent)..];
+
+    /// <summary>Reads once and returns the replies that this completed.</summary>
+    public int Receive(byte[] buffer)
+    {
+        int received = LinuxNative.Receive(_descriptor, buffer);
+        if (received < 0)
+            throw new LoadException("the server closed a connection");
+        int replies = _replies.Scan(buffer.AsSpan(0, received));
+        if (_replies.Errors > 0)
+            throw new LoadException(_replies.FirstError);
+        return replies;
+    }
+
+    public void Dispose() => _socket.Dispose();
+
+    private void Subscribe()
+    {
+        _socket.Send(Encoding.ASCII.GetBytes($"SUBSCRIBE {LoadPlan.Channel}\r\n"));
+        byte[] buffer = new byte[1024];
+        _socket.ReceiveTimeout = 5_000;
+        while (true)
+        {
+            int received = _socket.Receive(buffer);
+            if (received == 0)
+                throw new LoadException("the server closed a subscriber's connection");
+            if (_replies.Scan(buffer.AsSpan(0, received)) > 0)
+                break;
+        }
+
+        if (_replies.Errors > 0)
+            throw new LoadException(_replies.FirstError);
+    }
+}

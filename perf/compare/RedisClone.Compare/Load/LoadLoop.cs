@@ -1,0 +1,152 @@
+using System.Diagnostics;
+
+namespace RedisClone.Compare.Load;
+
+/// <summary>
+/// One thread's part of a load: all its connections on one epoll instance. A connection sends a batch of the pipeline's
+/// length, waits for all its replies and sends the next. After a run nothing is under way any more, so that the server's
+/// processor time before and after belongs to exactly the operations counted.
+/// </summary>
+internal sealed class LoadLoop : IDisposable
+{
+    /// <summary>Messages that may be on their way to each subscriber before publishers wait.</summary>
+    private const int PublishedAhead = 4;
+
+    private static readonly long s_nanosecondsPerTick = 1_000_000_000 / Stopwatch.Frequency;
+    private static readonly long s_patience = 30 * Stopwatch.Frequency;
+
+    private readonly LoadPlan _plan;
+    private readonly RequestScript _script;
+    private readonly LoadConnection[] _connections;
+    private readonly Queue<LoadConnection> _idle = new();
+    private readonly byte[] _events = new byte[256 * LinuxNative.EpollEventSize];
+    private readonly byte[] _buffer = new byte[256 * 1024];
+    private readonly int _epoll = LinuxNative.CreateEpoll();
+
+    private long _started;
+    private long _deadline;
+    private long _requestsLeft;
+    private CancellationToken _until;
+    private long _batches;
+    private long _answered;
+    private long _delivered;
+    private long _owed;
+    private int _busy;
+
+    /// <summary>Of the last run.</summary>
+    public Histogram Latency { get; private set; } = new();
+
+    public LoadLoop(int port, LoadPlan plan, int seed)
+    {
+        _plan = plan;
+        _script = new RequestScript(plan.Mix, plan.Pipeline, seed);
+        _connections = new LoadConnection[plan.Connections + plan.Subscribers];
+        for (int i = 0; i < _connections.Length; i++)
+        {
+            // Starting at different steps of the mix keeps the connections from sending all their writes at once.
+            _connections[i] = LoadConnection.Open(port, isSubscriber: i >= plan.Connections, step: i);
+            _connections[i].Watch(_epoll, i);
+        }
+    }
+
+    public LoadResult Run(LoadLimit limit)
+    {
+        Latency = new Histogram();
+        _answered = _delivered = _batches = 0;
+        _requestsLeft = limit.Requests;
+        _until = limit.Until;
+        long cpu = LinuxNative.ThreadCpuNanoseconds();
+        _started = Stopwatch.GetTimestamp();
+        _deadline = _started + (long)(limit.Duration.TotalSeconds * Stopwatch.Frequency);
+        _idle.Clear();
+        foreach (LoadConnection connection in _connections.AsSpan(0, _plan.Connections))
+            _idle.Enqueue(connection);
+
+        long now = _started;
+        long progress = now;
+        while (true)
+        {
+            SendDue(now);
+            if (_busy == 0 && _owed == 0 && IsOver(now))
+                break;
+            int count = LinuxNative.Wait(_epoll, _events, IsPaced && _idle.Count > 0 ? 0 : 100);
+            for (int i = 0; i < count; i++)
+                Handle(LinuxNative.EventAt(_events, i));
+            now = Stopwatch.GetTimestamp();
+            progress = count > 0 || _busy + _owed == 0 ? now : progress;
+            if (now - progress > s_patience)
+                throw new LoadException($"no answer in {Stopwatch.GetElapsedTime(progress, now).TotalSeconds:0} s");
+        }
+
+        long operations = _plan.Subscribers > 0 ? _delivered : _answered / _plan.RequestsPerOperation;
+        return new LoadResult(
+            operations, Stopwatch.GetElapsedTime(_started, now), LinuxNative.ThreadCpuNanoseconds() - cpu, Latencies.Of(Latency));
+    }
+
+    public void Dispose()
+    {
+        foreach (LoadConnection? connection in _connections)
+            connection?.Dispose();
+        LinuxNative.Close(_epoll);
+    }
+
+    private bool IsPaced => _plan.RatePerSecond > 0;
+
+    private bool IsOver(long now) => now >= _deadline || _requestsLeft <= 0 || _until.IsCancellationRequested;
+
+    /// <summary>At a given rate a batch counts from when it was due, so that a stalled server cannot hide its stall.</summary>
+    private long DueAt(long now) =>
+        IsPaced ? _started + (long)(_batches * (double)_plan.Pipeline / _plan.RatePerSecond * Stopwatch.Frequency) : now;
+
+    private void SendDue(long now)
+    {
+        while (_idle.Count > 0 && !IsOver(now) && _owed < (long)PublishedAhead * _plan.Subscribers + 1)
+        {
+            long due = DueAt(now);
+            if (due > now)
+                return;
+            LoadConnection connection = _idle.Dequeue();
+            connection.SentAt = due;
+            connection.Outstanding = _plan.Pipeline;
+            connection.Send(_script.Prepare(connection.Step++));
+            if (connection.HasUnsent)
+                connection.Watch(_epoll, Array.IndexOf(_connections, connection), modify: true);
+            _busy++;
+            _batches++;
+            _requestsLeft -= _plan.Pipeline;
+            _owed += (long)_plan.Pipeline * _plan.Subscribers;
+        }
+    }
+
+    private void Handle((uint Events, long Index) ready)
+    {
+        LoadConnection connection = _connections[ready.Index];
+        if ((ready.Events & LinuxNative.Writable) != 0)
+        {
+            connection.SendRest();
+            if (!connection.HasUnsent)
+                connection.Watch(_epoll, (int)ready.Index, modify: true);
+        }
+
+        int replies = connection.Receive(_buffer);
+        if (replies == 0)
+            return;
+        if (connection.IsSubscriber)
+        {
+            _delivered += replies;
+            _owed -= replies;
+            return;
+        }
+
+        long now = Stopwatch.GetTimestamp();
+        Latency.Record((now - connection.SentAt) * s_nanosecondsPerTick, replies);
+        _answered += replies;
+        connection.Outstanding -= replies;
+        if (connection.Outstanding == 0)
+        {
+            _busy--;
+            _idle.Enqueue(connection);
+            SendDue(now);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+using System.Globalization;
+using System.IO.Enumeration;
+using RedisClone.Compare.Workloads;
+
+namespace RedisClone.Compare;
+
+/// <summary>What the command line asks for.</summary>
+internal sealed class Options
+{
+    public const string Usage = """
+        perf/compare/run [options]
+          --workloads a,b*    by name, pattern or group (core, memory, collections, scripts, durable, recovery, contention,
+                              memtier, all); default core
+          --contention        the same as --workloads contention
+          --servers a,b       only these of the servers found
+          --rounds N          rounds under load, default 5      --seconds N     length of a round, default 4
+          --fill-rounds N     rounds of filling, default 1      --warm-up N     seconds before the first round, default 4
+          --server-core N     first core of the servers, default 0; the load takes the cores after theirs
+          --data-dir DIR      where servers write, on a disk; default /var/tmp
+          --csv FILE          every sample; default perf/results/compare.csv below the current directory
+          --quick             little data, one short round: does it work?
+          --list              names the workloads          --self-test     checks the generator itself
+        Servers: this one (REDISCLONE_SERVER, else its Release build; REDISCLONE_ARGUMENTS are added), redis-server from the
+        path, and those given by REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER. MEMTIER enables the workloads memtier-*.
+        """;
+
+    private int _serverCore;
+
+    public bool Help { get; private set; }
+
+    public bool List { get; private set; }
+
+    public bool SelfTest { get; private set; }
+
+    public bool Quick { get; private set; }
+
+    public int Rounds { get; private set; } = 5;
+
+    public int FillRounds { get; private set; } = 1;
+
+    public TimeSpan Duration { get; private set; } = TimeSpan.FromSeconds(4);
+
+    public TimeSpan WarmUp { get; private set; } = TimeSpan.FromSeconds(4);
+
+    /// <summary>How long a filled server is left alone before its memory is read.</summary>
+    public TimeSpan Settling { get; private set; } = TimeSpan.FromSeconds(3);
+
+    public string DataDirectory { get; private set; } = "/var/tmp";
+
+    public string CsvFile { get; private set; } = "perf/results/compare.csv";
+
+    public IReadOnlyList<string>? Servers { get; private set; }
+
+    public string? Memtier { get; } = Environment.GetEnvironmentVariable("MEMTIER") is { Length: > 0 } path ? path : null;
+
+    public IReadOnlyList<Workload> Workloads { get; private set; } = [];
+
+    /// <summary>Throws <see cref="FormatException"/> with a sentence for whoever typed it.</summary>
+    public static Options Parse(string[] arguments)
+    {
+        var options = new Options();
+        string[] names = ["core"];
+        for (int at = 0; at < arguments.Length; at++)
+        {
+            switch (arguments[at])
+            {
+                case "--workloads": names = Value().Split(','); break;
+                case "--contention": names = ["contention"]; break;
+                case "--servers": options.Servers = Value().Split(','); break;
+                case "--rounds": options.Rounds = Number(); break;
+                case "--fill-rounds": options.FillRounds = Number(); break;
+                case "--seconds": options.Duration = TimeSpan.FromSeconds(Number()); break;
+                case "--warm-up": options.WarmUp = TimeSpan.FromSeconds(Number()); break;
+                case "--server-core": options._serverCore = Number(); break;
+                case "--data-dir": options.DataDirectory = Value(); break;
+                case "--csv": options.CsvFile = Value(); break;
+                case "--quick": options.Quick = true; break;
+                case "--help": options.Help = true; break;
+                case "--list": options.List = true; break;
+                case "--self-test": options.SelfTest = true; break;
+                default: throw new FormatException($"unknown option {arguments[at]}");
+            }
+
+            string Value() => ++at < arguments.Length ? arguments[at] : throw new FormatException($"{arguments[at - 1]} needs a value");
+            int Number() => int.Parse(Value(), CultureInfo.InvariantCulture);
+        }
+
+        if (options.Quick)
+        {
+            options.Rounds = options.FillRounds = 1;
+            options.Duration = options.WarmUp = options.Settling = TimeSpan.FromMilliseconds(300);
+        }
+
+        options.Workloads = [.. names.SelectMany(options.Select).Distinct()];
+        return options;
+    }
+
+    public IReadOnlyList<int> ServerCores(int count) =>
+        [.. Enumerable.Range(_serverCore, Math.Min(count, Environment.ProcessorCount - _serverCore))];
+
+    /// <summary>As many as the servers', after theirs; where there are none left, the last ones, shared with the servers.</summary>
+    public IReadOnlyList<int> LoadCores(int serverCores)
+    {
+        int first = Math.Max(0, Math.Min(_serverCore + serverCores, Environment.ProcessorCount - serverCores));
+        return [.. Enumerable.Range(first, Math.Min(serverCores, Environment.ProcessorCount - first))];
+    }
+
+    private IEnumerable<Workload> Select(string pattern)
+    {
+        Workload[] found =
+        [
+            .. WorkloadTable.All.Where(w => pattern == "all" || w.Group == pattern || FileSystemName.MatchesSimpleExpression(pattern, w.Name)),
+        ];
+        if (found.Length == 0)
+            throw new FormatException($"no workload is called {pattern}; --list names them");
+        return found.Where(w => !w.ByMemtier || Memtier is not null).Select(w => Quick ? w.Small() : w);
+    }
+}

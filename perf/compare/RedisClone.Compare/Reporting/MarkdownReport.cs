@@ -1,0 +1,123 @@
+using System.Globalization;
+using System.Runtime.InteropServices;
+using RedisClone.Compare.Servers;
+using RedisClone.Compare.Workloads;
+
+namespace RedisClone.Compare.Reporting;
+
+/// <summary>The results as markdown: the machine, one row a workload and server, and the goals with what was reached.</summary>
+internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> kinds, IReadOnlyList<Workload> workloads)
+{
+    public void Write(TextWriter to)
+    {
+        WriteMachine(to);
+        WriteFigures(to);
+        WriteGoals(to);
+    }
+
+    private void WriteMachine(TextWriter to)
+    {
+        string model = File.ReadLines("/proc/cpuinfo").FirstOrDefault(l => l.StartsWith("model name", StringComparison.Ordinal)) ?? ": ?";
+        to.WriteLine($"Measured {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC on {model[(model.IndexOf(':') + 1)..].Trim()}, " +
+            $"{Environment.ProcessorCount} cores, {RuntimeInformation.OSDescription}. " +
+            $"{string.Join(", ", kinds.Select(k => $"{k.Name} {k.Version()}"))}.");
+        to.WriteLine();
+    }
+
+    private void WriteFigures(TextWriter to)
+    {
+        to.WriteLine("| workload | server | CPU µs/op | × | user | ops/s | × | p50 µs | p99 µs | p99.9 µs | × | max ms | RSS MB | × | start ms | × | load µs/op |");
+        to.WriteLine("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        string[] names = [.. workloads.SelectMany(w => w.Procedure == Procedure.SaveUnderLoad ? [w.BeforeSave, w.Name] : (string[])[w.Name])];
+        foreach (string name in names)
+        {
+            foreach (ServerKind kind in kinds)
+            {
+                if (results.Of(name, kind.Name).Count > 0)
+                    WriteRow(to, name, kind.Name);
+                else if (results.FailureOf(name, kind.Name) is { } reason)
+                    to.WriteLine($"| {name} | {kind.Name} | {LastLine(reason)} |");
+            }
+        }
+
+        to.WriteLine();
+    }
+
+    private void WriteRow(TextWriter to, string workload, string server)
+    {
+        string[] cells =
+        [
+            workload, server,
+            Figure(s => s.CpuMicroseconds, "0.00"), Times(Metric.Cpu), Figure(s => s.Cpu.UserShare * 100, "0'%'"),
+            Figure(s => s.Throughput, "N0"), Times(Metric.Throughput),
+            Figure(s => s.Load.Latency.P50 / 1e3, "N0"), Figure(s => s.Load.Latency.P99 / 1e3, "N0"),
+            Figure(s => s.Load.Latency.P999 / 1e3, "N0"), Times(Metric.P999), Figure(s => s.Load.Latency.Max / 1e6, "0.0"),
+            Figure(s => s.Resident / 1e6, "N0"), Times(Metric.Resident),
+            Figure(s => s.StartTime.TotalMilliseconds, "N0"), Times(Metric.StartTime), Figure(s => s.LoadCpuMicroseconds, "0.00"),
+        ];
+        to.WriteLine($"| {string.Join(" | ", cells)} |");
+
+        string Figure(Func<Sample, double> figure, string format) =>
+            results.Median(workload, server, figure)!.Value.ToString(format, CultureInfo.InvariantCulture);
+
+        string Times(Metric metric) => Number(results.Ratio(metric, (workload, server), (workload, ServerKind.Redis)), "0.00");
+    }
+
+    private void WriteGoals(TextWriter to)
+    {
+        var goals = workloads.SelectMany(w => w.Goals.Select(g => (Workload: w, Goal: g))).ToList();
+        if (goals.Count == 0 || kinds.All(k => k.Name != ServerKind.Ours))
+            return;
+        to.WriteLine("| workload | goal | reached | range over rounds | |");
+        to.WriteLine("| --- | --- | ---: | ---: | --- |");
+        foreach ((Workload workload, Goal goal) in goals)
+        {
+            double? figure = FigureOf(workload.Name, goal);
+            if (figure is not null)
+                to.WriteLine($"| {workload.Name} | {Describe(goal)} | {Number(figure, "0.00")} | {Range(workload.Name, goal)} | " +
+                    $"{(goal.IsMet(figure.Value) ? "met" : "**missed**")} |");
+        }
+
+        to.WriteLine();
+    }
+
+    private double? FigureOf(string workload, Goal goal) => goal is { Server: null, Workload: null }
+        ? results.Median(workload, ServerKind.Ours, s => s[goal.Metric])
+        : results.Ratio(goal.Metric, (workload, ServerKind.Ours), (goal.Workload ?? workload, goal.Server ?? ServerKind.Ours));
+
+    /// <summary>The smallest and largest ratio of a single round: how far to believe the median.</summary>
+    private string Range(string workload, Goal goal)
+    {
+        if (goal.Server is null || goal.Workload is not null)
+            return "";
+        double[] ratios =
+        [
+            .. from mine in results.Of(workload, ServerKind.Ours)
+               join other in results.Of(workload, goal.Server) on mine.Round equals other.Round
+               select mine[goal.Metric] / other[goal.Metric],
+        ];
+        return ratios.Length < 2 ? "" : $"{Number(ratios.Min(), "0.00")} to {Number(ratios.Max(), "0.00")}";
+    }
+
+    private static string Describe(Goal goal)
+    {
+        string metric = goal.Metric switch
+        {
+            Metric.Cpu => "CPU per operation",
+            Metric.Throughput => "throughput",
+            Metric.P50 => "p50",
+            Metric.P999 => "p99.9",
+            Metric.Resident => "resident memory",
+            Metric.StartTime => "time to first PONG (ms)",
+            Metric.Elapsed => "duration",
+            _ => "bytes on disk per operation",
+        };
+        string reference = goal.Server is not null ? $" of {goal.Server}" : goal.Workload is not null ? $" of {goal.Workload}" : "";
+        return $"{metric} at {(goal.AtMost ? "most" : "least")} {Number(goal.Limit, "0.##")}{reference}";
+    }
+
+    private static string LastLine(string text) => text.TrimEnd().Split('\n')[^1].Replace('|', ' ');
+
+    private static string Number(double? value, string format) =>
+        value is { } number && double.IsFinite(number) ? number.ToString(format, CultureInfo.InvariantCulture) : "";
+}

@@ -1,0 +1,85 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.RegularExpressions;
+
+namespace RedisClone.Compare.Servers;
+
+/// <summary>One of the servers to compare: where it is and how it is told what a workload needs.</summary>
+internal sealed partial record ServerKind(string Name, string Path, Func<ServerSetup, IEnumerable<string>> Arguments)
+{
+    public const string Ours = "RedisClone";
+    public const string Redis = "redis-server";
+    public const string Valkey = "Valkey";
+    public const string Garnet = "Garnet";
+
+    /// <summary>Whether it makes use of more than one core by itself; only such servers take part in contention runs.</summary>
+    public bool UsesAllCores { get; init; }
+
+    /// <summary>This server, redis-server, and every peer whose path the environment gives, in the order of the tables.</summary>
+    public static IEnumerable<ServerKind> Discover()
+    {
+        string? ours = Setting("REDISCLONE_SERVER") ?? BuiltServer();
+        if (ours is not null)
+            yield return new ServerKind(Ours, ours, setup => [.. RedisArguments(setup), .. ExtraArguments()]) { UsesAllCores = true };
+        yield return new ServerKind(Redis, "redis-server", RedisArguments);
+        if (Setting("REDIS_SERVER") is { } redis)
+            yield return new ServerKind("Redis 7.4", redis, RedisArguments);
+        if (Setting("VALKEY_SERVER") is { } valkey)
+            yield return new ServerKind(Valkey, valkey, RedisArguments);
+        if (Setting("GARNET_SERVER") is { } garnet)
+            yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true };
+    }
+
+    /// <summary>The first line that the executable says about its version.</summary>
+    public string Version()
+    {
+        using var process = Process.Start(new ProcessStartInfo(Path, "--version") { RedirectStandardOutput = true, RedirectStandardError = true })!;
+        string text = process.StandardOutput.ReadToEnd() + process.StandardError.ReadToEnd();
+        process.WaitForExit();
+        Match match = VersionPattern().Match(text);
+        return match.Success ? match.Groups[1].Value : text.Split('\n')[0].Trim();
+    }
+
+    /// <summary>Snapshots and journal rewriting are off everywhere: they would fall into some server's rounds and not into others'.</summary>
+    private static IEnumerable<string> RedisArguments(ServerSetup setup) =>
+    [
+        "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", setup.Directory,
+        "--save", "", "--auto-aof-rewrite-percentage", "0",
+        "--appendonly", setup.Durability == Durability.None ? "no" : "yes",
+        "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
+    ];
+
+    private static IEnumerable<string> GarnetArguments(ServerSetup setup) =>
+    [
+        "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--lua",
+        "--checkpointdir", setup.Directory,
+        .. setup.Durability switch
+        {
+            Durability.Always => ["--aof", "--aof-commit-wait"],
+            Durability.EverySecond => (string[])["--aof", "--aof-commit-freq", "1000"],
+            _ => [],
+        },
+        .. Directory.EnumerateFileSystemEntries(setup.Directory).Any() ? (string[])["--recover"] : [],
+    ];
+
+    private static string[] ExtraArguments() =>
+        Setting("REDISCLONE_ARGUMENTS")?.Split(' ', StringSplitOptions.RemoveEmptyEntries) ?? [];
+
+    private static string? Setting(string name) => Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;
+
+    private static string? BuiltServer()
+    {
+        for (DirectoryInfo? at = new(AppContext.BaseDirectory); at is not null; at = at.Parent)
+        {
+            if (!File.Exists(System.IO.Path.Combine(at.FullName, "RedisClone.sln")))
+                continue;
+            string path = System.IO.Path.Combine(at.FullName, "src/RedisClone.Server/bin/Release/net10.0/RedisClone.Server");
+            return File.Exists(path) ? path : null;
+        }
+
+        return null;
+    }
+
+    [GeneratedRegex(@"v?=?(\d+\.\d+\.\d+)")]
+    private static partial Regex VersionPattern();
+}

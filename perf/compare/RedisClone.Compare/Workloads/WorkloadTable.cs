@@ -1,0 +1,192 @@
+using RedisClone.Compare.Load;
+using RedisClone.Compare.Servers;
+using static RedisClone.Compare.Servers.ServerKind;
+using static RedisClone.Compare.Workloads.Goal;
+
+namespace RedisClone.Compare.Workloads;
+
+/// <summary>
+/// Every workload, one row each. The request lines are explained at <see cref="RequestTemplate"/>. Data is larger than
+/// the processor's caches wherever a real server's would be.
+/// </summary>
+internal static class WorkloadTable
+{
+    private static readonly Fill s_millionKeys = new("SET memtier-{+1000000} {*256}", 1_000_000);
+
+    private static readonly Fill s_fiveMillionKeys = new("SET key:{+5000000} {*256}", 5_000_000);
+
+    private static readonly LoadPlan s_fiveMillionSetGet =
+        new([new("SET key:{5000000} {*256}"), new("GET key:{5000000}", 10)], 50, 30);
+
+    private static readonly Share[] s_setGet = [new("SET memtier-{1000000} {*256}"), new("GET memtier-{1000000}", 10)];
+
+    private static readonly Share[] s_set = [new("SET memtier-{1000000} {*256}")];
+
+    public static IReadOnlyList<Workload> All { get; } =
+        [.. Core(), .. Memory(), .. Collections(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
+
+    private static IEnumerable<Workload> Core()
+    {
+        yield return new("set-get-p30", "core", [s_millionKeys], new(s_setGet, 50, 30))
+        {
+            Goals = [Most(Metric.Cpu, 0.60, Redis), Most(Metric.Cpu, 0.65, Valkey), Most(Metric.Cpu, 0.45, Garnet)],
+        };
+        yield return new("set-get-p1", "core", [s_millionKeys], new(s_setGet, 50, 1))
+        {
+            Goals = [Most(Metric.Cpu, 0.90, Redis), Most(Metric.Cpu, 0.45, Garnet)],
+        };
+        yield return new("set-get-p30-at-rate", "core", [s_millionKeys], new(s_setGet, 50, 30) { RatePerSecond = 150_000 })
+        {
+            Goals = [Most(Metric.P999, 1.0, Redis)],
+        };
+        yield return new("set-get-p1-at-rate", "core", [s_millionKeys], new(s_setGet, 50, 1) { RatePerSecond = 25_000 })
+        {
+            Goals = [Most(Metric.P999, 1.0, Redis)],
+        };
+        yield return new("full-load-5m-keys", "core", [s_fiveMillionKeys], s_fiveMillionSetGet);
+        yield return new("start", "core", [], Load: null) { Goals = [Most(Metric.StartTime, 300)] };
+
+        yield return new("memtier-p30", "memtier", [s_millionKeys], new(s_setGet, 50, 30)) { ByMemtier = true };
+        yield return new("memtier-p1", "memtier", [s_millionKeys], new(s_setGet, 50, 1)) { ByMemtier = true };
+    }
+
+    private static IEnumerable<Workload> Memory()
+    {
+        yield return Row("memory-1m-256", 0.95, new Fill("SET memtier-{+1000000} {*256}", 1_000_000));
+        yield return new("grow-10m-keys", "memory",
+            [new("SET key:00000{+10000000} {*16}", 10_000_000) { Connections = 50, Pipeline = 30 }], Load: null)
+        {
+            Goals = [Most(Metric.Resident, 0.65, Redis), Most(Metric.P999, 1.0, Redis)],
+        };
+        yield return Row("memory-zset-10m", 0.60, new Fill("ZADD zset {~10000000} member:{~10000000}", 10_000_000));
+        yield return Row("memory-hash-10m", 0.65, new Fill("HSET hash field:{+10000000} value:{+10000000}", 10_000_000));
+        yield return Row("memory-set-10m", 0.65, new Fill("SADD set member:{+10000000}", 10_000_000));
+        yield return Row("memory-hashes-1m", 0.90, new Fill(
+            "HSET user:{+1000000} name {*8} mail {*16} age {100} city {*8} rank {1000} seen {1000000} flag {2} team {*6}", 1_000_000));
+        yield return Row("memory-list-10m", 1.00, new Fill("RPUSH list item:{+10000000}", 10_000_000));
+
+        static Workload Row(string name, double most, Fill fill) =>
+            new(name, "memory", [fill], Load: null) { Goals = [Most(Metric.Resident, most, Redis)] };
+    }
+
+    private static IEnumerable<Workload> Collections()
+    {
+        Fill lists = new("RPUSH list:{+1000} {*16}", 100_000);
+        Fill hashes = new("HSET hash:{+100000} field:{10} {*32}", 500_000);
+        Fill sets = new("SADD set:{+1000} member:{1000}", 700_000);
+        Fill sortedSets = new("ZADD zset:{+1000} {1000000} member:{1000}", 700_000);
+
+        (string Name, Fill Data, Share[] Mix)[] families =
+        [
+            ("list", lists, [new("LPUSH list:{1000} {*16}"), new("LPOP list:{1000}")]),
+            ("hash", hashes, [new("HSET hash:{100000} field:{10} {*32}"), new("HGET hash:{100000} field:{10}")]),
+            ("set", sets, [new("SADD set:{1000} member:{1000}"), new("SISMEMBER set:{1000} member:{1000}")]),
+            ("zset", sortedSets,
+            [
+                new("ZADD zset:{1000} {1000000} member:{1000}"), new("ZRANGE zset:{1000} 0 9"),
+                new("ZRANK zset:{1000} member:{1000}"),
+            ]),
+            ("zrangebyscore", sortedSets, [new("ZRANGEBYSCORE zset:{1000} {1000000} +inf LIMIT 0 10")]),
+        ];
+        foreach ((string name, Fill data, Share[] mix) in families)
+        {
+            yield return new($"{name}-p30", "collections", [data], new(mix, 50, 30)) { Goals = [Most(Metric.Cpu, 0.65, Redis)] };
+            yield return new($"{name}-p1", "collections", [data], new(mix, 50, 1)) { Goals = [Most(Metric.Cpu, 0.85, Redis)] };
+        }
+
+        yield return new("lrange-600", "collections", [new("RPUSH list {*16}", 1_000)], new([new("LRANGE list 0 599")], 50, 1))
+        {
+            Goals = [Most(Metric.Cpu, 0.8, Redis)],
+        };
+        yield return new("sunion-10k", "collections",
+            [new("SADD one member:1{+5000}", 5_000), new("SADD two member:2{+5000}", 5_000)], new([new("SUNION one two")], 10, 1))
+        {
+            Goals = [Most(Metric.Cpu, 0.8, Redis)],
+        };
+    }
+
+    private static IEnumerable<Workload> Scripts()
+    {
+        Share[] eval = [new("EVAL \"redis.call('SET',KEYS[1],ARGV[1]) return redis.call('GET',KEYS[1])\" 1 memtier-{1000000} {*256}")];
+        yield return new("eval-p30", "scripts", [s_millionKeys], new(eval, 50, 30)) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
+        yield return new("eval-p1", "scripts", [s_millionKeys], new(eval, 50, 1)) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
+        yield return new("multi-10-sets", "scripts", [s_millionKeys],
+            new([new("MULTI"), new(s_set[0].Request, 10), new("EXEC")], 50, 12) { RequestsPerOperation = 12 })
+        {
+            Goals = [Most(Metric.Cpu, 0.8, Redis)],
+        };
+        yield return new("publish-1000", "scripts", [], new([new($"PUBLISH {LoadPlan.Channel} {{*64}}")], 4, 1) { Subscribers = 1_000 })
+        {
+            Goals = [Most(Metric.Cpu, 1.0, Redis)],
+        };
+    }
+
+    private static IEnumerable<Workload> Durable()
+    {
+        yield return new("set-50c-p1", "durable", [s_millionKeys], new(s_set, 50, 1));
+        yield return new("set-400c-p1", "durable", [s_millionKeys], new(s_set, 400, 1));
+        yield return new("set-50c-p30", "durable", [s_millionKeys], new(s_set, 50, 30));
+        yield return new("everysec-50c-p30", "durable", [s_millionKeys], new(s_set, 50, 30))
+        {
+            Durability = Durability.EverySecond,
+            Goals = [Most(Metric.Cpu, 1.25, workload: "set-50c-p30")],
+        };
+        int commandBytes = RequestTemplate.Parse(s_set[0].Request).Bytes.Length;
+        yield return Always("always-50c-p1", 50, 1, Least(Metric.Throughput, 1.15, Redis), Most(Metric.DiskBytes, 1.15 * commandBytes));
+        yield return Always("always-400c-p1", 400, 1, Least(Metric.Throughput, 0.9, workload: "set-400c-p1"));
+        yield return Always("always-16c-p30", 16, 30, Least(Metric.Throughput, 2.0, Redis));
+        yield return Always("always-1c-p1", 1, 1, Most(Metric.P50, 1.1, Redis));
+        yield return Always("always-50c-p1-2-cores", 50, 1, Least(Metric.Throughput, 1.0, workload: "always-50c-p1")) with
+        {
+            ServerCores = 2,
+            ForAllCores = true,
+        };
+
+        static Workload Always(string name, int connections, int pipeline, params IReadOnlyList<Goal> goals) =>
+            new(name, "durable", [], new(s_set, connections, pipeline)) { Durability = Durability.Always, Goals = goals };
+    }
+
+    private static IEnumerable<Workload> Recovery()
+    {
+        const string save = "bgsave-5m-keys";
+        yield return new(save, "recovery", [s_fiveMillionKeys], s_fiveMillionSetGet)
+        {
+            Procedure = Procedure.SaveUnderLoad,
+            Goals =
+            [
+                Least(Metric.Throughput, 0.85, workload: $"{save}-before"), Most(Metric.P999, 2, workload: $"{save}-before"),
+                Most(Metric.Resident, 1.05, workload: $"{save}-before"), Most(Metric.Elapsed, 2, Redis),
+            ],
+        };
+        yield return new("restart-snapshot-5m-keys", "recovery", [s_fiveMillionKeys], Load: null)
+        {
+            Procedure = Procedure.Restart,
+            Goals = [Most(Metric.StartTime, 1 / 1.5, Redis)],
+        };
+        yield return new("restart-journal-5m-keys", "recovery", [s_fiveMillionKeys], Load: null)
+        {
+            Procedure = Procedure.Restart,
+            Durability = Durability.EverySecond,
+            Goals = [Most(Metric.StartTime, 1 / 3.0, Redis)],
+        };
+    }
+
+    /// <summary>The same load on 1, 2, 4 ... cores, as many as there are: what sharing costs each operation.</summary>
+    private static IEnumerable<Workload> Contention()
+    {
+        for (int cores = 1; cores <= Math.Max(2, Environment.ProcessorCount); cores *= 2)
+        {
+            yield return Row(cores, pipeline: 30);
+            yield return Row(cores, pipeline: 1);
+        }
+
+        static Workload Row(int cores, int pipeline) => new(Name(cores, pipeline), "contention", [s_millionKeys], new(s_setGet, 50, pipeline))
+        {
+            ServerCores = cores,
+            ForAllCores = true,
+            Goals = cores == 1 ? [] : [Most(Metric.Cpu, 1.25, workload: Name(1, pipeline))],
+        };
+
+        static string Name(int cores, int pipeline) => $"cores-{cores}-p{pipeline}";
+    }
+}
