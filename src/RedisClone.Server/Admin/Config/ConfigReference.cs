@@ -20,7 +20,8 @@ public static class ConfigReference
         2. a file in the form of redis.conf, the first argument of the command line (`include` with wildcards, quoting and all), and
            standard input if the first or last argument is `-`;
         3. the environment: `REDISCLONE_MAXMEMORY_POLICY` is `maxmemory-policy`; `REDISCLONE_REQUIREPASS_FILE` names a file that holds
-           `requirepass`, for every parameter in the same way;
+           `requirepass`, for every parameter in the same way (Kubernetes sets variables of this form for a Service that is called
+           `redisclone`: turn `enableServiceLinks` off then);
         4. the command line: `--port 7000 --save 60 1000`.
 
         `CONFIG SET` changes them at run time, several at once or none; `CONFIG REWRITE` writes them back to the file, with its comments
@@ -45,7 +46,7 @@ public static class ConfigReference
         foreach (var group in ConfigTable.Groups)
         {
             text.Append('\n').Append("## ").Append(group.Title).Append("\n\n");
-            text.Append("| Parameter | Default | Values | Notes | |\n| --- | --- | --- | --- | --- |\n");
+            text.Append("| Parameter | Default | Values | Notes | Meaning |\n| --- | --- | --- | --- | --- |\n");
             foreach (var parameter in group.Parameters)
                 text.Append(CultureInfo.InvariantCulture,
                     $"| `{parameter.Name}`{Alias(parameter)} | {DefaultOf(parameter)} | {parameter.Values} | {Notes(parameter)} | {parameter.Doc} |\n");

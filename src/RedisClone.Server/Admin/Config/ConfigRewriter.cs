@@ -23,6 +23,8 @@ internal sealed class ConfigRewriter
     private ConfigRewriter(string oldText, bool everything)
     {
         _everything = everything;
+        if (oldText.EndsWith('\n'))
+            oldText = oldText[..^1];
         foreach (var raw in oldText.Split('\n'))
             AddOld(raw.Trim(' ', '\t', '\r'));
     }
@@ -42,7 +44,8 @@ internal sealed class ConfigRewriter
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
-            File.Delete(temporary);
+            if (File.Exists(temporary))
+                File.Delete(temporary);
             return ConfigFiles.Reason(e);
         }
     }

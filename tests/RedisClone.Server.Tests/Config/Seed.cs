@@ -1,0 +1,12 @@
+namespace RedisClone.Server.Tests.Config;
+
+/// <summary>The seed of the random tests: printed, and taken from the environment to see a failure again.</summary>
+internal static class Seed
+{
+    public static int Take()
+    {
+        var seed = int.TryParse(Environment.GetEnvironmentVariable("REDISCLONE_TEST_SEED"), out var given) ? given : Random.Shared.Next();
+        Console.WriteLine($"REDISCLONE_TEST_SEED={seed}");
+        return seed;
+    }
+}
