@@ -2,9 +2,9 @@ namespace RedisClone.Protocol;
 
 /// <summary>
 /// Splits an inline request into arguments, with the quoting that redis-cli and telnet users know: "double quotes" with
-/// escapes, 'single quotes' with \' only, a closing quote being followed by a blank or the end.
+/// escapes, 'single quotes' with \' only, a closing quote being followed by a blank or the end. Configuration files have it too.
 /// </summary>
-internal static class InlineSplitter
+public static class InlineSplitter
 {
     private enum Quote
     {
@@ -13,13 +13,25 @@ internal static class InlineSplitter
         Double,
     }
 
-    public static bool HasQuotes(ReadOnlySpan<byte> line) => line.IndexOfAny((byte)'"', (byte)'\'') >= 0;
+    /// <summary>The words of a line. Null: unbalanced quotes.</summary>
+    public static byte[][]? Split(ReadOnlySpan<byte> line)
+    {
+        var buffer = line.ToArray();
+        var slices = new SliceList();
+        if (!Split(buffer, 0, buffer.Length, slices)) return null;
+        var words = new byte[slices.Count][];
+        for (int i = 0; i < words.Length; i++)
+            words[i] = buffer.AsSpan(slices.Items[i].Offset, slices.Items[i].Length).ToArray();
+        return words;
+    }
+
+    internal static bool HasQuotes(ReadOnlySpan<byte> line) => line.IndexOfAny((byte)'"', (byte)'\'') >= 0;
 
     /// <summary>
     /// Splits buffer[start..end) in place: an argument is never longer than its source, so unquoting only moves bytes to
     /// the left. A line without quotes is only read. False: unbalanced quotes.
     /// </summary>
-    public static bool Split(Span<byte> buffer, int start, int end, SliceList slices)
+    internal static bool Split(Span<byte> buffer, int start, int end, SliceList slices)
     {
         int at = start;
         while (true)

@@ -9,7 +9,7 @@ using RedisClone.Server.Admin;
 Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
 ConfigLoad load = ServerConfig.Load(args, Environment.GetEnvironmentVariables());
-if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).WriteLine(load.Text);
+if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).Write(load.Text);
 if (load.Config is not { } config) return load.ExitCode;
 
 WebApplication server = Hosting.Build(config);

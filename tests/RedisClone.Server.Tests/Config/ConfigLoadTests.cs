@@ -122,7 +122,7 @@ public sealed class ConfigLoadTests : IDisposable
         var load = Load(args);
         Assert.Null(load.Config);
         Assert.Equal(1, load.ExitCode);
-        Assert.True(ConfigGlob.Matches(pattern.Replace("[", "\\["), load.Text, ignoreCase: false), load.Text);
+        Assert.True(ConfigText.MatchesGlob(pattern.Replace("[", "\\["), load.Text, ignoreCase: false), load.Text);
     }
 
     [Theory]

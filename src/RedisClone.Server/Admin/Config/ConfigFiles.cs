@@ -47,13 +47,13 @@ internal static class ConfigFiles
     /// </summary>
     public static IReadOnlyList<string> Expand(string fullPath)
     {
-        if (!ConfigGlob.HasWildcard(fullPath))
+        if (!ConfigText.HasWildcard(fullPath))
             return [fullPath];
 
         List<string> found = [Path.GetPathRoot(fullPath)!];
         var segments = fullPath[found[0].Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
         foreach (var segment in segments)
-            found = ConfigGlob.HasWildcard(segment)
+            found = ConfigText.HasWildcard(segment)
                 ? [.. found.SelectMany(directory => Entries(directory, segment))]
                 : [.. found.Select(directory => Path.Combine(directory, segment)).Where(Path.Exists)];
         return found;
@@ -70,6 +70,6 @@ internal static class ConfigFiles
         ? []
         : Directory.EnumerateFileSystemEntries(directory)
             .Where(path => Path.GetFileName(path) is var name && (name[0] != '.' || pattern[0] == '.') &&
-                           ConfigGlob.Matches(pattern, name, ignoreCase: false))
+                           ConfigText.MatchesGlob(pattern, name, ignoreCase: false))
             .Order(StringComparer.Ordinal);
 }

@@ -63,14 +63,14 @@ public sealed partial class ConfigTable(ServerConfig config)
         {
             foreach (var pattern in patterns)
             {
-                if (!ConfigGlob.HasWildcard(pattern))
+                if (!ConfigText.HasWildcard(pattern))
                 {
                     if (Find(pattern) is { } parameter && seen.Add(pattern))
                         answer.Add(new(pattern, parameter.GetText(config)));
                     continue;
                 }
                 foreach (var (name, parameter) in ByName)
-                    if (!parameter.Has(ParameterFlags.Hidden) && ConfigGlob.Matches(pattern, name, ignoreCase: true) && seen.Add(name))
+                    if (!parameter.Has(ParameterFlags.Hidden) && ConfigText.MatchesGlob(pattern, name, ignoreCase: true) && seen.Add(name))
                         answer.Add(new(name, parameter.GetText(config)));
             }
         }
