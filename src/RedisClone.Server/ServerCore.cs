@@ -22,6 +22,7 @@ public sealed class ServerCore
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
         Executor = new Executor(this);
+        Blocking = new Blocking(this);
     }
 
     public ServerConfig Config { get; }
@@ -45,6 +46,8 @@ public sealed class ServerCore
     public AccessClock AccessClock { get; }
 
     internal Executor Executor { get; }
+
+    internal Blocking Blocking { get; }
 
     /// <summary>DEBUG SET-ACTIVE-EXPIRE and loading turn it off: keys whose time has passed stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;

@@ -163,7 +163,7 @@ public ref partial struct CommandContext
     }
 
     /// <summary>Latches WRONGTYPE where the key holds something else.</summary>
-    public bool Expect(in Entry entry, Storage.ValueType type) => entry.Type == type || Fail(Errors.WrongType);
+    public bool Expect(in Entry entry, ValueType type) => entry.Type == type || Fail(Errors.WrongType);
 
     private readonly void Touch(in Entry entry)
     {
@@ -182,7 +182,7 @@ public ref partial struct CommandContext
     public void Modified(ReadOnlySpan<byte> key, ulong hash, int database, NotifyFlags kind, string keyEvent)
     {
         Changes++;
-        Server.KeyEvents.Modified(Server.Shards.Of(hash), key, hash, database, kind, keyEvent, Session);
+        Server.KeyEvents.Modified(Server.Shards.Of(hash), key, database, kind, keyEvent, Session, Lane);
     }
 
     /// <summary>A further event of the same change (such as expire after set): no new effect.</summary>
@@ -194,6 +194,51 @@ public ref partial struct CommandContext
     {
         entry.Keyspace.Remove(entry);
         Modified(argument, NotifyFlags.Generic, keyEvent);
+    }
+
+    // ---- waiting
+
+    /// <summary>Whether this command may block: not within a transaction or a script, nor when it is already being served.</summary>
+    public readonly bool CanBlock => Session.Connection is not null && !Session.InTransaction && Session.Waiter is null;
+
+    /// <summary>Set by <see cref="Block"/>: the command has done nothing yet and will be run again, or answered by a null.</summary>
+    public readonly bool Blocked => Waiter is not null;
+
+    internal Waiter? Waiter { get; private set; }
+
+    /// <summary>
+    /// Blocks the client until one of these keys holds what it wants, or the time is over (0: never). Called with all the command's
+    /// shards held and before any effect; the handler returns without a reply.
+    /// </summary>
+    /// <param name="milliseconds">Time to wait, 0 for ever.</param>
+    /// <param name="wanted">The type that serves it.</param>
+    /// <param name="firstKey">The first argument that is a key to wait for.</param>
+    /// <param name="keyCount">How many follow one another.</param>
+    /// <param name="nullIsArray">Which null answers a timeout.</param>
+    /// <param name="test">A further condition on the key's value.</param>
+    /// <param name="state">What the test compares with.</param>
+    public void Block(
+        long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null)
+    {
+        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, nullIsArray) { State = state };
+        for (int i = firstKey; i < firstKey + keyCount; i++)
+            Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
+        NoteWrittenKeys(waiter, firstKey, keyCount);
+        Waiter = waiter;
+        Session.Waiter = waiter;
+        Server.Blocking.Entered();
+        // The timer may fire at once, on another thread: everything it needs is in place.
+        if (milliseconds > 0) waiter.StartTimer(milliseconds);
+    }
+
+    private readonly void NoteWrittenKeys(Waiter waiter, int firstKey, int keyCount)
+    {
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        if (Row.CollectKeys(Args, ref positions))
+            for (int i = 0; i < positions.Count; i++)
+                if (positions[i] < firstKey || positions[i] >= firstKey + keyCount)
+                    waiter.Written.Add(new DatabaseKey(Session.Database, Args[positions[i]].ToArray()));
+        positions.Dispose();
     }
 
     /// <summary>How many changes the command made; no change, no effect.</summary>

@@ -6,17 +6,46 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Commands;
 
+/// <summary>How a run of a command ended.</summary>
+internal enum Outcome
+{
+    /// <summary>The reply is written.</summary>
+    Done,
+
+    /// <summary>It had no effect and wants to be run again on a worker.</summary>
+    Moved,
+
+    /// <summary>It had no effect; the client waits for one of its keys.</summary>
+    Blocked,
+
+    /// <summary>It had no effect; it must hold more shards (those of a client that it will wake) before it has one.</summary>
+    Widened,
+}
+
 /// <summary>
 /// Runs one command whose shards are held by the calling thread, and everything around it that every command has: the error
-/// as its reply, the effect as its journal entry, its counters.
+/// as its reply, the effect as its journal entry, its counters, and the blocked clients that it serves.
 /// </summary>
 internal sealed class Executor(ServerCore server)
 {
     /// <summary>
-    /// Runs the handler. False when it asked to be run on a worker: it has had no effect then. <paramref name="started"/> is the
-    /// time of the end of the command before, and becomes the end of this one: one clock reading a command.
+    /// Runs a client's command. <paramref name="started"/> is the time of the end of the command before, and becomes the end of this one: one
+    /// clock reading a command.
     /// </summary>
-    public bool Run(Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, ref long started)
+    public Outcome Run(
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    {
+        if ((row.IsWrite || row.Route is not null) && server.Blocking.MustWiden(row, request, session, held)) return Outcome.Widened;
+        Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
+        // Even a command that is to run again may have noticed that keys had expired.
+        if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
+        if (lane.ReadyKeys.Count > 0) server.Blocking.Serve(lane, now);
+        return outcome;
+    }
+
+    /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>
+    public Outcome RunPart(
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, ref long started)
     {
         var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker);
         ReplyMark mark = session.Reply.Mark();
@@ -24,7 +53,8 @@ internal sealed class Executor(ServerCore server)
         try
         {
             row.Handler!(ref context);
-            if (context.Moved) return false;
+            if (context.Moved) return Outcome.Moved;
+            if (context.Blocked) return Outcome.Blocked;
             if (context.Failure is not null) session.Reply.Error(context.Failure);
         }
         catch (Exception bug)
@@ -35,11 +65,10 @@ internal sealed class Executor(ServerCore server)
             lane.UnexpectedErrors++;
             server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
         }
-        if (context.Changes > 0) lane.Changes += context.Changes;
-        if (server.Effects.Wanted)
+        if (context.Changes > 0)
         {
-            if (context.Changes > 0 && !context.EffectReplaced) lane.Effects.AddCommand(session.Database, request);
-            server.Effects.Append(lane.Effects);
+            lane.Changes += context.Changes;
+            if (server.Effects.Wanted && !context.EffectReplaced) lane.Effects.AddCommand(session.Database, request);
         }
 
         long ended = Stopwatch.GetTimestamp();
@@ -52,6 +81,6 @@ internal sealed class Executor(ServerCore server)
             counters.Failed++;
             lane.CountError(session.Reply.LastErrorCode);
         }
-        return true;
+        return Outcome.Done;
     }
 }

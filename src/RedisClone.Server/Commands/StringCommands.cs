@@ -19,7 +19,7 @@ internal static class StringCommands
     {
         Entry entry = c.FindForRead(1);
         if (!entry.Exists) c.Reply.Null();
-        else if (c.Expect(entry, Storage.ValueType.String)) ReplyString(ref c, entry);
+        else if (c.Expect(entry, ValueType.String)) ReplyString(ref c, entry);
     }
 
     private static void Set(ref CommandContext c)

@@ -6,16 +6,18 @@ using RedisClone.Storage;
 namespace RedisClone.Server;
 
 /// <summary>
-/// What happens besides when a key changes: watchers are told, caching clients too, key events are published. Called under the
-/// hold of the key's shard.
+/// What happens besides when a key changes: transactions that watch it fail, clients blocked on it may be served, caching clients hear of
+/// it, key events are published. Called under the hold of the key's shard.
 /// </summary>
 public sealed class KeyEvents(ServerCore server)
 {
     /// <summary>A key was changed or removed by a command of <paramref name="author"/>.</summary>
-    public void Modified(Shard shard, ReadOnlySpan<byte> key, ulong hash, int database, NotifyFlags kind, string keyEvent, Session? author)
+    public void Modified(
+        Shard shard, ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Session? author, Lane lane)
     {
-        _ = shard;
-        _ = hash;
+        if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key);
+        if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is not null)
+            lane.ReadyKeys.Add((shard, new DatabaseKey(database, key.ToArray())));
         _ = author;
         Notify(key, database, kind, keyEvent);
     }
@@ -26,13 +28,24 @@ public sealed class KeyEvents(ServerCore server)
     /// <summary>Removes a key whose time has passed: an effect of its own, ahead of the command's that noticed it.</summary>
     public void Expire(in Entry entry, int database, Lane lane)
     {
-        ReadOnlySpan<byte> key = entry.Key;
-        ulong hash = entry.Hash;
-        if (server.Effects.Wanted) lane.Effects.AddDelete(database, key);
         lane.ExpiredKeys++;
+        Remove(entry, database, lane, NotifyFlags.Expired, "expired");
+    }
+
+    /// <summary>Removes a key for want of memory.</summary>
+    public void Evict(in Entry entry, int database, Lane lane)
+    {
+        lane.EvictedKeys++;
+        Remove(entry, database, lane, NotifyFlags.Evicted, "evicted");
+    }
+
+    private void Remove(in Entry entry, int database, Lane lane, NotifyFlags kind, string keyEvent)
+    {
+        ReadOnlySpan<byte> key = entry.Key;
+        if (server.Effects.Wanted) lane.Effects.AddDelete(database, key);
         lane.Changes++;
-        // The event is published while the record that holds the key's bytes still exists.
-        Modified(server.Shards.Of(hash), key, hash, database, NotifyFlags.Expired, "expired", author: null);
+        // All is told while the record that holds the key's bytes still exists.
+        Modified(server.Shards.Of(entry.Hash), key, database, kind, keyEvent, author: null, lane);
         entry.Keyspace.Remove(entry);
     }
 }

@@ -1,4 +1,5 @@
 using RedisClone.Server.Commands;
+using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
 
@@ -20,6 +21,9 @@ public sealed class Lane
 
     /// <summary>Error replies by their code.</summary>
     public Dictionary<string, long> ErrorsByCode { get; } = [];
+
+    /// <summary>Keys changed by the running command that clients are blocked on, in the order of their change.</summary>
+    public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
 
     public EffectBuffer Effects { get; } = new();
 

@@ -10,14 +10,17 @@ namespace RedisClone.Server.Net;
 
 /// <summary>
 /// One client's way through the server: read what came, parse it as a batch, fetch ahead what it will touch, execute it in order,
-/// flush. A command whose shards are busy runs on a worker when they are free; the rest of the batch waits for it, no thread does.
+/// flush. A command whose shards are busy runs on a worker when they are free, one that blocks waits to be served; the rest of
+/// the batch waits for it, no thread does.
 /// </summary>
-public sealed class Connection : IHeldWork
+public sealed class Connection : IHeldWork, IThreadPoolWorkItem
 {
     private readonly ServerCore _server;
     private readonly ConnectionContext _transport;
+    private readonly IConnectionScheduler _scheduler;
     private readonly RequestParser _parser;
     private readonly RequestBatch _batch = new();
+    private readonly Pushes _pushes = new();
     private readonly Signal _resumed;
     private readonly ShardHold _hold;
     private Prepared[] _prepared = new Prepared[16];
@@ -28,6 +31,7 @@ public sealed class Connection : IHeldWork
     {
         _server = server;
         _transport = transport;
+        _scheduler = scheduler;
         _parser = new RequestParser(limits);
         _resumed = new Signal(scheduler);
         _hold = new ShardHold(server.Shards, this);
@@ -45,22 +49,52 @@ public sealed class Connection : IHeldWork
 
     public Session Session { get; }
 
+    /// <summary>The command that is being executed, or that the client is blocked in.</summary>
+    internal CommandRow CurrentRow => _prepared[_current].Row!;
+
+    internal Request CurrentRequest => _batch[_current];
+
+    /// <summary>Bytes of a half received request.</summary>
+    public long QueryBytes => _parser.BufferedBytes;
+
+    /// <summary>Bytes of messages that wait to be written.</summary>
+    public long PushBytes => _pushes.Bytes;
+
     /// <summary>Ends the connection from any thread, without waiting for its output.</summary>
     public void Abort() => _transport.Abort();
+
+    /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
+    internal void Push(byte[] message)
+    {
+        if (_pushes.Add(message)) _scheduler.Schedule(this);
+    }
+
+    /// <summary>Wakes a connection that waits for input, so that it writes out what was pushed.</summary>
+    void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
+
+    /// <summary>Lets a suspended connection go on, on its own thread; may be called by any thread, also under a hold.</summary>
+    internal void Resume() => _resumed.Set();
 
     internal async Task RunAsync()
     {
         PipeReader input = _transport.Transport.Input;
         PipeWriter output = _transport.Transport.Output;
-        while (!Session.CloseAfterReply)
+        using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
+            static state => ((Connection)state!).Session.Waiter?.Wake(WakeReason.Closed), this);
+        while (true)
         {
             ReadResult read = await input.ReadAsync();
             _parser.Restricted = !Session.Authenticated;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
-            if (_batch.Count > 0)
+            bool any = _batch.Count > 0;
+            if (any)
             {
                 Prepare();
-                for (_current = 0; !Execute();) await _resumed.Wait();
+                for (_current = 0; !Execute();)
+                {
+                    await _resumed.Wait();
+                    if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                }
             }
             if (_batch.HasError && !Session.CloseAfterReply)
             {
@@ -69,15 +103,16 @@ public sealed class Connection : IHeldWork
             }
             _batch.Clear();
             input.AdvanceTo(consumed, examined);
+            if (_pushes.Any) _pushes.WriteTo(Session.Reply);
             Session.Reply.Commit();
             FlushResult flushed = await output.FlushAsync();
-            if (read.IsCompleted && _batch.Count == 0 || flushed.IsCompleted) break;
+            if (Session.CloseAfterReply || read.IsCompleted && !any || flushed.IsCompleted) break;
         }
     }
 
     /// <summary>
     /// Looks up each command of the batch, hashes its key and asks for the cache lines that it will need, all before the first runs:
-    /// memory latency is paid once for the batch. Stops where a command changes what follows.
+    /// memory latency is paid once for the batch.
     /// </summary>
     private void Prepare()
     {
@@ -116,33 +151,31 @@ public sealed class Connection : IHeldWork
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
             BeforeCommand(row, request, lane);
-            if (Admission.Refuse(_server, Session, row, request) is { } refusal)
-            {
-                Reject(row, refusal, lane);
-                continue;
-            }
-            if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started)) return false;
+            if (Admission.Refuse(_server, Session, row, request) is { } refusal) Reject(row, refusal, lane);
+            else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started)) return false;
+            if (_pushes.Any) _pushes.WriteTo(Session.Reply);
         }
         return true;
     }
 
-    /// <summary>Runs a command here if its shards are idle; false when it goes on elsewhere and will signal.</summary>
+    /// <summary>
+    /// Runs a command here if its shards are idle. False when it goes on elsewhere and will signal: from then on another thread may own
+    /// this connection, and nothing of it is touched.
+    /// </summary>
     private bool Dispatch(CommandRow row, in Request request, ulong hash, Lane lane, ref long started)
     {
         if (row.HasSingleKey)
         {
             Shard shard = _server.Shards.Of(hash);
-            if (shard.TryEnter())
+            var only = ShardSet.Of(shard.Index);
+            if (!shard.TryEnter())
             {
-                bool done = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, ref started);
-                shard.Exit();
-                if (done) return true;
-                _hold.AcquireOnWorker(ShardSet.Of(shard.Index));
-                return false;
+                if (!_hold.TryAcquire(only)) return false;
+                return RunHeldHere(row, request, hash, lane, ref started);
             }
-            // A worker runs it, and signals; should TryAcquire succeed after all, we run it ourselves.
-            if (!_hold.TryAcquire(ShardSet.Of(shard.Index))) return false;
-            return RunHeldHere(row, request, hash, lane, ref started);
+            Outcome outcome = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, only, ref started);
+            shard.Exit();
+            return outcome == Outcome.Done || Continue(outcome, only);
         }
 
         ShardSet wanted = Router.ShardsOf(_server, Session, row, request);
@@ -151,16 +184,23 @@ public sealed class Connection : IHeldWork
             _hold.AcquireOnWorker(wanted);
             return false;
         }
-        if (!_hold.TryAcquire(wanted)) return false;
-        return RunHeldHere(row, request, hash, lane, ref started);
+        return _hold.TryAcquire(wanted) && RunHeldHere(row, request, hash, lane, ref started);
     }
 
     private bool RunHeldHere(CommandRow row, in Request request, ulong hash, Lane lane, ref long started)
     {
-        bool done = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, ref started);
+        Outcome outcome = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, _hold.Shards, ref started);
+        ShardSet held = _hold.Shards;
         _hold.Release();
-        if (done) return true;
-        _hold.AcquireOnWorker(_hold.Shards);
+        return outcome == Outcome.Done || Continue(outcome, held);
+    }
+
+    /// <summary>What follows a run that did not end the command. Always false.</summary>
+    private bool Continue(Outcome outcome, in ShardSet held)
+    {
+        if (outcome == Outcome.Moved) _hold.AcquireOnWorker(held);
+        else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(Session.WidenedShards);
+        // Blocked: whoever claims the waiter resumes us, and may have done so already.
         return false;
     }
 
@@ -171,10 +211,41 @@ public sealed class Connection : IHeldWork
         long started = Stopwatch.GetTimestamp();
         ref readonly Prepared prepared = ref _prepared[_current];
         _now = ServerCore.UnixMilliseconds();
-        _server.Executor.Run(Session, prepared.Row!, _batch[_current], prepared.Hash, _now, lane, onWorker: true, ref started);
+        ShardSet held = _hold.Shards;
+        Outcome outcome = _server.Executor.Run(
+            Session, prepared.Row!, _batch[_current], prepared.Hash, _now, lane, onWorker: true, held, ref started);
+        if (outcome == Outcome.Done) _current++;
         _hold.Release();
+        if (outcome == Outcome.Done) _resumed.Set();
+        else Continue(outcome, held);
+    }
+
+    /// <summary>
+    /// After a claim: leaves the queues of keys in shards that were not held by the claimer, and answers by the reason. Whoever served us
+    /// wrote our reply already.
+    /// </summary>
+    private async ValueTask LeaveWaitAsync(Waiter waiter)
+    {
+        waiter.Dispose();
+        if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
+        Session.Waiter = null;
+        _server.Blocking.Left();
         _current++;
-        _resumed.Set();
+        switch (waiter.Reason)
+        {
+            case WakeReason.TimedOut or WakeReason.Unblocked when waiter.NullIsArray:
+                Session.Reply.NullArray();
+                break;
+            case WakeReason.TimedOut or WakeReason.Unblocked:
+                Session.Reply.Null();
+                break;
+            case WakeReason.UnblockedWithError:
+                Session.Reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+                break;
+            case WakeReason.Closed:
+                Session.CloseAfterReply = true;
+                break;
+        }
     }
 
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)

@@ -1,6 +1,7 @@
 using System.Net;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
+using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Net;
 
@@ -53,6 +54,18 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public bool NoTouch { get; set; }
 
     public bool NoEvict { get; set; }
+
+    /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
+    public bool InTransaction { get; set; }
+
+    /// <summary>A watched key was changed: the next EXEC answers null. Written by whoever changes the key.</summary>
+    public bool WatchedKeyChanged { get; set; }
+
+    /// <summary>Set while the client is blocked.</summary>
+    public Waiter? Waiter { get; set; }
+
+    /// <summary>The shards that the current command asked for in addition (<see cref="Outcome.Widened"/>).</summary>
+    internal ShardSet WidenedShards { get; set; }
 
     /// <summary>The connection closes once the reply has left.</summary>
     public bool CloseAfterReply { get; set; }

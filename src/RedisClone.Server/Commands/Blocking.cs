@@ -1,0 +1,112 @@
+using System.Diagnostics;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>
+/// Serves blocked clients within the very command that brings what they wait for, so that nobody else can see it in between, first
+/// come first served.
+/// </summary>
+internal sealed class Blocking(ServerCore server)
+{
+    private int _blocked;
+
+    /// <summary>Clients that wait now.</summary>
+    public int Count => Volatile.Read(ref _blocked);
+
+    public void Entered() => Interlocked.Increment(ref _blocked);
+
+    public void Left() => Interlocked.Decrement(ref _blocked);
+
+    /// <summary>
+    /// Whether a write must hold more shards before its first effect: those of the clients that it may wake, and of the clients that these may
+    /// wake in turn. It lets go of what it holds then and takes them all in order.
+    /// </summary>
+    public bool MustWiden(CommandRow row, in Request request, Session session, in ShardSet held)
+    {
+        if (Count == 0) return false;
+        ShardSet needed = Closure(row, request, session, held);
+        if (held.ContainsAll(needed)) return false;
+        session.WidenedShards = needed;
+        return true;
+    }
+
+    /// <summary>Serves whoever waits for the keys that the command just run made ready; the command's shards are held.</summary>
+    public void Serve(Lane lane, long now)
+    {
+        for (int i = 0; i < lane.ReadyKeys.Count; i++)
+        {
+            (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
+            while (NextWaiter(shard, key) is { } waiter) ServeOne(waiter, lane, now);
+        }
+        lane.ReadyKeys.Clear();
+    }
+
+    /// <summary>The first in the queue whom the key's present value satisfies, claimed; null when there is none.</summary>
+    private static Waiter? NextWaiter(Shard shard, in DatabaseKey key)
+    {
+        if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
+        Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
+        if (!entry.Exists) return null;
+        foreach (Waiter waiter in queue)
+        {
+            if (waiter.IsClaimed || waiter.Wanted != entry.Type) continue;
+            if (waiter.Test is not null && !waiter.Test(entry, waiter)) continue;
+            if (waiter.TryClaim(WakeReason.Served)) return waiter;
+        }
+        return null;
+    }
+
+    /// <summary>Runs a claimed client's command for it: the claim makes its session ours until we let the connection go on.</summary>
+    private void ServeOne(Waiter waiter, Lane lane, long now)
+    {
+        Session session = waiter.Session;
+        Connection connection = session.Connection!;
+        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) server.Shards[i].Keys.RemoveWaiter(waiter);
+        long started = Stopwatch.GetTimestamp();
+        CommandRow row = connection.CurrentRow;
+        Request request = connection.CurrentRequest;
+        ulong hash = row.FirstKey > 0 ? KeyHash.Of(request[row.FirstKey]) : 0;
+        server.Executor.RunPart(session, row, request, hash, now, lane, onWorker: true, ref started);
+        if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
+        connection.Resume();
+    }
+
+    /// <summary>The shards held, and those of every client that could be woken through them.</summary>
+    private ShardSet Closure(CommandRow row, in Request request, Session session, in ShardSet held)
+    {
+        ShardSet needed = held;
+        if (row.Route is not null || row.Keys.Length == 0)
+        {
+            // What a transaction changes is not written in its EXEC: everybody who waits in its shards may be concerned.
+            for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) server.Shards[i].Keys.AddShardsOfWaiters(ref needed);
+            return needed;
+        }
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        List<Waiter>? found = null;
+        if (row.CollectKeys(request, ref positions))
+            for (int i = 0; i < positions.Count; i++) AddWaiters(held, session.Database, request[positions[i]], ref needed, ref found);
+        positions.Dispose();
+        for (int i = 0; found is not null && i < found.Count; i++)
+            foreach (DatabaseKey key in found[i].Written) AddWaiters(held, key.Database, key.Key, ref needed, ref found);
+        return needed;
+    }
+
+    private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref List<Waiter>? found)
+    {
+        Shard shard = server.Shards.Of(KeyHash.Of(key));
+        // A shard that is not held yet is looked at when it is.
+        if (!held.Contains(shard.Index) || shard.Keys.WaitersOf(database, key) is not { } queue) return;
+        found ??= [];
+        foreach (Waiter waiter in queue)
+        {
+            if (found.Contains(waiter)) continue;
+            found.Add(waiter);
+            needed.Add(waiter.Shards);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+using System.Diagnostics.CodeAnalysis;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>A key of one database, outside the keyspace: what is watched, waited for or tracked.</summary>
+public readonly record struct DatabaseKey(int Database, byte[] Key);
+
+/// <summary>The same without a copy of the key, for looking up.</summary>
+public readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key)
+{
+    public int Database { get; } = database;
+
+    public ReadOnlySpan<byte> Key { get; } = key;
+}
+
+/// <summary>A dictionary by database and key that is looked up by spans. Only for the few keys that somebody waits for.</summary>
+internal sealed class KeyMap<TValue>
+{
+    private readonly Dictionary<DatabaseKey, TValue> _map = new(Comparer.Instance);
+    private readonly Dictionary<DatabaseKey, TValue>.AlternateLookup<DatabaseKeyRef> _byRef;
+
+    public KeyMap() => _byRef = _map.GetAlternateLookup<DatabaseKeyRef>();
+
+    public int Count => _map.Count;
+
+    public Dictionary<DatabaseKey, TValue>.Enumerator GetEnumerator() => _map.GetEnumerator();
+
+    public bool TryGet(int database, ReadOnlySpan<byte> key, [MaybeNullWhen(false)] out TValue value) =>
+        _byRef.TryGetValue(new DatabaseKeyRef(database, key), out value);
+
+    public void Set(int database, ReadOnlySpan<byte> key, TValue value) => _byRef[new DatabaseKeyRef(database, key)] = value;
+
+    public void Remove(int database, ReadOnlySpan<byte> key) => _byRef.Remove(new DatabaseKeyRef(database, key));
+
+    private sealed class Comparer : IEqualityComparer<DatabaseKey>, IAlternateEqualityComparer<DatabaseKeyRef, DatabaseKey>
+    {
+        public static readonly Comparer Instance = new();
+
+        public bool Equals(DatabaseKey x, DatabaseKey y) => x.Database == y.Database && x.Key.AsSpan().SequenceEqual(y.Key);
+
+        public int GetHashCode(DatabaseKey obj) => GetHashCode(new DatabaseKeyRef(obj.Database, obj.Key));
+
+        public bool Equals(DatabaseKeyRef alternate, DatabaseKey other) =>
+            alternate.Database == other.Database && alternate.Key.SequenceEqual(other.Key);
+
+        public int GetHashCode(DatabaseKeyRef alternate) => (int)KeyHash.Of(alternate.Key) + alternate.Database;
+
+        public DatabaseKey Create(DatabaseKeyRef alternate) => new(alternate.Database, alternate.Key.ToArray());
+    }
+}
