@@ -12,6 +12,9 @@ internal static class Limits
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
     public const int InlineWork = 4096;
 
+    /// <summary>Transactions of more commands are not run on an I/O thread.</summary>
+    public const int InlineTransaction = 128;
+
     /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
     public const int StackKeys = 64;
 

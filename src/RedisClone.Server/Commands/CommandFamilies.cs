@@ -8,5 +8,6 @@ internal static class CommandFamilies
         .. ConnectionCommands.Rows,
         .. KeyCommands.Rows,
         .. StringCommands.Rows,
+        .. TransactionCommands.Rows,
     ];
 }

@@ -152,6 +152,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             CommandRow? row = _prepared[_current].Row;
             BeforeCommand(row, request, lane);
             if (Admission.Refuse(_server, Session, row, request) is { } refusal) Reject(row, refusal, lane);
+            else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued)) Queue(transaction, row, request);
             else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started)) return false;
             if (_pushes.Any) _pushes.WriteTo(Session.Reply);
         }
@@ -248,6 +249,21 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         }
     }
 
+    /// <summary>Leaves nothing behind in the shards when the client is gone.</summary>
+    internal async ValueTask LeaveAsync()
+    {
+        _batch.Clear();
+        if (Session.Watched.Count == 0) return;
+        var watched = default(ShardSet);
+        foreach ((Shard shard, _, _) in Session.Watched) watched.Add(shard.Index);
+        bool first = true;
+        await new ShardVisit(_server.Shards, watched, _ =>
+        {
+            if (first) Session.Unwatch();
+            first = false;
+        }, _scheduler).RunAsync();
+    }
+
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)
     {
         Session.LastCommand = row;
@@ -257,8 +273,15 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         lane.NetInput += request.WireLength;
     }
 
+    private void Queue(Transaction transaction, CommandRow row, in Request request)
+    {
+        transaction.Add(row, request);
+        Session.Reply.SimpleString("QUEUED"u8);
+    }
+
     private void Reject(CommandRow? row, string refusal, Lane lane)
     {
+        if (Session.Transaction is { } transaction) transaction.Aborted = true;
         Session.Reply.Error(refusal);
         lane.CountError(Session.Reply.LastErrorCode);
         if (row is not null) lane.Calls[row.Id].Rejected++;

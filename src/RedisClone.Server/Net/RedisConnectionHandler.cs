@@ -28,6 +28,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         }
         finally
         {
+            await connection.LeaveAsync();
             server.Sessions.Remove(connection.Session);
         }
     }

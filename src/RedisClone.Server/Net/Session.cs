@@ -55,6 +55,12 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public bool NoEvict { get; set; }
 
+    /// <summary>The commands queued since MULTI; null outside.</summary>
+    public Transaction? Transaction { get; set; }
+
+    /// <summary>Keys watched, where they live, and whether they had already expired then.</summary>
+    public List<(Shard Shard, DatabaseKey Key, bool WasExpired)> Watched { get; } = [];
+
     /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
     public bool InTransaction { get; set; }
 
@@ -84,6 +90,23 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public long NetInput { get; set; }
 
     public long NetOutput { get; set; }
+
+    /// <summary>Watches a key of the current database; its shard is held.</summary>
+    public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
+    {
+        foreach ((_, DatabaseKey known, _) in Watched)
+            if (known.Database == Database && key.SequenceEqual(known.Key)) return;
+        shard.Keys.Watch(this, Database, key);
+        Watched.Add((shard, new DatabaseKey(Database, key.ToArray()), expired));
+    }
+
+    /// <summary>Forgets all watched keys; their shards are held.</summary>
+    public void Unwatch()
+    {
+        foreach ((Shard shard, DatabaseKey key, _) in Watched) shard.Keys.Unwatch(this, key.Database, key.Key);
+        Watched.Clear();
+        WatchedKeyChanged = false;
+    }
 
     /// <summary>Back to how it was on connecting, as RESET does; the name of the library stays.</summary>
     public void Reset()

@@ -1,0 +1,155 @@
+using System.Diagnostics;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>MULTI and its like: several commands as one, over all their shards at once.</summary>
+internal static class TransactionCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("MULTI", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "1.2.0", Multi,
+            "Begins a transaction: what follows is queued."),
+        new("EXEC", 1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", Exec,
+            "Runs the queued commands as one.") { Route = ShardsOfExec, Complexity = "Depends on commands in the transaction" },
+        new("DISCARD", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
+            "Drops the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
+        new("WATCH", -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.2.0", Watch,
+            "Makes the next EXEC fail if one of the keys changes before it.") { Complexity = "O(1) for every key." },
+        new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch, "transactions", "2.2.0", Unwatch,
+            "Forgets the watched keys.") { Route = ShardsOfWatch },
+    ];
+
+    private static void Multi(ref CommandContext c)
+    {
+        if (c.Session.Transaction is not null)
+        {
+            c.Fail("ERR MULTI calls can not be nested");
+            return;
+        }
+        c.Session.Transaction = new Transaction();
+        c.Reply.Ok();
+    }
+
+    private static void Discard(ref CommandContext c)
+    {
+        if (c.Session.Transaction is null)
+        {
+            c.Fail("ERR DISCARD without MULTI");
+            return;
+        }
+        End(c.Session);
+        c.Reply.Ok();
+    }
+
+    private static void Watch(ref CommandContext c)
+    {
+        if (c.Session.Transaction is not null)
+        {
+            c.Fail("ERR WATCH inside MULTI is not allowed");
+            return;
+        }
+        for (int i = 1; i < c.Args.Count; i++)
+        {
+            ulong hash = c.HashOf(i);
+            Entry entry = c.KeyspaceOf(hash).Find(c.Args[i], hash);
+            bool expired = entry.Exists && entry.Expiry != 0 && entry.Expiry <= c.Now;
+            c.Session.Watch(c.Server.Shards.Of(hash), c.Args[i], expired);
+        }
+        c.Reply.Ok();
+    }
+
+    private static void Unwatch(ref CommandContext c)
+    {
+        c.Session.Unwatch();
+        c.Reply.Ok();
+    }
+
+    private static void Exec(ref CommandContext c)
+    {
+        Session session = c.Session;
+        if (session.Transaction is not { } transaction)
+        {
+            c.Fail("ERR EXEC without MULTI");
+            return;
+        }
+        if (transaction.Aborted)
+        {
+            End(session);
+            c.Fail("EXECABORT Transaction discarded because of previous errors.");
+            return;
+        }
+        if (session.WatchedKeyChanged || AnyWatchedExpired(ref c))
+        {
+            End(session);
+            c.Reply.NullArray();
+            return;
+        }
+        if (IsLong(transaction) && c.MoveToWorker(long.MaxValue)) return;
+        End(session);
+        Run(ref c, transaction);
+    }
+
+    private static void Run(ref CommandContext c, Transaction transaction)
+    {
+        Session session = c.Session;
+        long started = Stopwatch.GetTimestamp();
+        session.InTransaction = true;
+        c.Reply.ArrayHeader(transaction.Count);
+        for (int i = 0; i < transaction.Count; i++)
+        {
+            CommandRow row = transaction.RowOf(i);
+            Request request = transaction[i];
+            ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
+            // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
+            c.Server.Executor.RunPart(session, row, request, hash, c.Now, c.Lane, onWorker: true, ref started);
+        }
+        session.InTransaction = false;
+    }
+
+    /// <summary>Back to where MULTI began, watched keys forgotten. Their shards are held.</summary>
+    private static void End(Session session)
+    {
+        session.Transaction = null;
+        session.Unwatch();
+    }
+
+    /// <summary>A watched key that has expired since has changed, although nobody has removed it yet.</summary>
+    private static bool AnyWatchedExpired(ref CommandContext c)
+    {
+        foreach ((Shard shard, DatabaseKey key, bool wasExpired) in c.Session.Watched)
+        {
+            if (wasExpired) continue;
+            Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
+            if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= c.Now) return true;
+        }
+        return false;
+    }
+
+    private static bool IsLong(Transaction transaction)
+    {
+        for (int i = 0; i < transaction.Count; i++)
+            if (transaction.RowOf(i).Has(Long)) return true;
+        return transaction.Count > Limits.InlineTransaction;
+    }
+
+    private static ShardSet ShardsOfWatch(in Request request, Session session)
+    {
+        var set = default(ShardSet);
+        foreach ((Shard shard, _, _) in session.Watched) set.Add(shard.Index);
+        return set;
+    }
+
+    private static ShardSet ShardsOfExec(in Request request, Session session)
+    {
+        ShardSet set = ShardsOfWatch(request, session);
+        if (session.Transaction is not { Aborted: false } transaction) return set;
+        for (int i = 0; i < transaction.Count; i++) set.Add(Router.ShardsOf(session.Server, session, transaction.RowOf(i), transaction[i]));
+        return set;
+    }
+}
