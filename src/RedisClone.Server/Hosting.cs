@@ -22,10 +22,12 @@ internal static class Hosting
         builder.Logging.SetMinimumLevel(LogLevel.Debug);
         builder.Services.AddSingleton<ILoggerProvider>(new RedisLog(config));
         builder.Services.AddSingleton(config);
+        builder.Services.AddSingleton<ConfigTable>();
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
         builder.Services.AddSingleton<Maintenance>();
         builder.Services.AddHostedService(services => services.GetRequiredService<Maintenance>());
+        builder.Services.AddHostedService<ProcessPresence>();
         builder.WebHost.UseKestrelCore();
         builder.WebHost.ConfigureKestrel(kestrel => Listen(kestrel, config));
         builder.WebHost.UseSockets(sockets =>

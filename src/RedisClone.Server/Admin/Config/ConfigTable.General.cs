@@ -10,7 +10,7 @@ public sealed partial class ConfigTable
         Text("logfile", "", static c => ref c.LogFile, "File to log to; empty is standard output.", flags: Immutable),
         Bool("hide-user-data-from-log", false, static c => ref c.HideUserDataFromLog, "Keep keys and values out of the log."),
         Bool("daemonize", false, "Go to the background. Use a service manager, or & in a shell.", flags: Immutable | Unsupported),
-        Choice("supervised", SupervisedMode.No, ConfigChoices.Supervised, static c => ref c.Supervised, "Tell upstart or systemd when the server is ready.", Immutable | Unsupported),
+        Choice("supervised", SupervisedMode.No, ConfigChoices.Supervised, static c => ref c.Supervised, "Tell systemd when the server is ready (auto: if systemd asks for it).", Immutable, ParameterChecks.Supervised),
         Text("pidfile", null, static c => ref c.PidFile, "File to write the process id to while the server runs.", flags: Immutable),
         Bool("always-show-logo", false, static c => ref c.AlwaysShowLogo, "Show the start-up banner when not logging to a terminal, too.", flags: Immutable),
         Bool("set-proc-title", true, "Show address and mode in the process list.", flags: Immutable | TunesNothing),

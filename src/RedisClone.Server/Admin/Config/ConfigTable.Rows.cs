@@ -64,8 +64,8 @@ public sealed partial class ConfigTable
         Text(name, value, Unread.Field<string>(name), doc, alias, flags, check);
 
     private static ChoiceParameter<T> Choice<T>(
-        string name, T value, (string, T)[] choices, Field<T> field, string doc, ParameterFlags flags = default) =>
-        new(name, value, choices, field, doc, null, flags);
+        string name, T value, (string, T)[] choices, Field<T> field, string doc, ParameterFlags flags = default, Func<T, string?>? check = null) =>
+        new(name, value, choices, field, doc, null, flags, check);
 
     private static ChoiceParameter<string> Choice(string name, string value, string[] words, string doc, ParameterFlags flags = default) =>
         Choice(name, value, Array.ConvertAll(words, word => (word, word)), Unread.Field<string>(name), doc, flags);

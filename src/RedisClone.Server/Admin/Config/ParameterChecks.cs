@@ -21,6 +21,9 @@ internal static class ParameterChecks
         : value.All(c => char.IsAsciiLetterOrDigit(c) || c is '-' or '.') ? null
         : "Hostnames may only contain alphanumeric characters, hyphens or dots";
 
+    public static string? Supervised(SupervisedMode mode) =>
+        mode == SupervisedMode.Upstart ? "'upstart' is not supported by this server, only 'systemd' and 'auto'" : null;
+
     public static string? PowerOfTwo(long value) =>
         value == 0 || long.IsPow2(value) ? null : "argument must be a power of two, or 0 to choose one";
 

@@ -145,7 +145,8 @@ internal sealed class TextParameter(
 
 /// <summary>A word from a list, in any case. Of two words for one value the first is the one shown.</summary>
 internal sealed class ChoiceParameter<T>(
-    string name, T defaultValue, (string Word, T Value)[] choices, Field<T> field, string doc, string? alias, ParameterFlags flags)
+    string name, T defaultValue, (string Word, T Value)[] choices, Field<T> field, string doc, string? alias, ParameterFlags flags,
+    Func<T, string?>? check)
     : Parameter<T>(name, defaultValue, field, doc, alias, flags)
 {
     private readonly string _words = string.Join(", ", choices.Select(choice => choice.Word));
@@ -161,7 +162,7 @@ internal sealed class ChoiceParameter<T>(
             if (!choice.Word.Equals(words[0], StringComparison.OrdinalIgnoreCase))
                 continue;
             value = choice.Value;
-            return null;
+            return check?.Invoke(value);
         }
         value = Default;
         return $"argument(s) must be one of the following: {_words}";

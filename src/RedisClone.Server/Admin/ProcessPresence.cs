@@ -1,0 +1,64 @@
+using System.Globalization;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>How the process shows itself to its machine while it runs: the pid file, the out-of-memory score, and systemd.</summary>
+internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, ILogger<ProcessPresence> log) : IHostedLifecycleService
+{
+    private readonly OomScore _oomScore = new(config);
+    private readonly Supervisor _supervisor = new(config.Supervised, Environment.GetEnvironmentVariable(Supervisor.Variable));
+
+    public Task StartingAsync(CancellationToken cancellationToken)
+    {
+        WritePidFile();
+        if (_oomScore.Apply() is { } error)
+            log.LogWarning("{Error}", error);
+        table.OnChanged("oom-score-adj", _oomScore.Apply);
+        table.OnChanged("oom-score-adj-values", _oomScore.Apply);
+        return Task.CompletedTask;
+    }
+
+    public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StartedAsync(CancellationToken cancellationToken)
+    {
+        _supervisor.Ready();
+        return Task.CompletedTask;
+    }
+
+    public Task StoppingAsync(CancellationToken cancellationToken)
+    {
+        _supervisor.Stopping();
+        return Task.CompletedTask;
+    }
+
+    public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    public Task StoppedAsync(CancellationToken cancellationToken)
+    {
+        if (config.PidFile.Length > 0)
+            TryOnPidFile("removed", File.Delete);
+        return Task.CompletedTask;
+    }
+
+    private void WritePidFile()
+    {
+        if (config.PidFile.Length > 0)
+            TryOnPidFile("written", path => File.WriteAllText(path, string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}\n")));
+    }
+
+    /// <summary>As in Redis, a server whose pid file cannot be written runs all the same.</summary>
+    private void TryOnPidFile(string what, Action<string> action)
+    {
+        try
+        {
+            action(config.PathOf(config.PidFile));
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            log.LogWarning("The pid file {Path} could not be {What}: {Reason}", config.PidFile, what, ConfigFiles.Reason(e));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+using System.Net.Sockets;
+using System.Text;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Config;
+
+/// <summary>What the configuration does to the process: its pid file, its out-of-memory score, and what systemd is told.</summary>
+public sealed class ProcessTests : IDisposable
+{
+    private readonly string _directory = Directory.CreateTempSubdirectory("redisclone-process-").FullName;
+
+    public void Dispose() => Directory.Delete(_directory, recursive: true);
+
+    [Fact]
+    public async Task The_pid_file_is_there_while_the_server_runs()
+    {
+        var path = Path.Combine(_directory, "redis.pid");
+        var config = new ServerConfig { PidFile = path };
+        IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        await presence.StartingAsync(CancellationToken.None);
+        Assert.Equal($"{Environment.ProcessId}\n", await File.ReadAllTextAsync(path));
+        await presence.StoppedAsync(CancellationToken.None);
+        Assert.False(File.Exists(path));
+    }
+
+    [Fact]
+    public async Task A_pid_file_that_cannot_be_written_stops_nothing()
+    {
+        var config = new ServerConfig { PidFile = "/no/such/directory/redis.pid" };
+        IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        await presence.StartingAsync(CancellationToken.None);
+        await presence.StoppedAsync(CancellationToken.None);
+    }
+
+    [Fact]
+    public void The_score_follows_the_configuration_and_is_put_back()
+    {
+        var path = Path.Combine(_directory, "score");
+        File.WriteAllText(path, "7\n");
+        var config = new ServerConfig();
+        var table = new ConfigTable(config);
+        var score = new OomScore(config, path);
+        table.OnChanged("oom-score-adj", score.Apply);
+        table.OnChanged("oom-score-adj-values", score.Apply);
+
+        Assert.Null(table.Set([new("oom-score-adj-values", "10 20 30")]));
+        Assert.Equal("7\n", File.ReadAllText(path)); // not touched while it is off
+        Assert.Null(table.Set([new("oom-score-adj", "yes")]));
+        Assert.Equal("17", File.ReadAllText(path));
+        Assert.Null(table.Set([new("oom-score-adj", "absolute"), new("oom-score-adj-values", "2000 2000 2000")]));
+        Assert.Equal("1000", File.ReadAllText(path));
+        Assert.Null(table.Set([new("oom-score-adj", "no")]));
+        Assert.Equal("7", File.ReadAllText(path));
+    }
+
+    [Fact]
+    public void A_score_that_cannot_be_set_is_refused()
+    {
+        var config = new ServerConfig();
+        var table = new ConfigTable(config);
+        table.OnChanged("oom-score-adj", new OomScore(config, Path.Combine(_directory, "none")).Apply);
+        Assert.EndsWith("Failed to set current oom_score_adj. Check server logs.", table.Set([new("oom-score-adj", "yes")]));
+        Assert.Equal(OomScoreMode.No, config.OomScoreAdj);
+    }
+
+    [Theory]
+    [InlineData(SupervisedMode.Systemd, true)]
+    [InlineData(SupervisedMode.Auto, true)]
+    [InlineData(SupervisedMode.No, false)]
+    public void Systemd_is_told_when_it_is_asked_for(SupervisedMode mode, bool told)
+    {
+        var path = Path.Combine(_directory, "notify");
+        using var systemd = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified);
+        systemd.Bind(new UnixDomainSocketEndPoint(path));
+        var supervisor = new Supervisor(mode, path);
+        supervisor.Ready();
+        supervisor.Stopping();
+
+        Assert.Equal(told, systemd.Poll(0, SelectMode.SelectRead));
+        if (!told)
+            return;
+        var buffer = new byte[200];
+        Assert.Equal("STATUS=Ready to accept connections\nREADY=1\n", Encoding.UTF8.GetString(buffer, 0, systemd.Receive(buffer)));
+        Assert.Equal("STOPPING=1\n", Encoding.UTF8.GetString(buffer, 0, systemd.Receive(buffer)));
+    }
+
+    [Fact]
+    public void A_supervisor_that_is_gone_does_not_matter()
+    {
+        new Supervisor(SupervisedMode.Systemd, Path.Combine(_directory, "none")).Ready();
+        new Supervisor(SupervisedMode.Systemd, null).Ready();
+    }
+}
