@@ -1,6 +1,5 @@
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 
 namespace RedisClone.Compare.Load;
 
@@ -71,7 +70,7 @@ internal sealed class LoadConnection : IDisposable
 
     private void Subscribe()
     {
-        _socket.Send(Encoding.ASCII.GetBytes($"SUBSCRIBE {LoadPlan.Channel}\r\n"));
+        _socket.Send(RequestTemplate.Parse($"SUBSCRIBE {LoadPlan.Channel}").Bytes);
         byte[] buffer = new byte[1024];
         _socket.ReceiveTimeout = 5_000;
         while (true)

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
+using RedisClone.Compare.Servers;
 
 namespace RedisClone.Compare.Load;
 
@@ -23,6 +24,7 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
         ];
         try
         {
+            long cpu = ChildrenCpu();
             long started = Stopwatch.GetTimestamp();
             using var process = Process.Start(
                 new ProcessStartInfo("taskset", arguments) { RedirectStandardOutput = true, RedirectStandardError = true })!;
@@ -33,7 +35,7 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
             TimeSpan elapsed = Stopwatch.GetElapsedTime(started);
             if (process.ExitCode != 0)
                 throw new LoadException($"memtier ends with {process.ExitCode}: {errors.Trim()}");
-            return Read(report, elapsed, (long)(process.TotalProcessorTime.TotalMicroseconds * 1000));
+            return Read(report, elapsed, ChildrenCpu() - cpu);
         }
         finally
         {
@@ -44,6 +46,8 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
     public void Dispose()
     {
     }
+
+    private static long ChildrenCpu() => ProcFs.ChildrenCpu(Environment.ProcessId).Total;
 
     private static LoadResult Read(string report, TimeSpan elapsed, long cpu)
     {

@@ -49,10 +49,11 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
     ];
 
+    /// <summary>Without --lua it has no scripts; its default device needs system libraries that its package does not bring.</summary>
     private static IEnumerable<string> GarnetArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--lua",
-        "--checkpointdir", setup.Directory,
+        "--device-type", "RandomAccess", "--checkpointdir", setup.Directory,
         .. setup.Durability switch
         {
             Durability.Always => ["--aof", "--aof-commit-wait"],

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using RedisClone.Compare.Load;
@@ -12,7 +11,6 @@ namespace RedisClone.Compare.Servers;
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {
-    private const int TicksPerSecond = 100; // USER_HZ, which Linux promises to /proc on every platform
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(60);
 
     private readonly Process _process;
@@ -23,7 +21,9 @@ internal sealed class ServerProcess : IDisposable
     {
         Kind = kind;
         Setup = setup;
-        var start = new ProcessStartInfo("taskset", ["-c", string.Join(',', setup.Cores), kind.Path, .. kind.Arguments(setup)])
+        // The kernel ends the server when the thread that started it ends, however that comes about.
+        string[] command = ["--pdeathsig", "KILL", "taskset", "-c", string.Join(',', setup.Cores), kind.Path];
+        var start = new ProcessStartInfo("setpriv", [.. command, .. kind.Arguments(setup)])
         {
             WorkingDirectory = setup.Directory,
             RedirectStandardOutput = true,
@@ -74,29 +74,13 @@ internal sealed class ServerProcess : IDisposable
         return server;
     }
 
-    public CpuTime Cpu()
-    {
-        // The clock is exact; the split between user and system, and the children that have ended, are counted in ticks.
-        long total = LinuxNative.ProcessCpuNanoseconds(_process.Id);
-        string stat = File.ReadAllText($"/proc/{_process.Id}/stat");
-        string[] fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
-        long user = Ticks(fields[11]), system = Ticks(fields[12]), childUser = Ticks(fields[13]), childSystem = Ticks(fields[14]);
-        return new CpuTime(total + childUser + childSystem, user + childUser, system + childSystem);
+    public CpuTime Cpu() => ProcFs.Cpu(_process.Id);
 
-        static long Ticks(string field) => long.Parse(field, CultureInfo.InvariantCulture) * (1_000_000_000 / TicksPerSecond);
-    }
+    public long ResidentBytes() => ProcFs.ResidentBytes(_process.Id);
 
-    public long ResidentBytes() => Status("VmRSS:");
+    public long PeakResidentBytes() => ProcFs.PeakResidentBytes(_process.Id);
 
-    public long PeakResidentBytes() => Status("VmHWM:");
-
-    /// <summary>Memory of the process and its children, a page shared by several counted in parts.</summary>
-    public long ProportionalBytes()
-    {
-        string children = File.ReadAllText($"/proc/{_process.Id}/task/{_process.Id}/children");
-        return children.Split(' ', StringSplitOptions.RemoveEmptyEntries).Append($"{_process.Id}")
-            .Sum(process => Field($"/proc/{process}/smaps_rollup", "Pss:"));
-    }
+    public long ProportionalBytes() => ProcFs.ProportionalBytes(_process.Id);
 
     public long DiskBytes() => new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(f => f.Length);
 
@@ -133,24 +117,6 @@ internal sealed class ServerProcess : IDisposable
             _process.Kill();
         _process.WaitForExit();
         _process.Dispose();
-    }
-
-    private long Status(string field) => Field($"/proc/{_process.Id}/status", field);
-
-    /// <summary>A line in kilobytes; 0 where it, or by now the process, does not exist.</summary>
-    private static long Field(string file, string name)
-    {
-        try
-        {
-            string? line = File.ReadLines(file).FirstOrDefault(l => l.StartsWith(name, StringComparison.Ordinal));
-            return line is null
-                ? 0
-                : long.Parse(line[name.Length..].Replace("kB", "", StringComparison.Ordinal), CultureInfo.InvariantCulture) * 1024;
-        }
-        catch (IOException)
-        {
-            return 0;
-        }
     }
 
     private static bool Ping(int port)
