@@ -3,13 +3,21 @@ namespace RedisClone.Protocol;
 /// <summary>
 /// Redis's glob patterns: * ? [a-z] [^a] \x, over bytes. Work is bounded by pattern times text: only the last star ever has
 /// to take one more byte, since whatever an earlier one could reach, the later one reaches too.
+/// <para>
+/// Redis's oddities are kept: no pattern but the empty one matches the empty text, not even *; a pattern with more than a
+/// thousand stars matches nothing; a class may lack its ']'; bytes in a range are signed, as C's char is on x86.
+/// </para>
 /// </summary>
 public static class Glob
 {
+    private const int MaxStars = 1000;
+
     public static bool Matches(ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> text, bool ignoreCase = false)
     {
+        if (text.IsEmpty) return pattern.IsEmpty;
         int p = 0;
         int t = 0;
+        int stars = 0;
         int starPattern = -1;
         int starText = 0;
         while (t < text.Length)
@@ -18,6 +26,7 @@ public static class Glob
             {
                 while (p < pattern.Length && pattern[p] == '*') p++;
                 if (p == pattern.Length) return true;
+                if (++stars > MaxStars) return false;
                 starPattern = p;
                 starText = t;
                 continue;
@@ -84,14 +93,14 @@ public static class Glob
 
     private static bool InRange(byte from, byte to, byte c, bool ignoreCase)
     {
-        int start = Math.Min(from, to);
-        int end = Math.Max(from, to);
-        if (!ignoreCase) return c >= start && c <= end;
-        int lower = Lower(c);
-        return lower >= Lower((byte)start) && lower <= Lower((byte)end);
+        sbyte start = Math.Min((sbyte)from, (sbyte)to);
+        sbyte end = Math.Max((sbyte)from, (sbyte)to);
+        if (!ignoreCase) return (sbyte)c >= start && (sbyte)c <= end;
+        sbyte lower = (sbyte)Lower(c);
+        return lower >= (sbyte)Lower((byte)start) && lower <= (sbyte)Lower((byte)end);
     }
 
     private static bool Same(byte a, byte b, bool ignoreCase) => a == b || (ignoreCase && Lower(a) == Lower(b));
 
-    private static int Lower(byte c) => c is >= (byte)'A' and <= (byte)'Z' ? c | 0x20 : c;
+    private static byte Lower(byte c) => c is >= (byte)'A' and <= (byte)'Z' ? (byte)(c | 0x20) : c;
 }

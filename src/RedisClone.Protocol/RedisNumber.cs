@@ -79,10 +79,146 @@ public static class RedisNumber
         return first < 0 || (digits[first] | 0x20) == 'e';
     }
 
-    /// <summary>Writes the shortest text that reads back as the same double, in the form of Redis's replies.</summary>
+    /// <summary>
+    /// Writes a double as in Redis's replies: a whole number plainly as far as it is exact, anything else by its short digits,
+    /// with an exponent only where the point would be far from them. Returns the length.
+    /// </summary>
     public static int FormatDouble(double value, Span<byte> target)
     {
-        value.TryFormat(target, out int written, default, CultureInfo.InvariantCulture);
-        return written;
+        if (!double.IsFinite(value)) return FormatSpecial(value, target);
+        if (value == 0) return Copy(double.IsNegative(value) ? "-0"u8 : "0"u8, target);
+        // Up to 2^62, as in Redis; every double beyond 2^53 is whole, but its digits may be more than are exact.
+        if (Math.Abs(value) <= 1L << 62 && (long)value == value) return WriteInt64((long)value, target);
+
+        int sign = value < 0 ? 1 : 0;
+        if (sign == 1) target[0] = (byte)'-';
+        Span<byte> digits = stackalloc byte[ShortDigits.MaxDigits];
+        int count = ShortDigits.Generate(Math.Abs(value), digits, out int power);
+        return sign + PlacePoint(digits[..count], power, target[sign..]);
+    }
+
+    /// <summary>
+    /// Writes a double like C's %.17g, or with fewer digits: what ZSCAN shows of a large sorted set.
+    /// </summary>
+    public static int FormatGeneral(double value, int precision, Span<byte> target)
+    {
+        if (!double.IsFinite(value)) return FormatSpecial(value, target);
+        if (value == 0) return Copy(double.IsNegative(value) ? "-0"u8 : "0"u8, target);
+        int sign = value < 0 ? 1 : 0;
+        if (sign == 1) target[0] = (byte)'-';
+        Span<byte> digits = stackalloc byte[precision + 1];
+        int count = RoundedDigits(Math.Abs(value), precision, digits, out int exponent);
+        return sign + PlaceGeneral(digits[..count], exponent, precision, target[sign..]);
+    }
+
+    /// <summary>Writes a double with a fixed number of decimals, rounded half to even after scaling: GEODIST and its like.</summary>
+    public static int FormatFixed(double value, int decimals, Span<byte> target)
+    {
+        long scale = 1;
+        for (int i = 0; i < decimals; i++) scale *= 10;
+        double scaled = Math.Round(value * scale, MidpointRounding.ToEven);
+        int at = 0;
+        ulong magnitude = (ulong)Math.Abs(scaled);
+        if (scaled < 0) target[at++] = (byte)'-';
+        (ulong whole, ulong rest) = Math.DivRem(magnitude, (ulong)scale);
+        at += WriteInt64((long)whole, target[at..]);
+        target[at] = (byte)'.';
+        for (int i = decimals; i > 0; i--)
+        {
+            target[at + i] = (byte)('0' + (rest % 10));
+            rest /= 10;
+        }
+        return at + 1 + decimals;
+    }
+
+    private static int FormatSpecial(double value, Span<byte> target) =>
+        Copy(double.IsNaN(value) ? "nan"u8 : value > 0 ? "inf"u8 : "-inf"u8, target);
+
+    private static int Copy(ReadOnlySpan<byte> text, Span<byte> target)
+    {
+        text.CopyTo(target);
+        return text.Length;
+    }
+
+    /// <summary>digits * 10^power in the form that is shortest to read: plain, with a point, or with an exponent.</summary>
+    private static int PlacePoint(ReadOnlySpan<byte> digits, int power, Span<byte> target)
+    {
+        int exponent = power + digits.Length - 1;
+        if (power >= 0 && Math.Abs(exponent) < digits.Length + 7)
+        {
+            digits.CopyTo(target);
+            target.Slice(digits.Length, power).Fill((byte)'0');
+            return digits.Length + power;
+        }
+        if (power < 0 && (power > -7 || Math.Abs(exponent) < 4)) return PutDecimal(digits, exponent, target);
+        return PutScientific(digits, exponent, 1, target);
+    }
+
+    private static int PlaceGeneral(ReadOnlySpan<byte> digits, int exponent, int precision, Span<byte> target)
+    {
+        if (exponent < -4 || exponent >= precision) return PutScientific(digits, exponent, 2, target);
+        if (exponent < digits.Length - 1) return PutDecimal(digits, exponent, target);
+        digits.CopyTo(target);
+        target[digits.Length..(exponent + 1)].Fill((byte)'0');
+        return exponent + 1;
+    }
+
+    /// <summary>Digits with a point among or before them.</summary>
+    private static int PutDecimal(ReadOnlySpan<byte> digits, int exponent, Span<byte> target)
+    {
+        if (exponent < 0)
+        {
+            int zeros = -exponent - 1;
+            "0."u8.CopyTo(target);
+            target.Slice(2, zeros).Fill((byte)'0');
+            digits.CopyTo(target[(2 + zeros)..]);
+            return 2 + zeros + digits.Length;
+        }
+        digits[..(exponent + 1)].CopyTo(target);
+        target[exponent + 1] = (byte)'.';
+        digits[(exponent + 1)..].CopyTo(target[(exponent + 2)..]);
+        return digits.Length + 1;
+    }
+
+    private static int PutScientific(ReadOnlySpan<byte> digits, int exponent, int minExponentDigits, Span<byte> target)
+    {
+        int at = digits.Length > 1 ? PutDecimal(digits, 0, target) : Copy(digits, target);
+        target[at++] = (byte)'e';
+        target[at++] = exponent < 0 ? (byte)'-' : (byte)'+';
+        exponent = Math.Abs(exponent);
+        if (exponent < 10 && minExponentDigits > 1) target[at++] = (byte)'0';
+        return at + WriteInt64(exponent, target[at..]);
+    }
+
+    /// <summary>
+    /// So many digits, half to even as in C (the library rounds half up), without trailing zeros. Rounding starts from so many
+    /// exact digits that a tie cannot be mistaken.
+    /// </summary>
+    private static int RoundedDigits(double value, int precision, Span<byte> digits, out int exponent)
+    {
+        const int exactDigits = 60;
+        Span<byte> text = stackalloc byte[exactDigits + 16];
+        value.TryFormat(text, out int length, "E60", CultureInfo.InvariantCulture);
+        int e = text.IndexOf((byte)'E');
+        exponent = int.Parse(text[(e + 1)..length], NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture);
+        Span<byte> exact = stackalloc byte[exactDigits + 1];
+        exact[0] = text[0];
+        text[2..e].CopyTo(exact[1..]);
+
+        exact[..precision].CopyTo(digits);
+        int count = precision;
+        ReadOnlySpan<byte> rest = exact[precision..];
+        bool tie = rest[0] == '5' && rest[1..].IndexOfAnyExcept((byte)'0') < 0;
+        if (tie ? (digits[count - 1] & 1) != 0 : rest[0] >= '5')
+        {
+            while (count > 0 && digits[count - 1] == '9') count--;
+            if (count > 0) digits[count - 1]++;
+            else
+            {
+                digits[count++] = (byte)'1';
+                exponent++;
+            }
+        }
+        return digits[..count].LastIndexOfAnyExcept((byte)'0') + 1;
     }
 }

@@ -211,7 +211,11 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         _lastErrorCodeLength = code.Length;
     }
 
-    private void Header(byte type, long number) => _pos += FormatHeader(type, number, Reserve(MaxHeader));
+    private void Header(byte type, long number)
+    {
+        Span<byte> room = Reserve(MaxHeader);
+        _pos += FormatHeader(type, number, room);
+    }
 
     private static int FormatHeader(byte type, long number, Span<byte> room)
     {

@@ -61,7 +61,7 @@ public sealed class RequestParser(RequestLimits limits)
             {
                 int used = segment.IsEmpty ? 0 : ParseSegment(segment, done, batch);
                 done += used;
-                if (used < segment.Length) break;
+                if (_failed || used < segment.Length) break;
             }
         }
 

@@ -1,0 +1,329 @@
+using System.Buffers;
+using System.Text;
+
+namespace RedisClone.Protocol.Tests;
+
+/// <summary>The parser against the slow one, on inputs cut in every way.</summary>
+public sealed class RequestParserTests
+{
+    private static readonly string[] Samples =
+    [
+        "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n",
+        "*1\r\n$4\r\nPING\r\n*0\r\n*-1\r\n*-5\r\n\r\n\n*1\r\n$0\r\n\r\n*2\r\n$10\r\n0123456789\r\n$1\r\nx\r\n",
+        "PING\r\nset a b\nset  \"a b\"\t'c\\'d' \"\\x41\\n\\q\" \r\n*1\r\n$4\r\nQUIT\r\n",
+        "*2\rX$3\rYGETZZ$3\r\nkeyab",
+        "*1\r\n$-10\r\n",
+        "*1\r\n$04\r\nPING\r\n",
+        "*1\r\n$999999999999999999999\r\n",
+        "*1\r\nPING\r\n",
+        "*1\r\n\r\n",
+        "*1\r\n\n\r\n",
+        "*x\r\n",
+        "*\r\n",
+        "*3000000000\r\n",
+        "*01\r\n",
+        "*-0\r\n",
+        "*1048577\r\n",
+        "GET\r\nset \"abc\r\n",
+        "set 'abc'd\r\n",
+        "a\0b\r\nPING\r\n",
+        "*1\0\r\n$4\r\nPING\r\n",
+        "*1\r\n$4\0\r\nPING\r\n",
+        "POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "*11\r\n$1\r\na\r\n",
+        "*1\r\n$16385\r\n",
+        "*1\r\n$\u00e9\r\n",
+        "*1\r\n\u00e9\r\n",
+        "\0",
+        "*12\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n$1\r\n5\r\n$1\r\n6\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$2\r\n11\r\n",
+    ];
+
+    public static TheoryData<int> SampleIndexes() => [.. Enumerable.Range(0, Samples.Length)];
+
+    private static byte[] Sample(int index) => Encoding.Latin1.GetBytes(Samples[index]);
+
+    [Theory]
+    [MemberData(nameof(SampleIndexes))]
+    public void EveryCutOfTheInputIntoTwoReads(int index)
+    {
+        byte[] data = Sample(index);
+        for (int cut = 0; cut <= data.Length; cut++)
+        {
+            foreach (bool restricted in new[] { false, true })
+            {
+                var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+                feeder.Parser.Restricted = restricted;
+                feeder.Feed(data.AsSpan(0, cut));
+                AssertSame(feeder, SlowParser.Parse(data[..cut], restricted));
+                feeder.Feed(data.AsSpan(cut));
+                AssertSame(feeder, SlowParser.Parse(data, restricted));
+            }
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(SampleIndexes))]
+    public void EveryCutOfTheInputIntoSegments(int index)
+    {
+        byte[] data = Sample(index);
+        Parsed expected = SlowParser.Parse(data);
+        for (int cut = 0; cut <= data.Length; cut++)
+        {
+            for (int second = cut; second <= data.Length; second += 3)
+            {
+                int from = cut;
+                int to = second;
+                var feeder = new Feeder(new RequestLimits(), bytes =>
+                    bytes.Length == data.Length ? Segments.SplitAt(bytes, from, to) : new ReadOnlySequence<byte>(bytes));
+                feeder.Feed(data);
+                AssertSame(feeder, expected);
+            }
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(SampleIndexes))]
+    public void OneByteAtATime(int index)
+    {
+        byte[] data = Sample(index);
+        foreach (bool restricted in new[] { false, true })
+        {
+            var whole = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+            var pieces = new Feeder(new RequestLimits(), bytes => Segments.SplitAt(bytes, [.. Enumerable.Range(1, bytes.Length - 1)]));
+            whole.Parser.Restricted = pieces.Parser.Restricted = restricted;
+            for (int i = 0; i < data.Length; i++)
+            {
+                whole.Feed(data.AsSpan(i, 1));
+                pieces.Feed(data.AsSpan(i, 1));
+                Parsed expected = SlowParser.Parse(data[..(i + 1)], restricted);
+                AssertSame(whole, expected);
+                AssertSame(pieces, expected);
+                if (expected.Error is not null) break;
+            }
+        }
+    }
+
+    [Fact]
+    public void RandomStreamsInRandomPieces()
+    {
+        for (int round = 0; round < 600; round++)
+        {
+            Random random = Seed.Random(round);
+            int step = random.Next(3) switch { 0 => 7, 1 => 300, _ => 20000 };
+            byte[] data = RandomStream(random, mutate: round % 2 == 1, longest: step * 3);
+            bool restricted = random.Next(4) == 0;
+            RequestLimits limits = new() { MaxBulkLength = random.Next(3) == 0 ? 300 : 512 << 20 };
+            if (random.Next(2) == 0) limits.MaxBatchRequests = random.Next(1, 5);
+            if (random.Next(2) == 0) limits.MaxBatchBytes = random.Next(1, 200);
+            int longest = random.Next(3) switch { 0 => 3, 1 => 50, _ => 5000 };
+            var feeder = new Feeder(limits, bytes => Segments.Random(bytes, random, longest));
+            feeder.Parser.Restricted = restricted;
+            for (int at = 0; at < data.Length && feeder.Error is null;)
+            {
+                int length = Math.Min(data.Length - at, random.Next(1, step));
+                feeder.Feed(data.AsSpan(at, length));
+                at += length;
+            }
+            Parsed expected = SlowParser.Parse(data, restricted, limits.MaxBulkLength);
+            Assert.True(expected.Error == feeder.Error, $"{Seed.Note} round {round}: {expected.Error} / {feeder.Error}");
+            Assert.True(expected.Requests.SequenceEqual(feeder.Requests), $"{Seed.Note} round {round}: requests differ");
+            if (expected.Error is null)
+                Assert.True(feeder.Parser.BufferedBytes <= data.Length - expected.Consumed, $"{Seed.Note} round {round}");
+        }
+    }
+
+    private static byte[] RandomStream(Random random, bool mutate, int longest)
+    {
+        var stream = new MemoryStream();
+        int requests = random.Next(1, 20);
+        for (int i = 0; i < requests; i++)
+        {
+            int kind = random.Next(12);
+            if (kind == 0) stream.Write("*0\r\n"u8);
+            else if (kind == 1) stream.Write("PING \"a b\" x\r\n"u8);
+            else if (kind == 2) stream.Write("\r\n"u8);
+            else
+            {
+                int count = random.Next(10) == 0 ? random.Next(1, longest > 100 ? 300 : 20) : random.Next(1, 6);
+                stream.Write(Encoding.ASCII.GetBytes($"*{count}\r\n"));
+                for (; count > 0; count--)
+                {
+                    var value = new byte[random.Next(60) == 0 ? random.Next(longest) : random.Next(30)];
+                    random.NextBytes(value);
+                    stream.Write(Encoding.ASCII.GetBytes($"${value.Length}\r\n"));
+                    stream.Write(value);
+                    stream.Write("\r\n"u8);
+                }
+            }
+        }
+        byte[] data = stream.ToArray();
+        if (!mutate) return data;
+        const string likely = "*$\r\n0123456789-\0\"' \\x";
+        for (int i = random.Next(1, 4); i > 0; i--)
+        {
+            int at = random.Next(Math.Min(data.Length, 4000));
+            if (random.Next(3) == 0) data = [.. data[..at], .. data[(at + 1)..]];
+            else data[at] = random.Next(3) == 0 ? (byte)random.Next(256) : (byte)likely[random.Next(likely.Length)];
+            if (data.Length == 0) return [(byte)'x'];
+        }
+        return data;
+    }
+
+    [Theory]
+    [InlineData("", 65536, null)]
+    [InlineData("", 65537, "ERR Protocol error: too big inline request")]
+    [InlineData("*", 65535, null)]
+    [InlineData("*", 65536, "ERR Protocol error: too big mbulk count string")]
+    [InlineData("*1\r\n$", 65535, null)]
+    [InlineData("*1\r\n$", 65536, "ERR Protocol error: too big bulk count string")]
+    public void HeadersThatNeverEnd(string start, int more, string? error)
+    {
+        foreach (int step in new[] { 1000, 100_000 })
+        {
+            var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+            feeder.Feed(Encoding.ASCII.GetBytes(start));
+            var digits = new byte[more];
+            Array.Fill(digits, (byte)'1');
+            for (int at = 0; at < more; at += step) feeder.Feed(digits.AsSpan(at, Math.Min(step, more - at)));
+            Assert.Equal(error, feeder.Error);
+            Assert.Empty(feeder.Requests);
+        }
+    }
+
+    [Fact]
+    public void TheLongestLineIsAccepted()
+    {
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        byte[] line = [.. Enumerable.Repeat((byte)'a', 65536), (byte)'\n'];
+        feeder.Feed(line);
+        Assert.Null(feeder.Error);
+        Assert.Single(feeder.Requests);
+    }
+
+    [Fact]
+    public void ABigBulkLeavesThePipeAsItComes()
+    {
+        var value = new byte[5_000_000];
+        Seed.Random(1).NextBytes(value);
+        byte[] data = [.. "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5000000\r\n"u8, .. value, .. "\r\n*1\r\n$4\r\nPING\r\n"u8];
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        for (int at = 0; at < data.Length; at += 100_000)
+        {
+            feeder.Feed(data.AsSpan(at, Math.Min(100_000, data.Length - at)));
+            Assert.Equal(0, feeder.Pending);
+            if (feeder.Requests.Count == 0) Assert.InRange(feeder.Parser.BufferedBytes, feeder.Received - 50, feeder.Received);
+        }
+        Assert.Equal(SlowParser.Parse(data).Requests, feeder.Requests);
+        Assert.Equal(data.Length, feeder.WireBytes);
+        Assert.Equal(0, feeder.Parser.BufferedBytes);
+    }
+
+    [Fact]
+    public void AnAnnouncedBulkIsBelievedOnlyUpToALimit()
+    {
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        feeder.Feed("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"u8);
+        Assert.Null(feeder.Error);
+        Assert.InRange(feeder.Parser.BufferedBytes, 6, 40);
+    }
+
+    [Fact]
+    public void ManyArguments()
+    {
+        const int count = 200_000;
+        var stream = new MemoryStream();
+        stream.Write(Encoding.ASCII.GetBytes($"*{count}\r\n"));
+        for (int i = 0; i < count; i++) stream.Write("$1\r\nx\r\n"u8);
+        byte[] data = stream.ToArray();
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        for (int at = 0; at < data.Length; at += 16_000) feeder.Feed(data.AsSpan(at, Math.Min(16_000, data.Length - at)));
+        Assert.Equal(SlowParser.Parse(data).Requests, feeder.Requests);
+    }
+
+    [Fact]
+    public void ATurnIsBounded()
+    {
+        byte[] data = [.. Enumerable.Repeat("*1\r\n$4\r\nPING\r\n"u8.ToArray(), 100).SelectMany(b => b)];
+        var parser = new RequestParser(new RequestLimits { MaxBatchRequests = 30 });
+        var batch = new RequestBatch();
+        var input = new ReadOnlySequence<byte>(data);
+        parser.Parse(input, batch, out SequencePosition consumed, out SequencePosition examined);
+        Assert.Equal(30, batch.Count);
+        Assert.Equal(30 * 14, input.GetOffset(consumed));
+        Assert.Equal(consumed, examined);
+        Assert.Equal(0, parser.BufferedBytes);
+    }
+
+    [Fact]
+    public void ARestrictedClientGetsOneRequestATurnSoThatAuthCanFreeIt()
+    {
+        byte[] data = Encoding.ASCII.GetBytes("*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n*1\r\n$20000\r\n" + new string('v', 20000) + "\r\n");
+        var parser = new RequestParser(new RequestLimits()) { Restricted = true };
+        var batch = new RequestBatch();
+        var input = new ReadOnlySequence<byte>(data);
+        parser.Parse(input, batch, out SequencePosition consumed, out _);
+        Assert.Equal(1, batch.Count);
+        Assert.Null(batch.Error);
+        batch.Clear();
+        parser.Restricted = false;
+        parser.Parse(input.Slice(consumed), batch, out _, out _);
+        Assert.Equal(20000, batch[0][0].Length);
+    }
+
+    [Fact]
+    public void AContiguousRequestPointsIntoThePipe()
+    {
+        byte[] data = "xx*2\r\n$3\r\nGET\r\n$3\r\nkey\r\nGET inline\r\n"u8.ToArray();
+        var parser = new RequestParser(new RequestLimits());
+        var batch = new RequestBatch();
+        parser.Parse(new ReadOnlySequence<byte>(data, 2, data.Length - 2), batch, out _, out _);
+        Assert.Equal(2, batch.Count);
+        data.AsSpan().Replace((byte)'k', (byte)'K');
+        data.AsSpan().Replace((byte)'l', (byte)'L');
+        Assert.Equal("Key"u8, batch[0][1]);
+        Assert.Equal("inLine"u8, batch[1][1]);
+    }
+
+    [Fact]
+    public void AnErrorIsFinal()
+    {
+        var parser = new RequestParser(new RequestLimits());
+        var batch = new RequestBatch();
+        parser.Parse(new ReadOnlySequence<byte>("PING\r\n*x\r\n"u8.ToArray()), batch, out _, out _);
+        Assert.Equal(1, batch.Count);
+        Assert.True(batch.HasError);
+        batch.Clear();
+        Assert.False(batch.HasError);
+        var more = new ReadOnlySequence<byte>("PING\r\n"u8.ToArray());
+        parser.Parse(more, batch, out SequencePosition consumed, out _);
+        Assert.Equal(0, batch.Count);
+        Assert.Equal("ERR Protocol error: invalid multibulk length", batch.Error);
+        Assert.Equal(more.End, consumed);
+    }
+
+    [Fact]
+    public void OwnedRequestsAreLikeParsedOnes()
+    {
+        using var owned = new OwnedRequest();
+        owned.Append("SET"u8).Append("key"u8).Append(new byte[3000]).Append(""u8);
+        "xyz"u8.CopyTo(owned.Reserve(3));
+        Request request = owned.AsRequest();
+        Assert.Equal(5, request.Count);
+        Assert.Equal(3009, request.ArgumentBytes);
+        Assert.Equal("xyz"u8, request[4]);
+        using var copy = new OwnedRequest();
+        copy.Append("old"u8);
+        copy.CopyFrom(request);
+        owned.Reset();
+        Assert.Equal(0, owned.Count);
+        Assert.Equal(5, copy.Count);
+        Assert.Equal("key"u8, copy[1]);
+        Assert.Equal(3000, copy.AsRequest()[2].Length);
+    }
+
+    private static void AssertSame(Feeder feeder, Parsed expected)
+    {
+        Assert.Equal(expected.Error, feeder.Error);
+        Assert.Equal(expected.Requests, feeder.Requests);
+    }
+}
