@@ -122,6 +122,13 @@ public ref partial struct CommandContext
         return store.Database(database);
     }
 
+    /// <summary>A held shard's part of the client's database, for commands that walk over all shards.</summary>
+    public readonly Keyspace KeyspaceOf(Shard shard)
+    {
+        shard.Store.Now = Now;
+        return shard.Store.Database(Session.Database);
+    }
+
     /// <summary>
     /// Looks a key up in order to read it: what has expired is removed first, hits and misses are counted, the key counts as used.
     /// </summary>
@@ -278,5 +285,14 @@ public ref partial struct CommandContext
         if (!Server.Effects.Wanted) return null;
         Lane.Effects.Begin(Session.Database, arguments);
         return Lane.Effects;
+    }
+
+    /// <summary>Replaces the effect by PEXPIREAT: relative times are decided once, here.</summary>
+    public void ReplaceWithExpireAt(int keyArgument, long at)
+    {
+        if (ReplaceEffect(arguments: 3) is not { } effect) return;
+        effect.Add("PEXPIREAT"u8);
+        effect.Add(Args[keyArgument]);
+        effect.Add(at);
     }
 }

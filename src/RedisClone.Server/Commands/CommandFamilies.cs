@@ -6,7 +6,10 @@ internal static class CommandFamilies
     public static IEnumerable<CommandRow> All =>
     [
         .. ConnectionCommands.Rows,
+        .. DatabaseCommands.Rows,
+        .. ExpiryCommands.Rows,
         .. KeyCommands.Rows,
+        .. ScanCommands.Rows,
         .. StringCommands.Rows,
         .. TransactionCommands.Rows,
     ];

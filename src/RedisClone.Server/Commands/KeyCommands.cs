@@ -1,17 +1,47 @@
+using RedisClone.Server.Admin;
 using RedisClone.Storage;
 using static RedisClone.Server.Commands.CommandFlags;
 using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Commands on keys of any type.</summary>
+/// <summary>Commands on keys of any type: existence, names, copies.</summary>
 internal static class KeyCommands
 {
+    private const string LinearInKeys = "O(N) where N is the number of keys";
+
     public static readonly CommandRow[] Rows =
     [
-        new("DEL", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write, "generic", "1.0.0", Delete, "Deletes keys.") { Complexity = "O(N)" },
-        new("EXISTS", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Tells how many of the keys exist.") { Complexity = "O(N)" },
+        new("DEL", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write, "generic", "1.0.0", Delete, "Deletes keys.")
+            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("UNLINK", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write | Fast, "generic", "4.0.0", Delete,
+            "Deletes keys; their memory is freed in the background.")
+            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("EXISTS", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Tells how many of the keys exist.")
+            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TOUCH", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Exists, "Marks keys as used now; tells how many exist.")
+            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+        new("TYPE", 2, Keys.At(1, RO), ReadOnly | Fast, "generic", "1.0.0", Type, "Tells what a key holds."),
+        new("RENAME", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Update)), Write, "generic", "1.0.0", Rename,
+            "Gives a key another name, replacing what has that name."),
+        new("RENAMENX", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Insert)), Write | Fast, "generic", "1.0.0", RenameNx,
+            "Gives a key another name if nothing has that name."),
+        new("COPY", -3, Keys.At(1, RO | Access).And(Keys.At(2, OW | Update)), Write | DenyOom, "generic", "6.2.0", Copy, "Copies a key's value to another key.")
+            { Complexity = "O(N) worst case for collections, where N is the number of nested items. O(1) for string values." },
+        new("MOVE", 3, Keys.At(1, RW | Access | Update), Write | Fast, "generic", "1.0.0", Move, "Moves a key to another database."),
     ];
+
+    /// <summary>A type's name as TYPE tells it.</summary>
+    public static ReadOnlySpan<byte> TypeName(ValueType type) => type switch
+    {
+        ValueType.String => "string"u8,
+        ValueType.List => "list"u8,
+        ValueType.Set => "set"u8,
+        ValueType.SortedSet => "zset"u8,
+        ValueType.Hash => "hash"u8,
+        ValueType.Stream => "stream"u8,
+        _ => throw new ArgumentOutOfRangeException(nameof(type)),
+    };
 
     private static void Delete(ref CommandContext c)
     {
@@ -32,5 +62,111 @@ internal static class KeyCommands
         for (int i = 1; i < c.Args.Count; i++)
             if (c.FindForRead(i).Exists) count++;
         c.Reply.Integer(count);
+    }
+
+    private static void Type(ref CommandContext c)
+    {
+        Entry entry = c.Peek(1);
+        c.Reply.SimpleString(entry.Exists ? TypeName(entry.Type) : "none"u8);
+    }
+
+    private static void Rename(ref CommandContext c)
+    {
+        if (TryRename(ref c, replace: true, out _)) c.Reply.Ok();
+    }
+
+    private static void RenameNx(ref CommandContext c)
+    {
+        if (TryRename(ref c, replace: false, out bool renamed)) c.Reply.Integer(renamed ? 1 : 0);
+    }
+
+    private static bool TryRename(ref CommandContext c, bool replace, out bool renamed)
+    {
+        renamed = false;
+        Entry source = c.FindForWrite(1);
+        if (!source.Exists) return c.Fail(Errors.NoSuchKey);
+        if (c.Args[1].SequenceEqual(c.Args[2]))
+        {
+            renamed = false;
+            return true;
+        }
+        Entry target = c.FindForWrite(2);
+        if (target.Exists)
+        {
+            if (!replace) return true;
+            target.Keyspace.Remove(target);
+        }
+        // A removal may have moved what we found before.
+        source = c.FindForWrite(1);
+        ulong hash = c.HashOf(2);
+        ValueTransfer.Move(source, c.KeyspaceOf(hash), c.Args[2], hash);
+        c.Modified(1, NotifyFlags.Generic, "rename_from");
+        c.Modified(2, NotifyFlags.Generic, "rename_to");
+        return renamed = true;
+    }
+
+    private static void Copy(ref CommandContext c)
+    {
+        int database = c.Session.Database;
+        bool replace = false;
+        for (int i = 3; i < c.Args.Count; i++)
+        {
+            if (c.Is(i, "REPLACE"u8)) replace = true;
+            else if (c.Is(i, "DB"u8) && i + 1 < c.Args.Count) database = DatabaseIndex(ref c, ++i);
+            else c.FailSyntax();
+            if (c.Failed) return;
+        }
+        if (database == c.Session.Database && c.Args[1].SequenceEqual(c.Args[2]))
+        {
+            c.Fail(Errors.SameObject);
+            return;
+        }
+        Entry source = c.FindForRead(1);
+        if (!source.Exists)
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        if (c.MoveToWorker(ValueInfo.MemoryUsage(source) / 16)) return;
+        ulong hash = c.HashOf(2);
+        Entry target = c.Find(c.Args[2], hash, database);
+        if (target.Exists)
+        {
+            if (!replace)
+            {
+                c.Reply.Integer(0);
+                return;
+            }
+            target.Keyspace.Remove(target);
+            source = c.FindForRead(1);
+        }
+        ValueTransfer.Copy(source, c.KeyspaceOf(hash, database), c.Args[2], hash);
+        c.Modified(c.Args[2], hash, database, NotifyFlags.Generic, "copy_to");
+        c.Reply.Integer(1);
+    }
+
+    private static void Move(ref CommandContext c)
+    {
+        int database = DatabaseIndex(ref c, 2);
+        if (!c.Failed && database == c.Session.Database) c.Fail(Errors.SameObject);
+        if (c.Failed) return;
+        Entry source = c.FindForWrite(1);
+        ulong hash = c.HashOf(1);
+        if (!source.Exists || c.Find(c.Args[1], hash, database).Exists)
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        ValueTransfer.Move(source, c.KeyspaceOf(hash, database), c.Args[1], hash);
+        c.Modified(1, NotifyFlags.Generic, "move_from");
+        c.Modified(c.Args[1], hash, database, NotifyFlags.Generic, "move_to");
+        c.Reply.Integer(1);
+    }
+
+    private static int DatabaseIndex(ref CommandContext c, int argument)
+    {
+        long index = c.Int64(argument);
+        if (!c.Failed && (index < 0 || index >= c.Server.Config.Databases)) c.Fail(Errors.DbIndex);
+        return (int)index;
     }
 }

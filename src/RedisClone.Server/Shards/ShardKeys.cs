@@ -56,10 +56,12 @@ public sealed class ShardKeys(Shard shard)
     }
 
     /// <summary>Every key of a database that somebody waits for: after SWAPDB and the like, all of them may be served.</summary>
-    internal void CollectAwaited(int database, List<DatabaseKey> into)
+    internal List<DatabaseKey> AwaitedIn(int database)
     {
+        var keys = new List<DatabaseKey>();
         foreach ((DatabaseKey key, _) in _waiters)
-            if (key.Database == database) into.Add(key);
+            if (key.Database == database) keys.Add(key);
+        return keys;
     }
 
     internal void Watch(Session session, int database, ReadOnlySpan<byte> key)

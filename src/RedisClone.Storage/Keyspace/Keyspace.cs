@@ -25,6 +25,9 @@ public sealed class Keyspace(ShardStore store)
     public Entry Find(ReadOnlySpan<byte> key, ulong hash) =>
         new(this, hash, ref _keys.Find(hash, key, new RecordKeys(store.Arena)));
 
+    /// <summary>Finds the key of a record handle.</summary>
+    public Entry Locate(ulong hash, uint handle) => new(this, hash, ref _keys.FindHandle(hash, handle));
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash) => _keys.PrefetchBucket(hash);
 

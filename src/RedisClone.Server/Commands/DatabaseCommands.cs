@@ -1,0 +1,82 @@
+using RedisClone.Server.Shards;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Whole databases: emptied, exchanged.</summary>
+internal static class DatabaseCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("FLUSHDB", -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushDb, "Removes all keys of the database.")
+            { Categories = ["keyspace", "dangerous"], Complexity = "O(N)", Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHALL", -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushAll, "Removes all keys of all databases.")
+            { Categories = ["keyspace", "dangerous"], Complexity = "O(N)", Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("SWAPDB", 3, Keys.None, Write | Fast | AllShards, "server", "4.0.0", SwapDb, "Exchanges two databases.")
+            { Categories = ["keyspace", "dangerous"], Complexity = "O(N) where N is the count of clients watching or blocking on keys from both databases." },
+    ];
+
+    private static void FlushDb(ref CommandContext c)
+    {
+        if (!TryFlushMode(ref c)) return;
+        Flush(ref c, c.Session.Database);
+        c.Changed();
+        c.Reply.Ok();
+    }
+
+    private static void FlushAll(ref CommandContext c)
+    {
+        if (!TryFlushMode(ref c)) return;
+        for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database);
+        c.Changed();
+        c.Reply.Ok();
+    }
+
+    private static bool TryFlushMode(ref CommandContext c)
+    {
+        if (c.Args.Count == 1 || c.Args.Count == 2 && (c.Is(1, "ASYNC"u8) || c.Is(1, "SYNC"u8))) return true;
+        return c.FailSyntax();
+    }
+
+    /// <summary>The old keyspaces are handed over whole and freed in slices, whichever way was asked for: no client waits for it.</summary>
+    private static void Flush(ref CommandContext c, int database)
+    {
+        for (int i = 0; i < c.Server.Shards.Count; i++)
+        {
+            Shard shard = c.Server.Shards[i];
+            if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null);
+            shard.Store.Abandon(database);
+            AwaitedMayBeReady(ref c, shard, database);
+        }
+    }
+
+    private static void SwapDb(ref CommandContext c)
+    {
+        long first = c.Int64(1, "ERR invalid first DB index");
+        long second = c.Int64(2, "ERR invalid second DB index");
+        int count = c.Server.Config.Databases;
+        if (!c.Failed && (first < 0 || first >= count || second < 0 || second >= count)) c.Fail(Errors.DbIndex);
+        if (c.Failed) return;
+        for (int i = 0; first != second && i < c.Server.Shards.Count; i++)
+        {
+            Shard shard = c.Server.Shards[i];
+            if (shard.Keys.HasWatchers)
+            {
+                var (a, b) = (shard.Store.ExistingDatabase((int)first), shard.Store.ExistingDatabase((int)second));
+                shard.Keys.TouchAllWatched((int)first, a, b);
+                shard.Keys.TouchAllWatched((int)second, b, a);
+            }
+            shard.Store.Swap((int)first, (int)second);
+            AwaitedMayBeReady(ref c, shard, (int)first);
+            AwaitedMayBeReady(ref c, shard, (int)second);
+        }
+        c.Changed();
+        c.Reply.Ok();
+    }
+
+    private static void AwaitedMayBeReady(ref CommandContext c, Shard shard, int database)
+    {
+        if (!shard.Keys.HasWaiters) return;
+        foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) c.Lane.ReadyKeys.Add((shard, key));
+    }
+}

@@ -1,0 +1,255 @@
+using System.Buffers;
+using System.Buffers.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Walking over the keys of a database.</summary>
+internal static class ScanCommands
+{
+    /// <summary>A cursor of SCAN is the shard's number in the lower bits and the position within it above.</summary>
+    private const int ShardBits = 8;
+
+    private const int DefaultCount = 10;
+
+    /// <summary>Redis's own bound: ten buckets looked at for every key wanted.</summary>
+    private const int BucketsPerKey = 10;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("SCAN", -2, Keys.None, ReadOnly | TouchesArbitraryKeys, "generic", "2.8.0", Scan, "Walks over the keys of the database, a few at a time.")
+            { Route = ShardsOfScan, Complexity = "O(1) for every call. O(N) for a complete iteration.", Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
+        new("KEYS", 2, Keys.None, ReadOnly | TouchesArbitraryKeys | AllShards | Long, "generic", "1.0.0", KeysMatching, "Lists all keys that match a pattern.")
+            { Categories = ["dangerous"], Complexity = "O(N) with N being the number of keys in the database", Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
+        new("RANDOMKEY", 1, Keys.None, ReadOnly | TouchesArbitraryKeys | AllShards, "generic", "1.0.0", RandomKey, "Names one key of the database at random.")
+            { Tips = ["request_policy:all_shards", "response_policy:special", "nondeterministic_output"] },
+        new("DBSIZE", 1, Keys.None, ReadOnly | Fast | AllShards, "server", "1.0.0", DbSize, "Counts the keys of the database.")
+            { Categories = ["keyspace"], Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
+    ];
+
+    private static ShardSet ShardsOfScan(in Request request, Session session)
+    {
+        ShardMap shards = session.Server.Shards;
+        if (!TryCursor(request[1], out ulong cursor)) return default;
+        int shard = ShardOf(cursor);
+        if (shard >= shards.Count) return default;
+        long wanted = DefaultCount;
+        for (int i = 2; i + 1 < request.Count; i++)
+            if (System.Text.Ascii.EqualsIgnoreCase(request[i], "COUNT"u8) && RedisNumber.TryParseInt64(request[i + 1], out long count)) wanted = count;
+        // As many shards as may be needed for that many keys; the counts are read without their holds, as an estimate.
+        ShardSet set = ShardSet.Of(shard);
+        while (wanted > 0 && shard + 1 < shards.Count)
+        {
+            wanted -= shards[shard].Store.ExistingDatabase(session.Database)?.Count ?? 0;
+            set.Add(++shard);
+        }
+        return set;
+    }
+
+    private static void Scan(ref CommandContext c)
+    {
+        if (!TryCursor(c.Args[1], out ulong cursor))
+        {
+            c.Fail("ERR invalid cursor");
+            return;
+        }
+        var filter = ScanFilter.Parse(ref c, 2, types: true);
+        if (c.Failed) return;
+        if (c.MoveToWorker(filter.Count)) return;
+
+        var found = new List<(int Shard, uint Handle)>();
+        int shard = ShardOf(cursor);
+        ulong position = cursor >> ShardBits;
+        ShardSet held = ShardsOfScan(c.Args, c.Session);
+        long steps = filter.Count > long.MaxValue / BucketsPerKey ? long.MaxValue : filter.Count * BucketsPerKey;
+        while (held.Contains(shard))
+        {
+            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            var visitor = new Collector(found, shard);
+            do
+            {
+                position = keyspace.Scan(position, ref visitor);
+            }
+            while (position != 0 && --steps > 0 && found.Count < filter.Count);
+            if (position != 0) break;
+            shard++;
+            if (found.Count >= filter.Count) break;
+        }
+        bool finished = shard >= c.Server.Shards.Count;
+        Reply(ref c, finished ? 0 : position << ShardBits | (uint)shard, found, filter);
+    }
+
+    private static void Reply(ref CommandContext c, ulong cursor, List<(int Shard, uint Handle)> found, in ScanFilter filter)
+    {
+        Span<byte> text = stackalloc byte[20];
+        Utf8Formatter.TryFormat(cursor, text, out int length);
+        c.Reply.ArrayHeader(2);
+        c.Reply.Bulk(text[..length]);
+        DeferredReply keys = c.Reply.BeginDeferred();
+        long count = 0;
+        foreach ((int shard, uint handle) in found)
+        {
+            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            if (IsExpired(ref c, keyspace, handle)) continue;
+            if (filter.Type is { } type && keyspace.TypeOf(handle) != type || filter.UnknownType) continue;
+            ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+            if (!filter.Matches(c.Args, key)) continue;
+            c.Reply.Bulk(key);
+            count++;
+        }
+        c.Reply.EndArray(keys, count);
+    }
+
+    private static void KeysMatching(ref CommandContext c)
+    {
+        ReadOnlySpan<byte> pattern = c.Args[1];
+        bool all = pattern.SequenceEqual("*"u8);
+        DeferredReply keys = c.Reply.BeginDeferred();
+        long count = 0;
+        var found = new List<(int Shard, uint Handle)>();
+        for (int i = 0; i < c.Server.Shards.Count; i++)
+        {
+            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[i]);
+            var visitor = new Collector(found, i);
+            ulong position = 0;
+            do
+            {
+                found.Clear();
+                position = keyspace.Scan(position, ref visitor);
+                foreach ((_, uint handle) in found)
+                {
+                    ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+                    if (IsExpired(ref c, keyspace, handle) || !all && !Glob.Matches(pattern, key)) continue;
+                    c.Reply.Bulk(key);
+                    count++;
+                }
+            }
+            while (position != 0);
+        }
+        c.Reply.EndArray(keys, count);
+    }
+
+    private static void RandomKey(ref CommandContext c)
+    {
+        const int tries = 100;     // where nearly everything has expired, one that has is better than an endless search
+        for (int i = 0; i < tries; i++)
+        {
+            long total = Count(ref c);
+            if (total == 0) break;
+            long chosen = Random.Shared.NextInt64(total);
+            int shard = 0;
+            while (chosen >= c.KeyspaceOf(c.Server.Shards[shard]).Count) chosen -= c.KeyspaceOf(c.Server.Shards[shard++]).Count;
+            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            uint handle = keyspace.RandomHandle(Random.Shared);
+            if (IsExpired(ref c, keyspace, handle) && i < tries - 1)
+            {
+                ReadOnlySpan<byte> expired = keyspace.KeyOf(handle);
+                c.Find(expired, KeyHash.Of(expired), c.Session.Database);
+                continue;
+            }
+            c.Reply.Bulk(keyspace.KeyOf(handle));
+            return;
+        }
+        c.Reply.Null();
+    }
+
+    private static void DbSize(ref CommandContext c) => c.Reply.Integer(Count(ref c));
+
+    private static long Count(ref CommandContext c)
+    {
+        long count = 0;
+        for (int i = 0; i < c.Server.Shards.Count; i++) count += c.Server.Shards[i].Store.ExistingDatabase(c.Session.Database)?.Count ?? 0;
+        return count;
+    }
+
+    private static bool IsExpired(ref CommandContext c, Keyspace keyspace, uint handle)
+    {
+        long expiry = keyspace.ExpiryOf(handle);
+        return expiry != 0 && expiry <= c.Now && c.Server.ExpiryEnabled;
+    }
+
+    private static int ShardOf(ulong cursor) => (int)(cursor & ((1 << ShardBits) - 1));
+
+    /// <summary>An unsigned number, as strtoul reads it.</summary>
+    internal static bool TryCursor(ReadOnlySpan<byte> text, out ulong cursor) =>
+        Utf8Parser.TryParse(text, out cursor, out int used) && used == text.Length;
+
+    private readonly struct Collector(List<(int Shard, uint Handle)> found, int shard) : IScanVisitor
+    {
+        public void Visit(uint handle) => found.Add((shard, handle));
+    }
+}
+
+/// <summary>MATCH, COUNT, TYPE and NOVALUES of the SCAN family.</summary>
+internal readonly struct ScanFilter
+{
+    /// <summary>The argument that is the pattern; 0 where everything matches.</summary>
+    private int Pattern { get; init; }
+
+    public long Count { get; private init; }
+
+    public ValueType? Type { get; private init; }
+
+    /// <summary>A type that nothing has: nothing matches.</summary>
+    public bool UnknownType { get; private init; }
+
+    public bool NoValues { get; private init; }
+
+    public bool Matches(scoped in Request request, scoped ReadOnlySpan<byte> text) => Pattern == 0 || Glob.Matches(request[Pattern], text);
+
+    public static ScanFilter Parse(ref CommandContext c, int from, bool types = false, bool noValues = false)
+    {
+        long count = 10;
+        int match = 0;
+        ValueType? type = null;
+        bool unknown = false, without = false;
+        for (int i = from; i < c.Args.Count; i++)
+        {
+            bool more = i + 1 < c.Args.Count;
+            if (more && c.Is(i, "COUNT"u8))
+            {
+                count = c.Int64(++i);
+                if (!c.Failed && count < 1) c.FailSyntax();
+            }
+            else if (more && c.Is(i, "MATCH"u8))
+            {
+                match = ++i;
+            }
+            else if (more && types && c.Is(i, "TYPE"u8))
+            {
+                type = TypeNamed(c.Args[++i]);
+                unknown = type is null;
+            }
+            else if (noValues && c.Is(i, "NOVALUES"u8))
+            {
+                without = true;
+            }
+            else
+            {
+                c.FailSyntax();
+            }
+            if (c.Failed) return default;
+        }
+        bool any = match == 0 || c.Args[match].SequenceEqual("*"u8);
+        return new ScanFilter
+        {
+            Pattern = any ? 0 : match,
+            Count = count,
+            Type = type,
+            UnknownType = unknown,
+            NoValues = without,
+        };
+    }
+
+    private static ValueType? TypeNamed(ReadOnlySpan<byte> name)
+    {
+        foreach (ValueType type in Enum.GetValues<ValueType>())
+            if (System.Text.Ascii.EqualsIgnoreCase(name, KeyCommands.TypeName(type))) return type;
+        return null;
+    }
+}

@@ -1,0 +1,42 @@
+namespace RedisClone.Storage;
+
+/// <summary>Values that change their key, database or shard: RENAME, MOVE, COPY.</summary>
+public static class ValueTransfer
+{
+    /// <summary>
+    /// Moves a value and its expiry to an absent key, and removes the source. Within a shard what lies outside the record stays where
+    /// it is; between shards it is copied, since each owns its buffers.
+    /// </summary>
+    public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    {
+        if (source.Encoding == ValueEncoding.Large && target.Store != source.Keyspace.Store)
+        {
+            Copy(source, target, key, hash);
+            source.Keyspace.Remove(source);
+            return;
+        }
+        // Taking the record off its index first would free the bytes that are to be copied.
+        uint handle = source.Handle;
+        ulong sourceHash = source.Hash;
+        Keyspace from = source.Keyspace;
+        CopyRecord(source, target, key, hash);
+        from.Detach(from.Locate(sourceHash, handle));
+    }
+
+    /// <summary>Copies a value and its expiry to an absent key.</summary>
+    public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    {
+        if (source.Encoding == ValueEncoding.Large) LargeValues.Copy(source, target, key, hash);
+        else CopyRecord(source, target, key, hash);
+    }
+
+    private static void CopyRecord(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    {
+        ReadOnlySpan<byte> value = source.Value;
+        uint access = source.Access;
+        Entry copy = target.Insert(key, hash, source.Type, source.Encoding, value.Length, source.Expiry);
+        // The source's bytes stay valid: inserting moves slots, never records.
+        value.CopyTo(copy.Value);
+        copy.Access = access;
+    }
+}
