@@ -1,0 +1,79 @@
+using System.Numerics;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>
+/// Pinned byte arrays by power-of-two size, last in first out, so that the array handed out is the one the cache still has. Each
+/// loop has one for itself, without locks; behind them stands a shared one, which takes a loop's surplus and serves threads that
+/// are no loop. Both keep a bounded amount; the rest is the garbage collector's.
+/// </summary>
+internal sealed class BufferPool
+{
+    public const int SmallestSize = 16 * 1024;
+    private const int LargestPooled = 1024 * 1024;
+    private const int KeptPerSize = 1024 * 1024;
+    private const int KeptOfSmallest = 4 * 1024 * 1024;
+
+    private static readonly Lock SharedGate = new();
+    private static readonly BufferPool Shared = new();
+
+    private readonly Stack<byte[]>[] _free = CreateStacks();
+
+    public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
+
+    public void Return(byte[] buffer)
+    {
+        if (!TryKeep(buffer)) ReturnShared(buffer);
+    }
+
+    public static byte[] RentShared(int size)
+    {
+        if (size <= LargestPooled)
+        {
+            lock (SharedGate)
+            {
+                if (Shared.TryTake(size) is { } pooled) return pooled;
+            }
+        }
+        return GC.AllocateUninitializedArray<byte>(SizeFor(size), pinned: true);
+    }
+
+    public static void ReturnShared(byte[] buffer)
+    {
+        if (buffer.Length > LargestPooled) return;
+        lock (SharedGate) Shared.TryKeep(buffer);
+    }
+
+    private static int SizeFor(int size) => size switch
+    {
+        <= SmallestSize => SmallestSize,
+        <= 1 << 30 => (int)BitOperations.RoundUpToPowerOf2((uint)size),
+        _ => Array.MaxLength,
+    };
+
+    private static int IndexOf(int size) => BitOperations.Log2((uint)size / SmallestSize);
+
+    private static Stack<byte[]>[] CreateStacks()
+    {
+        var stacks = new Stack<byte[]>[IndexOf(LargestPooled) + 1];
+        for (int i = 0; i < stacks.Length; i++) stacks[i] = new Stack<byte[]>();
+        return stacks;
+    }
+
+    private byte[]? TryTake(int size) =>
+        size <= LargestPooled && _free[IndexOf(SizeFor(size))].TryPop(out byte[]? buffer) ? buffer : null;
+
+    private bool TryKeep(byte[] buffer)
+    {
+        if (buffer.Length > LargestPooled) return false;
+        int limit = buffer.Length == SmallestSize ? KeptOfSmallest : KeptPerSize;
+        var stack = _free[IndexOf(buffer.Length)];
+        if ((long)stack.Count * buffer.Length >= limit) return false;
+        Poison(buffer);
+        stack.Push(buffer);
+        return true;
+    }
+
+    [System.Diagnostics.Conditional("DEBUG")]
+    private static void Poison(byte[] buffer) => buffer.AsSpan().Fill(0xDB);
+}

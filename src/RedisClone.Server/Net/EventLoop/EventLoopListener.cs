@@ -1,0 +1,201 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.Versioning;
+using System.Threading.Channels;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>
+/// A listening socket. The framework's own Socket binds and listens, for that is rare; one loop accepts from it and deals the
+/// connections out to all loops. Socket options set here are inherited by what is accepted.
+/// </summary>
+[SupportedOSPlatform("linux")]
+internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
+{
+    private const int AcceptsPerRound = 64;
+    private static readonly TimeSpan PauseWhenFull = TimeSpan.FromMilliseconds(100);
+
+    private readonly Loop _loop;
+    private readonly Func<Loop> _chooseLoop;
+    private readonly ILogger _log;
+    private readonly Socket _socket;
+    private readonly int _fd;
+    private readonly Channel<LoopConnection> _accepted =
+        Channel.CreateUnbounded<LoopConnection>(new UnboundedChannelOptions { SingleWriter = true });
+    private readonly TaskCompletionSource _unbound = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private bool _isUnbound;
+
+    public EventLoopListener(EndPoint endPoint, Loop loop, Func<Loop> chooseLoop, ILogger log)
+    {
+        _loop = loop;
+        _chooseLoop = chooseLoop;
+        _log = log;
+        _socket = Listen(endPoint, loop.Options);
+        _fd = (int)_socket.SafeHandle.DangerousGetHandle();
+        EndPoint = _socket.LocalEndPoint ?? endPoint;
+        _loop.Post(static self => ((EventLoopListener)self!).Attach(), this);
+    }
+
+    public EndPoint EndPoint { get; }
+
+    public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
+    {
+        while (await _accepted.Reader.WaitToReadAsync(cancellationToken))
+        {
+            if (_accepted.Reader.TryRead(out var connection)) return connection;
+        }
+        return null;
+    }
+
+    public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    {
+        _loop.Post(static self => ((EventLoopListener)self!).Unbind(), this);
+        return new ValueTask(_unbound.Task.WaitAsync(cancellationToken));
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await UnbindAsync();
+        while (_accepted.Reader.TryRead(out var connection))
+        {
+            connection.Abort();
+            await connection.DisposeAsync();
+        }
+    }
+
+    public void OnEvents(uint events)
+    {
+        for (int i = 0; i < AcceptsPerRound; i++)
+        {
+            int fd = Native.Accept(_fd, out byte[] peer);
+            if (fd >= 0)
+            {
+                Accepted(fd, peer);
+                continue;
+            }
+            if (fd == -Native.WouldBlock) return;
+            // These are about one connection that did not come to be; anything else (EMFILE ...) is about all of them.
+            if (fd is -Native.Interrupted or -Native.ConnectionAborted or -Native.NotPermitted or -Native.ProtocolError) continue;
+            PauseAccepting(-fd);
+            return;
+        }
+    }
+
+    public void OnLoopStopping() => Unbind();
+
+    /// <summary>Level-triggered: what a round leaves in the backlog is reported again.</summary>
+    private void Attach()
+    {
+        if (!_isUnbound && !_loop.TryAdd(_fd, Native.EpollIn, this)) Unbind();
+    }
+
+    private void Accepted(int fd, byte[] peer)
+    {
+        var loop = _chooseLoop();
+        bool isUnix = EndPoint is UnixDomainSocketEndPoint;
+        var local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
+        var connection = new LoopConnection(loop, fd, local, isUnix ? EndPoint : Decode(peer));
+        loop.Claim();
+        loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
+        _accepted.Writer.TryWrite(connection);
+    }
+
+    /// <summary>Without this, a backlog that cannot be accepted would wake the loop over and over.</summary>
+    private void PauseAccepting(int errno)
+    {
+        _log.LogWarning("Cannot accept connections on {EndPoint} for now: errno {Errno}.", EndPoint, errno);
+        _loop.Change(_fd, 0);
+        _ = Task.Delay(PauseWhenFull).ContinueWith(
+            static (_, self) => ((EventLoopListener)self!).ResumeAccepting(), this, TaskScheduler.Default);
+    }
+
+    private void ResumeAccepting() => _loop.Post(
+        static self =>
+        {
+            var listener = (EventLoopListener)self!;
+            if (!listener._isUnbound) listener._loop.Change(listener._fd, Native.EpollIn);
+        },
+        this);
+
+    private void Unbind()
+    {
+        if (_isUnbound) return;
+        _isUnbound = true;
+        _loop.Remove(_fd);
+        _socket.Dispose();
+        _accepted.Writer.Complete();
+        _unbound.SetResult();
+    }
+
+    private EndPoint? Decode(byte[] address)
+    {
+        if (address.Length == 0) return null;
+        var decoded = new SocketAddress(EndPoint.AddressFamily, address.Length);
+        address.CopyTo(decoded.Buffer);
+        return EndPoint.Create(decoded);
+    }
+
+    private static Socket Listen(EndPoint endPoint, EventLoopOptions options)
+    {
+        bool isUnix = endPoint is UnixDomainSocketEndPoint;
+        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, isUnix ? ProtocolType.Unspecified : ProtocolType.Tcp);
+        try
+        {
+            socket.Blocking = false;
+            if (endPoint is IPEndPoint ip) SetTcpOptions(socket, ip, options.KeepAliveSeconds);
+            else RemoveStaleFile((UnixDomainSocketEndPoint)endPoint);
+            socket.Bind(endPoint);
+            // Until listen() a connect is refused, so there is no moment at which the umask's mode lets anybody in.
+            if (isUnix && options.UnixSocketMode is { } mode && HasFile(endPoint, out string path)) File.SetUnixFileMode(path, mode);
+            socket.Listen(options.Backlog);
+            return socket;
+        }
+        catch (SocketException error)
+        {
+            socket.Dispose();
+            if (error.SocketErrorCode == SocketError.AddressAlreadyInUse) throw new AddressInUseException(error.Message, error);
+            throw;
+        }
+    }
+
+    private static void SetTcpOptions(Socket socket, IPEndPoint endPoint, int keepAliveSeconds)
+    {
+        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, true);
+        if (endPoint.Address.Equals(IPAddress.IPv6Any)) socket.DualMode = true;
+        socket.NoDelay = true;
+        if (keepAliveSeconds <= 0) return;
+        // Redis's shape: three probes, a third of the interval apart.
+        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, keepAliveSeconds);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(keepAliveSeconds / 3, 1));
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
+    }
+
+    /// <summary>A socket file that nobody answers on was left by a process that died; it would be in the way for ever.</summary>
+    private static void RemoveStaleFile(UnixDomainSocketEndPoint endPoint)
+    {
+        if (!HasFile(endPoint, out string path) || !File.Exists(path)) return;
+        using var probe = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        try
+        {
+            probe.Connect(endPoint);
+        }
+        catch (SocketException error) when (error.SocketErrorCode == SocketError.ConnectionRefused)
+        {
+            File.Delete(path);
+        }
+        catch (SocketException)
+        {
+            // Something else is there, and binding will say so.
+        }
+    }
+
+    /// <summary>Abstract names, shown with a leading @, live in no file system.</summary>
+    private static bool HasFile(EndPoint endPoint, out string path)
+    {
+        path = endPoint.ToString() ?? "";
+        return path.Length > 0 && path[0] != '@';
+    }
+}

@@ -1,0 +1,70 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+using System.Runtime.Versioning;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>The transport as Kestrel sees it: owns the loops, and binds endpoints to them. The loops start with the first endpoint.</summary>
+[SupportedOSPlatform("linux")]
+internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options, ILoggerFactory logs)
+    : IConnectionListenerFactory, IConnectionListenerFactorySelector, IDisposable
+{
+    private readonly ILogger _log = logs.CreateLogger<EventLoopListenerFactory>();
+    private readonly Lock _gate = new();
+    private Loop[] _loops = [];
+    private int _turn;
+
+    /// <summary>The native structures are spelled out for these.</summary>
+    [SupportedOSPlatformGuard("linux")]
+    public static bool IsSupported =>
+        OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
+
+    public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint or UnixDomainSocketEndPoint;
+
+    public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
+    {
+        lock (_gate)
+        {
+            if (_loops.Length == 0) _loops = StartLoops();
+        }
+        return new ValueTask<IConnectionListener>(new EventLoopListener(endpoint, ChooseLoop(), ChooseLoop, _log));
+    }
+
+    public void Dispose()
+    {
+        lock (_gate)
+        {
+            foreach (var loop in _loops) loop.Stop();
+            _loops = [];
+        }
+    }
+
+    private Loop[] StartLoops()
+    {
+        var loops = new Loop[Math.Max(options.Value.LoopCount, 1)];
+        for (int i = 0; i < loops.Length; i++)
+        {
+            loops[i] = new Loop(i, options.Value, _log);
+            loops[i].Start();
+        }
+        return loops;
+    }
+
+    /// <summary>The loop with the fewest connections; among equals, in turn.</summary>
+    private Loop ChooseLoop()
+    {
+        var loops = _loops;
+        uint first = (uint)Interlocked.Increment(ref _turn);
+        var best = loops[first % loops.Length];
+        for (uint i = 1; i < loops.Length; i++)
+        {
+            var other = loops[(first + i) % loops.Length];
+            if (other.Connections < best.Connections) best = other;
+        }
+        return best;
+    }
+}

@@ -1,0 +1,32 @@
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>What can be set on the event-loop transport. Read when an endpoint is bound.</summary>
+public sealed class EventLoopOptions
+{
+    /// <summary>How many loops, each with a thread of its own.</summary>
+    public int LoopCount { get; set; } = Environment.ProcessorCount;
+
+    /// <summary>Connections that the kernel may hold ready before they are accepted.</summary>
+    public int Backlog { get; set; } = 511;
+
+    /// <summary>Seconds of silence after which the kernel probes a TCP peer; 0 leaves that off.</summary>
+    public int KeepAliveSeconds { get; set; } = 300;
+
+    /// <summary>The mode of a unix socket's file, in force before the first connection is accepted; null leaves it to the umask.</summary>
+    public UnixFileMode? UnixSocketMode { get; set; }
+
+    /// <summary>
+    /// How much unconsumed input a connection may pile up. A reader that has examined that much and still wants more is told
+    /// that its input has ended.
+    /// </summary>
+    public int MaxReadBufferBytes { get; set; } = 1 << 30;
+
+    /// <summary>What one connection may receive, and send, in a round, so that none starves its loop.</summary>
+    public int MaxBytesPerTurn { get; set; } = 256 * 1024;
+
+    /// <summary>Unsent output beyond which a flush waits.</summary>
+    public long PauseWriterBytes { get; set; } = 256 * 1024;
+
+    /// <summary>Unsent output at which a waiting flush goes on.</summary>
+    public long ResumeWriterBytes { get; set; } = 128 * 1024;
+}

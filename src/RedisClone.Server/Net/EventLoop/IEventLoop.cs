@@ -1,0 +1,29 @@
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>
+/// One thread that owns many connections. It works in rounds: everything readable is received and handed to its readers, which
+/// run right there; then what was posted; then the callbacks of the round's end; then every reply is sent.
+/// </summary>
+public interface IEventLoop : IConnectionScheduler
+{
+    /// <summary>Whether the caller runs on this loop's thread.</summary>
+    bool IsOnLoop { get; }
+
+    /// <summary>Runs <paramref name="callback"/> on the loop, in the order posted. Any thread may call it.</summary>
+    void Post(Action<object?> callback, object? state);
+
+    /// <summary>
+    /// Runs <paramref name="callback"/> once, when all that this round had to execute has been executed and before its output is
+    /// sent. Only the loop's own thread may call it; a callback may ask for another, which runs in the same round.
+    /// </summary>
+    void AtEndOfRound(Action<object?> callback, object? state);
+}
+
+/// <summary>The connection feature that tells which loop a connection belongs to, and how much output waits there.</summary>
+public interface IEventLoopFeature
+{
+    IEventLoop EventLoop { get; }
+
+    /// <summary>Flushed, and not yet taken by the kernel. Any thread may ask; only on the loop is the answer exact.</summary>
+    long UnsentBytes { get; }
+}

@@ -1,0 +1,239 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>What a loop gets events for.</summary>
+internal interface ILoopTarget
+{
+    void OnEvents(uint events);
+
+    void OnLoopStopping();
+}
+
+/// <summary>
+/// A thread with an epoll instance; its rounds are told in <see cref="IEventLoop"/>. Descriptors are watched edge-triggered: a
+/// round asks the kernel once for what is new and remembers for itself who was not finished.
+/// </summary>
+internal sealed class Loop : IEventLoop
+{
+    /// <summary>Bounds how long the first reply of a round waits for the last request, and how many replies pile up.</summary>
+    private const int EventsPerRound = 128;
+
+    private readonly ILogger _log;
+    private readonly Thread _thread;
+    private readonly int _epoll = Native.CreateEpoll();
+    private readonly int _wakeup = Native.CreateWakeup();
+    private readonly byte[] _events = new byte[EventsPerRound * Native.EventBytes];
+    private readonly BufferPool _pool = new();
+    private readonly ConcurrentQueue<Callback> _posted = new();
+    private readonly List<Callback> _endOfRound = [];
+    private readonly List<int> _closing = [];
+
+    private ILoopTarget?[] _targets = new ILoopTarget?[256];
+    private List<LoopConnection> _readable = [], _readableNow = [];
+    private List<LoopConnection> _toSend = [], _toSendNow = [];
+    private int _threadId;
+    private int _sleeping;
+    private int _connections;
+    private volatile bool _stopping;
+
+    public Loop(int number, EventLoopOptions options, ILogger log)
+    {
+        if (_epoll < 0 || _wakeup < 0) throw new IOException($"Cannot create an event loop: errno {-Math.Min(_epoll, _wakeup)}.");
+        Options = options;
+        _log = log;
+        _thread = new Thread(Run) { IsBackground = true, Name = $"loop-{number}" };
+        TryAdd(_wakeup, Native.EpollIn | Native.EpollEdge, target: null);
+    }
+
+    public EventLoopOptions Options { get; }
+
+    public bool IsOnLoop => Environment.CurrentManagedThreadId == _threadId;
+
+    /// <summary>Connections given to this loop and not yet closed.</summary>
+    public int Connections => Volatile.Read(ref _connections);
+
+    public void Start() => _thread.Start();
+
+    /// <summary>Aborts what is still open and ends the thread.</summary>
+    public void Stop()
+    {
+        Post(static self => ((Loop)self!)._stopping = true, this);
+        if (!IsOnLoop) _thread.Join();
+    }
+
+    public void Post(Action<object?> callback, object? state)
+    {
+        _posted.Enqueue(new Callback(callback, state));
+        if (IsOnLoop) return;
+        // The loop announces its sleep and then looks at the queue; we queue and then look at the announcement. With a full
+        // fence on both sides at least one of us sees the other's write, so no post is slept through. The exchange lets one
+        // of many posters pay for the wake-up.
+        Interlocked.MemoryBarrier();
+        if (Volatile.Read(ref _sleeping) != 0 && Interlocked.Exchange(ref _sleeping, 0) != 0) Native.Wake(_wakeup);
+    }
+
+    public void Schedule(IThreadPoolWorkItem work) => Post(static work => ((IThreadPoolWorkItem)work!).Execute(), work);
+
+    public void RunOrPost(Action<object?> callback, object? state)
+    {
+        if (IsOnLoop) callback(state);
+        else Post(callback, state);
+    }
+
+    public void AtEndOfRound(Action<object?> callback, object? state)
+    {
+        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can ask for the end of its round.");
+        _endOfRound.Add(new Callback(callback, state));
+    }
+
+    public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
+
+    public void Return(byte[] buffer)
+    {
+        if (IsOnLoop) _pool.Return(buffer);
+        else BufferPool.ReturnShared(buffer);
+    }
+
+    public void Claim() => Interlocked.Increment(ref _connections);
+
+    public void Release() => Interlocked.Decrement(ref _connections);
+
+    /// <summary>On the loop, or before it starts. False when the kernel refuses to watch one more.</summary>
+    public bool TryAdd(int fd, uint interest, ILoopTarget? target)
+    {
+        if (fd >= _targets.Length) Array.Resize(ref _targets, Math.Max(fd + 1, _targets.Length * 2));
+        _targets[fd] = target;
+        return Native.Control(_epoll, Native.EpollAdd, fd, interest) >= 0;
+    }
+
+    public void Change(int fd, uint interest) => _ = Native.Control(_epoll, Native.EpollMod, fd, interest);
+
+    public void Remove(int fd)
+    {
+        _targets[fd] = null;
+        _ = Native.Control(_epoll, Native.EpollDel, fd, 0);
+    }
+
+    public void CloseAtEndOfRound(int fd) => _closing.Add(fd);
+
+    public void QueueReadable(LoopConnection connection)
+    {
+        if (connection.IsQueuedToRead) return;
+        connection.IsQueuedToRead = true;
+        _readable.Add(connection);
+    }
+
+    public void QueueSend(LoopConnection connection)
+    {
+        if (connection.IsQueuedToSend) return;
+        connection.IsQueuedToSend = true;
+        _toSend.Add(connection);
+    }
+
+    private void Run()
+    {
+        _threadId = Environment.CurrentManagedThreadId;
+        while (!_stopping)
+        {
+            int count = WaitForEvents();
+            DispatchEvents(count);
+            ReceiveFromReadable();
+            RunPosted();
+            RunEndOfRound();
+            SendQueued();
+            CloseQueued();
+        }
+        RunPosted();
+        foreach (var target in _targets) target?.OnLoopStopping();
+        RunPosted();
+        CloseQueued();
+        _ = Native.Close(_wakeup);
+        _ = Native.Close(_epoll);
+    }
+
+    private int WaitForEvents()
+    {
+        int timeout = 0;
+        if (_readable.Count == 0 && _toSend.Count == 0 && _endOfRound.Count == 0)
+        {
+            Volatile.Write(ref _sleeping, 1);
+            Interlocked.MemoryBarrier(); // See Post.
+            if (_posted.IsEmpty) timeout = -1;
+        }
+        int count = Native.Wait(_epoll, _events, timeout);
+        Volatile.Write(ref _sleeping, 0);
+        return count;
+    }
+
+    private void DispatchEvents(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            (uint events, int fd) = Native.ReadEvent(_events, i);
+            // The wake-up has no target: being edge-triggered, it need not even be read.
+            _targets[fd]?.OnEvents(events);
+        }
+    }
+
+    private void ReceiveFromReadable()
+    {
+        if (_readable.Count == 0) return;
+        (_readable, _readableNow) = (_readableNow, _readable);
+        foreach (var connection in _readableNow)
+        {
+            connection.IsQueuedToRead = false;
+            connection.Receive();
+        }
+        _readableNow.Clear();
+    }
+
+    private void RunPosted()
+    {
+        // Only what is there now: what these post in turn waits for the next round.
+        for (int budget = _posted.Count; budget > 0 && _posted.TryDequeue(out var callback); budget--) Run(callback);
+    }
+
+    private void RunEndOfRound()
+    {
+        for (int i = 0; i < _endOfRound.Count; i++) Run(_endOfRound[i]);
+        _endOfRound.Clear();
+    }
+
+    private void SendQueued()
+    {
+        if (_toSend.Count == 0) return;
+        (_toSend, _toSendNow) = (_toSendNow, _toSend);
+        foreach (var connection in _toSendNow)
+        {
+            connection.IsQueuedToSend = false;
+            connection.Send();
+        }
+        _toSendNow.Clear();
+    }
+
+    private void CloseQueued()
+    {
+        foreach (int fd in _closing)
+        {
+            _targets[fd] = null;
+            _ = Native.Close(fd);
+        }
+        _closing.Clear();
+    }
+
+    private void Run(Callback callback)
+    {
+        try
+        {
+            callback.Action(callback.State);
+        }
+        catch (Exception bug)
+        {
+            _log.LogError(bug, "A callback on an event loop threw.");
+        }
+    }
+
+    private readonly record struct Callback(Action<object?> Action, object? State);
+}

@@ -1,0 +1,188 @@
+using System.Buffers;
+using System.IO.Pipelines;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>
+/// A connection's input: one pooled array, received into directly, always handed out as one piece. The socket is read only while
+/// a read waits, so the side that reads sets the pace, and the array never has two owners: the loop has it while a read waits,
+/// the reader otherwise. An empty array goes back to the pool, so an idle connection holds none.
+/// </summary>
+internal sealed class LoopPipeReader : PipeReader
+{
+    private const int LargestFirstBuffer = 256 * 1024;
+
+    private readonly LoopConnection _connection;
+    private readonly Loop _loop;
+    private readonly ReadPromise _read;
+
+    private byte[]? _buffer;
+    private int _start;
+    private int _examined;
+    private int _end;
+    private int _firstBuffer = BufferPool.SmallestSize;
+    private bool _completed;
+
+    /// <summary>Nothing more will come. Set by the loop.</summary>
+    private volatile bool _ended;
+
+    public LoopPipeReader(LoopConnection connection)
+    {
+        _connection = connection;
+        _loop = connection.Loop;
+        _read = new ReadPromise(this);
+    }
+
+    private int Length => _end - _start;
+
+    public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
+    {
+        if (TryRead(out var result)) return new ValueTask<ReadResult>(result);
+        if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<ReadResult>(cancellationToken);
+        var read = _read.Begin(cancellationToken);
+        if (_loop.IsOnLoop) AwaitInput();
+        else _loop.Post(static self => ((LoopPipeReader)self!).AwaitInput(), this);
+        return read;
+    }
+
+    public override bool TryRead(out ReadResult result)
+    {
+        if (_completed) throw new InvalidOperationException("Reading is not allowed after the reader was completed.");
+        bool canceled = _read.TakeCancel();
+        if (!canceled && _examined == _end && !_ended)
+        {
+            result = default;
+            return false;
+        }
+        result = Result(canceled);
+        return true;
+    }
+
+    public override void AdvanceTo(SequencePosition consumed) => AdvanceTo(consumed, consumed);
+
+    public override void AdvanceTo(SequencePosition consumed, SequencePosition examined)
+    {
+        if (_read.IsPending) throw new InvalidOperationException("Advancing is not allowed while a read is pending.");
+        int start = Index(consumed);
+        int seen = Math.Max(Index(examined), _examined);
+        if (_buffer is null && start == 0 && seen == 0) return;
+        if (start < _start || start > seen || seen > _end)
+            throw new InvalidOperationException("The position is outside of what was read.");
+        _start = start;
+        _examined = seen;
+        if (Length == 0) ReleaseBuffer();
+    }
+
+    public override void CancelPendingRead() => _read.RequestCancel();
+
+    public override void Complete(Exception? exception = null)
+    {
+        if (_completed) return;
+        _completed = true;
+        if (!_read.IsPending) ReleaseBuffer();
+    }
+
+    /// <summary>On the loop, when the socket may have something: one receive, if a read waits for it.</summary>
+    public void Receive()
+    {
+        if (!_read.IsArmed) return;
+        if (!MakeRoom())
+        {
+            End();
+            return;
+        }
+        var room = _buffer.AsSpan(_end, Math.Min(_buffer!.Length - _end, _loop.Options.MaxBytesPerTurn));
+        int received = Native.Receive(_connection.Fd, room);
+        if (received == -Native.Interrupted)
+        {
+            _loop.QueueReadable(_connection);
+            return;
+        }
+        if (received == -Native.WouldBlock)
+        {
+            _connection.IsReadable = false;
+            if (Length == 0) ReleaseBuffer();
+            return;
+        }
+        if (received <= 0)
+        {
+            if (received < 0) _connection.OnBroken();
+            End();
+            return;
+        }
+        // A short receive emptied the socket: asking again would only be told so. Edge triggering reports the next arrival, but
+        // an end of stream that was reported together with these bytes is not reported again, hence HasHungUp.
+        _connection.IsReadable = received == room.Length || _connection.HasHungUp;
+        _end += received;
+        AdaptFirstBuffer();
+        _read.Answer(Result(canceled: false));
+    }
+
+    /// <summary>On the loop: nothing more will be received.</summary>
+    public void End()
+    {
+        _ended = true;
+        if (_read.IsArmed) _read.Answer(Result(canceled: false));
+    }
+
+    /// <summary>The integer of an array's position carries a flag in its highest bit.</summary>
+    private static int Index(SequencePosition position) => position.GetInteger() & int.MaxValue;
+
+    private void AwaitInput()
+    {
+        _read.Arm();
+        if (!_read.IsArmed) return;
+        if (_ended) End();
+        else if (_connection.IsReadable) _loop.QueueReadable(_connection);
+    }
+
+    private ReadResult Result(bool canceled) => new(
+        _buffer is null ? ReadOnlySequence<byte>.Empty : new ReadOnlySequence<byte>(_buffer, _start, Length), canceled, _ended);
+
+    /// <summary>Sees to it that at least half of the array is free; false when it may not grow any more.</summary>
+    private bool MakeRoom()
+    {
+        if (_buffer is null)
+        {
+            _buffer = _loop.Rent(_firstBuffer);
+            return true;
+        }
+        if (_buffer.Length - _end >= _buffer.Length / 2) return true;
+        int limit = _loop.Options.MaxReadBufferBytes;
+        if (Length >= limit) return false;
+        if (Length <= _buffer.Length / 2)
+        {
+            _buffer.AsSpan(_start, Length).CopyTo(_buffer);
+        }
+        else
+        {
+            byte[] larger = _loop.Rent((int)Math.Min(_buffer.Length * 2L, Math.Max(limit, _buffer.Length)));
+            _buffer.AsSpan(_start, Length).CopyTo(larger);
+            _loop.Return(_buffer);
+            _buffer = larger;
+        }
+        _examined -= _start;
+        _end -= _start;
+        _start = 0;
+        return _end < _buffer.Length;
+    }
+
+    /// <summary>Who sent much gets a larger array next time, who sends little again a smaller one.</summary>
+    private void AdaptFirstBuffer()
+    {
+        if (_end > _firstBuffer / 2) _firstBuffer = Math.Min(_buffer!.Length * 2, LargestFirstBuffer);
+        else if (_firstBuffer > BufferPool.SmallestSize && _end < _firstBuffer / 4) _firstBuffer /= 2;
+    }
+
+    private void ReleaseBuffer()
+    {
+        if (_buffer is not null) _loop.Return(_buffer);
+        _buffer = null;
+        _start = _examined = _end = 0;
+    }
+
+    private sealed class ReadPromise(LoopPipeReader reader) : LoopPromise<ReadResult>(reader._loop)
+    {
+        protected override ReadResult CanceledAnswer => reader.Result(canceled: true);
+    }
+}

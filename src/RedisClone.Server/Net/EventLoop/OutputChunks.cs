@@ -1,0 +1,95 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Server.Net.EventLoop;
+
+/// <summary>The part of a pooled, pinned array that is to be sent.</summary>
+internal struct OutputChunk(byte[] buffer, int count)
+{
+    public readonly byte[] Buffer = buffer;
+    public int Start;
+    public int Count = count;
+
+    /// <summary>Where the bytes lie; it stays true because the pool pins every array that it hands out.</summary>
+    public readonly nint PinnedAddress => Marshal.UnsafeAddrOfPinnedArrayElement(Buffer, Start);
+
+    public readonly int Room => Buffer.Length - Start - Count;
+
+    public void Append(ReadOnlySpan<byte> bytes)
+    {
+        bytes.CopyTo(Buffer.AsSpan(Start + Count));
+        Count += bytes.Length;
+    }
+}
+
+/// <summary>A queue of chunks that lies in one array, so that several can go out in one call. Empty, it holds no memory.</summary>
+internal struct OutputChunks
+{
+    private OutputChunk[]? _items;
+    private int _head;
+    private int _tail;
+
+    public readonly bool IsEmpty => _head == _tail;
+
+    public readonly Span<OutputChunk> Items => _items.AsSpan(_head, _tail - _head);
+
+    public readonly ref OutputChunk Last => ref _items![_tail - 1];
+
+    public void Add(OutputChunk chunk)
+    {
+        _items ??= new OutputChunk[2];
+        if (_tail == _items.Length) MakeRoom();
+        _items[_tail++] = chunk;
+    }
+
+    /// <summary>Drops the first <paramref name="bytes"/> bytes and returns the chunks that they emptied.</summary>
+    public void Drop(long bytes, Loop loop)
+    {
+        while (bytes > 0)
+        {
+            ref var first = ref _items![_head];
+            if (bytes < first.Count)
+            {
+                first.Start += (int)bytes;
+                first.Count -= (int)bytes;
+                return;
+            }
+            bytes -= first.Count;
+            loop.Return(first.Buffer);
+            first = default;
+            _head++;
+        }
+        if (IsEmpty) Reset();
+    }
+
+    /// <summary>Returns all chunks.</summary>
+    public void Clear(Loop loop)
+    {
+        foreach (ref var chunk in Items) loop.Return(chunk.Buffer);
+        Forget();
+    }
+
+    /// <summary>Empties the queue; its chunks have another owner now.</summary>
+    public void Forget()
+    {
+        Items.Clear();
+        Reset();
+    }
+
+    /// <summary>A long array was one burst's; a short one is kept, so that steady traffic allocates nothing.</summary>
+    private void Reset()
+    {
+        _head = _tail = 0;
+        if (_items?.Length > 8) _items = null;
+    }
+
+    private void MakeRoom()
+    {
+        var items = _items!;
+        int count = _tail - _head;
+        if (count > items.Length / 2) _items = new OutputChunk[items.Length * 2];
+        Array.Copy(items, _head, _items!, 0, count);
+        if (ReferenceEquals(items, _items)) Array.Clear(items, count, _tail - count);
+        _head = 0;
+        _tail = count;
+    }
+}

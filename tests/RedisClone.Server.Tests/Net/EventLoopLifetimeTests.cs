@@ -1,0 +1,304 @@
+using System.Buffers;
+using System.Collections.Concurrent;
+using System.IO.Pipelines;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Http.Features;
+using RedisClone.Server.Net.EventLoop;
+
+namespace RedisClone.Server.Tests.Net;
+
+/// <summary>How connections begin, wait, break and end on the event loop, and what their loop promises them.</summary>
+public sealed class EventLoopLifetimeTests
+{
+    [LinuxFact]
+    public async Task A_half_closed_connection_still_gets_its_replies()
+    {
+        await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
+        using var socket = host.Connect();
+        socket.Send("one"u8);
+        socket.Send("two"u8);
+        socket.Shutdown(SocketShutdown.Send);
+        await Transfer.OnOwnThread(() => Assert.Equal("onetwo"u8.ToArray(), socket.ReceiveToEnd()));
+    }
+
+    [LinuxFact]
+    public async Task A_reset_ends_a_waiting_flush_and_nobody_else_notices()
+    {
+        var ended = new TaskCompletionSource<bool>();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            if ((await connection.Transport.Input.ReadAsync()).Buffer.FirstSpan[0] == 'e')
+            {
+                await Transfer.EchoAsync(connection);
+                return;
+            }
+            FlushResult flushed;
+            do
+            {
+                connection.Transport.Output.GetSpan(1 << 20)[..(1 << 20)].Clear();
+                connection.Transport.Output.Advance(1 << 20);
+                flushed = await connection.Transport.Output.FlushAsync();
+            }
+            while (!flushed.IsCompleted);
+            await Transfer.EventuallyAsync(() => connection.ConnectionClosed.IsCancellationRequested);
+            ended.SetResult(true);
+        });
+        using var bystander = host.Connect();
+        bystander.Send("e"u8);
+        var victim = host.Connect();
+        victim.Send("w"u8);
+        victim.ReceiveExactly(100_000);
+        victim.LingerState = new LingerOption(true, 0);
+        victim.Close();
+        Assert.True(await ended.Task.WaitAsync(Transfer.Patience));
+        Assert.Equal("e"u8.ToArray(), bystander.ReceiveExactly(1));
+    }
+
+    [LinuxFact]
+    public async Task Idle_connections_hold_no_buffers()
+    {
+        const int Count = 2000;
+        await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
+        var sockets = new List<Socket>();
+        long before = GC.GetTotalMemory(forceFullCollection: true);
+        for (int i = 0; i < Count; i++)
+        {
+            var socket = host.Connect();
+            socket.Send("hello"u8);
+            socket.ReceiveExactly(5);
+            sockets.Add(socket);
+        }
+        // A buffer is 16 KB; this leaves room for the client's side and for Kestrel's own objects.
+        long perConnection = (GC.GetTotalMemory(forceFullCollection: true) - before) / Count;
+        Assert.InRange(perConnection, 0, 8 * 1024);
+        sockets.ForEach(socket => socket.Dispose());
+    }
+
+    [LinuxFact]
+    public async Task A_unix_socket_has_its_mode_before_anyone_gets_in()
+    {
+        string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
+        const UnixFileMode Mode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+        UnixFileMode? seen = null;
+        var first = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        using var leftover = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        var early = Transfer.OnOwnThread(() =>
+        {
+            while (true)
+            {
+                try
+                {
+                    first.Connect(new UnixDomainSocketEndPoint(path));
+                    if (OperatingSystem.IsLinux()) seen = File.GetUnixFileMode(path);
+                    return;
+                }
+                catch (SocketException)
+                {
+                    first.Dispose();
+                    first = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+                }
+            }
+        });
+        await using (await TransportHost.StartAsync(Transfer.EchoAsync, options => options.UnixSocketMode = Mode, unixPath: path))
+        {
+            await early;
+            Assert.Equal(Mode, seen);
+            first.Send("ping"u8);
+            Assert.Equal("ping"u8.ToArray(), first.ReceiveExactly(4));
+            first.Dispose();
+        }
+        Assert.False(File.Exists(path));
+    }
+
+    [LinuxFact]
+    public async Task A_socket_file_left_behind_is_replaced_but_a_live_one_is_not()
+    {
+        string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
+        string moved = path + ".moved";
+        using (var dead = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified))
+        {
+            dead.Bind(new UnixDomainSocketEndPoint(path));
+            File.Move(path, moved);
+        }
+        File.Move(moved, path);
+        await using var host = await TransportHost.StartAsync(Transfer.EchoAsync, unixPath: path);
+        await Assert.ThrowsAnyAsync<IOException>(() => TransportHost.StartAsync(Transfer.EchoAsync, unixPath: path));
+        using var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        socket.Connect(new UnixDomainSocketEndPoint(path));
+        socket.Send("x"u8);
+        Assert.Equal("x"u8.ToArray(), socket.ReceiveExactly(1));
+    }
+
+    [LinuxFact]
+    public async Task Stopping_ends_connections_that_wait()
+    {
+        var reads = new ConcurrentBag<bool>();
+        var host = await TransportHost.StartAsync(async connection =>
+        {
+            connection.Transport.Output.Write("hi"u8);
+            await connection.Transport.Output.FlushAsync();
+            reads.Add((await connection.Transport.Input.ReadAsync()).IsCompleted);
+        });
+        var sockets = Enumerable.Range(0, 50).Select(_ => host.Connect()).ToList();
+        foreach (var socket in sockets) Assert.Equal("hi"u8.ToArray(), socket.ReceiveExactly(2));
+        await host.StopAsync().WaitAsync(Transfer.Patience);
+        await Transfer.OnOwnThread(() =>
+        {
+            foreach (var socket in sockets) Assert.Empty(socket.ReceiveToEnd());
+        });
+        await host.DisposeAsync().AsTask().WaitAsync(Transfer.Patience);
+        Assert.Equal(50, reads.Count);
+        Assert.DoesNotContain(false, reads);
+    }
+
+    [LinuxFact]
+    public async Task Reads_continue_on_the_loop_and_its_round_ends_before_sending()
+    {
+        var seen = new ConcurrentQueue<string>();
+        var done = new TaskCompletionSource();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            var loop = connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop;
+            var read = await connection.Transport.Input.ReadAsync();
+            connection.Transport.Input.AdvanceTo(read.Buffer.End);
+            seen.Enqueue($"read on loop: {loop.IsOnLoop}");
+            loop.Post(_ => seen.Enqueue("posted"), null);
+            loop.AtEndOfRound(
+                _ =>
+                {
+                    seen.Enqueue("end of round");
+                    connection.Transport.Output.Write("reply"u8);
+                    _ = connection.Transport.Output.FlushAsync().AsTask();
+                    loop.AtEndOfRound(_ => seen.Enqueue($"very end, unsent {connection.Features.GetRequiredFeature<IEventLoopFeature>().UnsentBytes}"), null);
+                },
+                null);
+            await done.Task;
+        });
+        using var socket = host.Connect();
+        socket.Send("x"u8);
+        Assert.Equal("reply"u8.ToArray(), socket.ReceiveExactly(5));
+        Assert.Equal(["read on loop: True", "posted", "end of round", "very end, unsent 5"], seen);
+        done.SetResult();
+    }
+
+    [LinuxFact]
+    public async Task Posts_of_each_thread_run_in_order()
+    {
+        const int Threads = 4, Each = 50_000;
+        var loops = new TaskCompletionSource<IEventLoop>();
+        var end = new TaskCompletionSource();
+        await using var host = await TransportHost.StartAsync(connection =>
+        {
+            loops.SetResult(connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop);
+            return end.Task;
+        });
+        using var socket = host.Connect();
+        var loop = await loops.Task.WaitAsync(Transfer.Patience);
+        var seen = new List<(int Thread, int Number)>();
+        await Task.WhenAll(Enumerable.Range(0, Threads).Select(thread => Transfer.OnOwnThread(() =>
+        {
+            for (int i = 0; i < Each; i++)
+            {
+                var item = (thread, i);
+                loop.Post(_ => seen.Add(item), null);
+                // Let the loop fall asleep now and then: a wake-up that gets lost would leave the rest unseen.
+                if (i % 1000 == 0) Thread.Sleep(1);
+            }
+        })));
+        await Transfer.EventuallyAsync(() => Volatile.Read(ref seen).Count == Threads * Each);
+        for (int thread = 0; thread < Threads; thread++)
+            Assert.Equal(Enumerable.Range(0, Each), seen.Where(item => item.Thread == thread).Select(item => item.Number));
+        end.SetResult();
+    }
+
+    [LinuxFact]
+    public async Task A_pending_read_can_be_canceled_either_way()
+    {
+        var results = new TaskCompletionSource<string>();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            var input = connection.Transport.Input;
+            _ = Task.Delay(50).ContinueWith(_ => input.CancelPendingRead(), TaskScheduler.Default);
+            var first = await input.ReadAsync();
+            input.AdvanceTo(first.Buffer.Start);
+            input.CancelPendingRead();
+            var second = await input.ReadAsync();
+            input.AdvanceTo(second.Buffer.Start);
+            using var source = new CancellationTokenSource(50);
+            bool threw = false;
+            try
+            {
+                await input.ReadAsync(source.Token);
+            }
+            catch (OperationCanceledException)
+            {
+                threw = true;
+            }
+            connection.Transport.Output.Write("!"u8);
+            await connection.Transport.Output.FlushAsync();
+            var last = await input.ReadAsync();
+            results.SetResult($"{first.IsCanceled} {second.IsCanceled} {threw} {last.IsCanceled} {last.Buffer.Length}");
+        });
+        using var socket = host.Connect();
+        socket.ReceiveExactly(1);
+        socket.Send("abc"u8);
+        Assert.Equal("True True True False 3", await results.Task.WaitAsync(Transfer.Patience));
+    }
+
+    [LinuxFact]
+    public async Task Abort_and_dispose_end_a_pending_read()
+    {
+        var results = new ConcurrentBag<bool>();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            _ = Task.Delay(20).ContinueWith(
+                _ => results.IsEmpty ? Abort(connection) : connection.DisposeAsync().AsTask(), TaskScheduler.Default);
+            results.Add((await connection.Transport.Input.ReadAsync()).IsCompleted);
+        });
+        for (int i = 1; i <= 2; i++)
+        {
+            using var socket = host.Connect();
+            await Transfer.OnOwnThread(() => Assert.Empty(socket.ReceiveToEnd()));
+            await Transfer.EventuallyAsync(() => results.Count == i);
+        }
+        Assert.DoesNotContain(false, results);
+
+        static Task Abort(ConnectionContext connection)
+        {
+            connection.Abort();
+            return Task.CompletedTask;
+        }
+    }
+
+    [LinuxFact]
+    public async Task A_reader_that_wants_more_than_may_pile_up_is_told_the_end()
+    {
+        var result = new TaskCompletionSource<long>();
+        await using var host = await TransportHost.StartAsync(
+            async connection =>
+            {
+                while (true)
+                {
+                    var read = await connection.Transport.Input.ReadAsync();
+                    if (read.IsCompleted) result.SetResult(read.Buffer.Length);
+                    connection.Transport.Input.AdvanceTo(read.Buffer.Start, read.Buffer.End);
+                    if (read.IsCompleted) return;
+                }
+            },
+            options => options.MaxReadBufferBytes = 64 * 1024);
+        using var socket = host.Connect();
+        await Transfer.OnOwnThread(() =>
+        {
+            try
+            {
+                for (int i = 0; i < 100; i++) socket.Send(new byte[64 * 1024]);
+            }
+            catch (SocketException)
+            {
+                // The server has hung up on what it would not read.
+            }
+        });
+        Assert.InRange(await result.Task.WaitAsync(Transfer.Patience), 64 * 1024, 128 * 1024);
+    }
+}
