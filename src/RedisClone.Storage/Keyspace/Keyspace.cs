@@ -6,33 +6,40 @@ namespace RedisClone.Storage;
 /// <summary>One shard's part of one database: its records by key, and again those that expire.</summary>
 public sealed class Keyspace(ShardStore store)
 {
-    private readonly HashIndex _keys = new(store.Arena);
-    private readonly HashIndex _expires = new(store.Arena);
+    private IndexRoot _keys, _expires;
 
     public ShardStore Store => store;
 
-    public long Count => _keys.Count;
+    public long Count => Keys.Count;
 
-    public long ExpiringCount => _expires.Count;
+    public long ExpiringCount => Expires.Count;
 
     /// <summary>Bytes of the two indexes.</summary>
-    public long IndexBytes => _keys.Bytes + _expires.Bytes;
+    public long IndexBytes => Keys.Bytes + Expires.Bytes;
 
-    public uint BucketCount => _keys.BucketCount;
+    public uint BucketCount => Keys.BucketCount;
+
+    private HashIndex Keys
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => new(store.Arena, ref _keys);
+    }
+
+    private HashIndex Expires => new(store.Arena, ref _expires);
 
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Entry Find(ReadOnlySpan<byte> key, ulong hash) =>
-        new(this, hash, ref _keys.Find(hash, key, new RecordKeys(store.Arena)));
+        new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
 
     /// <summary>Finds the key of a record handle.</summary>
     public Entry Locate(ulong hash, uint handle) => new(this, hash, ref _keys.FindHandle(hash, handle));
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public void PrefetchBucket(ulong hash) => _keys.PrefetchBucket(hash);
+    public void PrefetchBucket(ulong hash) => Keys.PrefetchBucket(hash);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public void PrefetchRecord(ulong hash) => _keys.PrefetchRecord(hash);
+    public void PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash);
 
     /// <summary>Adds a key that is absent. The value's bytes are undefined until the caller fills them.</summary>
     public Entry Insert(
@@ -40,8 +47,8 @@ public sealed class Keyspace(ShardStore store)
     {
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry);
-        if (expiry != 0) _expires.Add(hash, handle);
-        return new Entry(this, hash, ref _keys.Add(hash, handle));
+        if (expiry != 0) Expires.Add(hash, handle);
+        return new Entry(this, hash, ref Keys.Add(hash, handle));
     }
 
     /// <summary>
@@ -109,18 +116,18 @@ public sealed class Keyspace(ShardStore store)
     public void Detach(in Entry entry)
     {
         uint handle = entry.Slot;
-        if (entry.Record.HasExpiry) _expires.Remove(entry.Hash, ref _expires.FindHandle(entry.Hash, handle));
+        if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
         store.Arena.Free(handle);
-        _keys.Remove(entry.Hash, ref entry.Slot);
+        Keys.Remove(entry.Hash, ref entry.Slot);
     }
 
     /// <summary>Visits one cursor position; the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
     public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
-        _keys.Scan(cursor, ref visitor);
+        Keys.Scan(cursor, ref visitor);
 
     /// <summary>The same over the keys that expire only.</summary>
     public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
-        _expires.Scan(cursor, ref visitor);
+        Expires.Scan(cursor, ref visitor);
 
     /// <summary>The key behind a record handle that a scan or a sample gave.</summary>
     public ReadOnlySpan<byte> KeyOf(uint handle) => new Record(store.Arena.FromStart(handle)).Key;
@@ -130,22 +137,16 @@ public sealed class Keyspace(ShardStore store)
     public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;
 
     /// <summary>A random key's record handle, 0 when there is none.</summary>
-    public uint RandomHandle(Random random) => _keys.RandomHandle(random);
+    public uint RandomHandle(Random random) => Keys.RandomHandle(random);
 
-    public uint RandomExpiringHandle(Random random) => _expires.RandomHandle(random);
+    public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
     /// <summary>Frees up to so many buckets' records of a keyspace that was taken out of service; true when all is freed.</summary>
     public bool Drain(ref uint cursor, int buckets)
     {
-        if (_expires.Count > 0) _expires.Clear();
-        return _keys.Drain(ref cursor, buckets, FreeRecord);
-    }
-
-    private void FreeRecord(uint handle)
-    {
-        var record = new Record(store.Arena.FromStart(handle));
-        store.ReleaseValue(record.Type, record.Encoding, record.Value);
-        store.Arena.Free(handle);
+        if (Expires.Count > 0) Expires.Clear();
+        var owner = new RecordOwner(store);
+        return Keys.Drain(ref cursor, buckets, ref owner);
     }
 
     private bool Fits(uint handle, int size)
@@ -166,9 +167,9 @@ public sealed class Keyspace(ShardStore store)
         Record record = Record.Format(
             store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry);
         oldRecord.Value[..valueKept].CopyTo(record.Value);
-        if (expired && expiry != 0) _expires.FindHandle(entry.Hash, old) = moved;
-        else if (expired) _expires.Remove(entry.Hash, ref _expires.FindHandle(entry.Hash, old));
-        else if (expiry != 0) _expires.Add(entry.Hash, moved);
+        if (expired && expiry != 0) Expires.FindHandle(entry.Hash, old) = moved;
+        else if (expired) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, old));
+        else if (expiry != 0) Expires.Add(entry.Hash, moved);
         entry.Slot = moved;
         store.Arena.Free(old);
     }
@@ -178,5 +179,15 @@ public sealed class Keyspace(ShardStore store)
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public bool Matches(uint handle, ReadOnlySpan<byte> key) =>
             new Record(arena.FromStart(handle)).Key.SequenceEqual(key);
+    }
+
+    private readonly struct RecordOwner(ShardStore store) : IScanVisitor
+    {
+        public void Visit(uint handle)
+        {
+            var record = new Record(store.Arena.FromStart(handle));
+            store.ReleaseValue(record.Type, record.Encoding, record.Value);
+            store.Arena.Free(handle);
+        }
     }
 }

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Numerics;
 using System.Runtime.CompilerServices;
 
 namespace RedisClone.Storage.Memory;
@@ -19,6 +20,7 @@ public sealed class Arena
     private const int UnitsPerPageShift = PageShift - UnitShift;
     private const int CacheLine = 64;
     private const int MaxChunks = 1 << 16;
+    private const int RoomLevels = 8;
 
     /// <summary>Largest buffer that shares a chunk with others; above it, a buffer is a chunk of its own.</summary>
     private const int MaxShared = ChunkBytes / 2;
@@ -26,9 +28,14 @@ public sealed class Arena
     private Chunk[] _chunks = new Chunk[4];
     private int _chunkLimit = 1;                       // chunk 0 stays empty, so that handle 0 is never a buffer
     private readonly Stack<int> _freeChunkSlots = new();
-    private readonly List<int> _sharedChunks = [];
+    private readonly ulong[][] _roomy = new ulong[RoomLevels][];       // per level: bits of the chunks that may have 2^level free pages in a row
     private readonly int[] _partial = new int[SizeClasses.Count + 1];  // per class: a span id with free buffers, or 0
     private long _freePages;                           // free pages of shared chunks that may still be resident
+
+    public Arena()
+    {
+        for (int level = 0; level < RoomLevels; level++) _roomy[level] = new ulong[1];
+    }
 
     /// <summary>Bytes of all live buffers, rounded to their classes: exact, what maxmemory counts.</summary>
     public long BytesUsed { get; private set; }
@@ -188,17 +195,18 @@ public sealed class Arena
     /// </summary>
     public void Trim(long keepBytes = 0)
     {
+        for (int sizeClass = 1; sizeClass <= SizeClasses.Count; sizeClass++) FreeEmptySlabs(sizeClass);
         if (_freePages << PageShift <= keepBytes) return;
-        for (int i = _sharedChunks.Count - 1; i >= 0; i--)
+        for (int index = 1; index < _chunkLimit; index++)
         {
-            int index = _sharedChunks[i];
             ref Chunk chunk = ref _chunks[index];
+            if (chunk.FreePages == 0) continue;
             if (chunk.FreePages == PagesPerChunk)
             {
                 // Dropped before the collector finds the array: its memory goes back now, not at some full collection.
                 MemoryHints.Release(chunk.Bytes, chunk.Base, ChunkBytes);
+                SetFit(index, ref chunk, 0);
                 chunk = default;
-                _sharedChunks.RemoveAt(i);
                 _freeChunkSlots.Push(index);
                 continue;
             }
@@ -248,14 +256,19 @@ public sealed class Arena
 
     private int AllocateSpan(int pages, byte kind)
     {
-        // First fit, oldest chunk first: live data gathers in old chunks, so that young ones can empty and go.
-        foreach (int index in _sharedChunks)
+        // First fit, lowest chunk first: live data gathers in the lower chunks, so that the upper ones can empty and go.
+        ulong[] roomy = _roomy[BitOperations.Log2((uint)pages)];
+        for (int word = 0; word < roomy.Length; word++)
         {
-            ref Chunk chunk = ref _chunks[index];
-            if (chunk.FreePages < pages || chunk.FitLimit < pages) continue;
-            int start = chunk.FindFree(pages);
-            if (start >= 0) return TakeSpan(index, start, pages, kind);
-            chunk.FitLimit = pages - 1;
+            for (ulong left = roomy[word]; left != 0; left &= left - 1)
+            {
+                int index = word << 6 | BitOperations.TrailingZeroCount(left);
+                ref Chunk chunk = ref _chunks[index];
+                if (chunk.FitLimit < pages) continue;
+                int start = chunk.FindFree(pages);
+                if (start >= 0) return TakeSpan(index, start, pages, kind);
+                SetFit(index, ref chunk, pages - 1);
+            }
         }
         int fresh = NewChunkSlot();
         byte[] bytes = GC.AllocateUninitializedArray<byte>(ChunkBytes + PageBytes, pinned: true);
@@ -266,9 +279,8 @@ public sealed class Arena
             Spans = new SpanInfo[PagesPerChunk],
             Dirty = new bool[PagesPerChunk],
             FreePages = PagesPerChunk,
-            FitLimit = PagesPerChunk,
         };
-        _sharedChunks.Add(fresh);
+        SetFit(fresh, ref _chunks[fresh], PagesPerChunk);
         return TakeSpan(fresh, 0, pages, kind);
     }
 
@@ -284,6 +296,7 @@ public sealed class Arena
         chunk.Spans[start].Class = kind;
         chunk.Spans[start].Pages = (ushort)pages;
         chunk.FreePages -= pages;
+        if (chunk.FreePages < chunk.FitLimit) SetFit(index, ref chunk, chunk.FreePages);
         BytesReserved += pages << PageShift;
         return index << 8 | start;
     }
@@ -295,9 +308,38 @@ public sealed class Arena
         int pages = chunk.Spans[start].Pages;
         chunk.Spans.AsSpan(start, pages).Clear();
         chunk.FreePages += pages;
-        chunk.FitLimit = PagesPerChunk;
+        SetFit(id >> 8, ref chunk, chunk.FreePages);
         _freePages += pages;
         BytesReserved -= pages << PageShift;
+    }
+
+    /// <summary>Notes that no run of a chunk's free pages is longer than this.</summary>
+    private void SetFit(int index, ref Chunk chunk, int pages)
+    {
+        chunk.FitLimit = pages;
+        int word = index >> 6;
+        ulong bit = 1ul << index;
+        for (int level = 0; level < RoomLevels; level++)
+        {
+            if (word >= _roomy[level].Length) Array.Resize(ref _roomy[level], Math.Max(word + 1, _roomy[level].Length * 2));
+            if (pages >= 1 << level) _roomy[level][word] |= bit;
+            else _roomy[level][word] &= ~bit;
+        }
+    }
+
+    private void FreeEmptySlabs(int sizeClass)
+    {
+        for (int id = _partial[sizeClass]; id != 0;)
+        {
+            ref SpanInfo slab = ref _chunks[id >> 8].Spans[id & 0xFF];
+            int next = slab.Next;
+            if (slab.Used == 0)
+            {
+                Unlink(id, ref slab);
+                FreeSpan(id);
+            }
+            id = next;
+        }
     }
 
     private int NewChunkSlot()

@@ -15,14 +15,14 @@ public interface IRecordKeys
 /// <summary>
 /// Handles of records by the hash of their key: linear hashing over buckets of one cache line, in the arena.
 /// It grows and shrinks by one bucket at a time, so no operation ever pauses for a table of any size, and memory follows the
-/// count without doublings. Shared by the keyspace and by every large hash and set.
+/// count without doublings. Shared by the keyspace and by every large hash, set and sorted set.
 /// </summary>
 /// <remarks>
 /// A bucket is 16 words: seven tags (the low 32 bits of the hash), the handle of an overflow bucket, seven record handles
 /// (0 marks a free slot), and a word that is always 0. With n = 2^level + split buckets, a tag belongs to bucket
 /// tag &amp; (2^(level+1) - 1) if that exists, else to tag &amp; (2^level - 1). A slot reference is valid until the next insert or remove.
 /// </remarks>
-public sealed class HashIndex(Arena arena)
+public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
 {
     private const int SlotsPerBucket = 7;
     private const int OverflowWord = 7;
@@ -34,25 +34,29 @@ public sealed class HashIndex(Arena arena)
     private const int SegmentBuckets = 1 << SegmentShift;     // 32 KB
     private const uint SlotMask = (1 << SlotsPerBucket) - 1;
 
-    // Grow above 4.5 records a bucket, shrink below 1.5: mean occupancy about 60 %, few overflow buckets.
-    private const int GrowNumerator = 9, ShrinkNumerator = 3, Denominator = 2;
+    private readonly Arena _arena = arena;
+    private readonly ref IndexRoot _root = ref root;
 
-    private uint[] _segments = new uint[1];
-    private int _firstSegmentBuckets;                          // the first segment grows by doubling up to SegmentBuckets
-    private uint _buckets;
+    public long Count => _root.Records;
 
-    public long Count { get; private set; }
-
-    public uint BucketCount => _buckets;
+    public uint BucketCount => _root.Buckets;
 
     /// <summary>Bytes that the index itself takes in the arena.</summary>
-    public long Bytes { get; private set; }
+    public long Bytes
+    {
+        get
+        {
+            if (_root.Table == 0) return 0;
+            long segments = _root.Buckets <= SegmentBuckets ? 0 : (long)SegmentsInUse * SegmentBuckets * BucketBytes;
+            return segments + _arena.Capacity(_root.Table) + (long)_root.Overflows * BucketBytes;
+        }
+    }
 
     /// <summary>The slot that holds a record's handle, or a null reference.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public ref uint Find<TKeys>(ulong hash, scoped ReadOnlySpan<byte> key, scoped in TKeys keys) where TKeys : struct, IRecordKeys
     {
-        if (_buckets == 0) return ref Unsafe.NullRef<uint>();
+        if (_root.Buckets == 0) return ref Unsafe.NullRef<uint>();
         uint tag = (uint)hash;
         Span<uint> words = Bucket(BucketOf(tag));
         while (true)
@@ -73,7 +77,7 @@ public sealed class HashIndex(Arena arena)
     /// <summary>The slot that holds exactly this handle, or a null reference.</summary>
     public ref uint FindHandle(ulong hash, uint handle)
     {
-        if (_buckets == 0) return ref Unsafe.NullRef<uint>();
+        if (_root.Buckets == 0) return ref Unsafe.NullRef<uint>();
         Span<uint> words = Bucket(BucketOf((uint)hash));
         while (true)
         {
@@ -89,9 +93,8 @@ public sealed class HashIndex(Arena arena)
     public ref uint Add(ulong hash, uint handle)
     {
         Debug.Assert(handle != 0);
-        if (_buckets == 0) AddBucket();
-        else if (Count * Denominator >= (long)_buckets * GrowNumerator) SplitOne();
-        Count++;
+        GrowFor(_root.Records + 1);
+        _root.Records++;
         return ref Place(Bucket(BucketOf((uint)hash)), (uint)hash, handle);
     }
 
@@ -99,40 +102,42 @@ public sealed class HashIndex(Arena arena)
     public void Remove(ulong hash, ref uint slot)
     {
         slot = 0;
-        Count--;
-        uint bucket = BucketOf((uint)hash);
-        CompactChain(Bucket(bucket));
-        if (_buckets > 1 && Count * Denominator < (long)_buckets * ShrinkNumerator) MergeOne();
-        if (Count == 0) Clear();
+        _root.Records--;
+        Span<uint> bucket = Bucket(BucketOf((uint)hash));
+        if (bucket[OverflowWord] != 0) CompactChain(bucket);
+        if (_root.Records == 0) Clear();
+        else ShrinkFor(_root.Records);
     }
 
     /// <summary>Frees the index's own buckets; the records are their owner's to free.</summary>
     public void Clear()
     {
-        for (uint b = 0; b < _buckets; b++) FreeOverflow(Bucket(b));
-        for (int s = 0; s < SegmentsInUse; s++) FreeSegment(s);
-        _segments = new uint[1];
-        _firstSegmentBuckets = 0;
-        _buckets = 0;
-        Count = 0;
+        for (uint b = 0; b < _root.Buckets && _root.Overflows > 0; b++) FreeOverflow(Bucket(b));
+        FreeTable();
+        _root = default;
     }
 
     /// <summary>Frees a part of the buckets of an index that is being abandoned, handing each record to the owner; true when all is gone.</summary>
-    public bool Drain(ref uint cursor, int buckets, Action<uint> freeRecord)
+    public bool Drain<TVisitor>(ref uint cursor, int buckets, ref TVisitor owner)
+        where TVisitor : struct, IScanVisitor, allows ref struct
     {
-        for (; buckets > 0 && cursor < _buckets; buckets--, cursor++)
+        for (; buckets > 0 && cursor < _root.Buckets; buckets--, cursor++)
         {
             Span<uint> words = Bucket(cursor);
             while (true)
             {
                 foreach (uint handle in words.Slice(FirstHandleWord, SlotsPerBucket))
-                    if (handle != 0) { Count--; freeRecord(handle); }
+                {
+                    if (handle == 0) continue;
+                    _root.Records--;
+                    owner.Visit(handle);
+                }
                 if (words[OverflowWord] == 0) break;
                 words = Words(words[OverflowWord]);
             }
             FreeOverflow(Bucket(cursor));
         }
-        if (cursor < _buckets) return false;
+        if (cursor < _root.Buckets) return false;
         Clear();
         return true;
     }
@@ -141,7 +146,7 @@ public sealed class HashIndex(Arena arena)
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash)
     {
-        if (TryBucketHandle((uint)hash, out uint handle)) arena.Prefetch(handle, lines: 1);
+        if (TryBucketHandle((uint)hash, out uint handle)) _arena.Prefetch(handle, lines: 1);
     }
 
     /// <summary>Hints at the record of a hash, its bucket having been fetched. May be called without holding the shard.</summary>
@@ -149,22 +154,25 @@ public sealed class HashIndex(Arena arena)
     public void PrefetchRecord(ulong hash)
     {
         if (!TryBucketHandle((uint)hash, out uint handle)) return;
-        ReadOnlySpan<uint> words = MemoryMarshal.Cast<byte, uint>(arena.Peek(handle, BucketBytes));
+        ReadOnlySpan<uint> words = MemoryMarshal.Cast<byte, uint>(_arena.Peek(handle, BucketBytes));
         if (words.Length < WordsPerBucket) return;
         uint hits = Hits(words, (uint)hash);
-        if (hits != 0) arena.Prefetch(words[FirstHandleWord + BitOperations.TrailingZeroCount(hits)], lines: 2);
+        if (hits != 0) _arena.Prefetch(words[FirstHandleWord + BitOperations.TrailingZeroCount(hits)], lines: 2);
     }
 
-    /// <summary>A random record's handle; 0 when there is none.</summary>
+    /// <summary>A random record's handle, each as likely as any other; 0 when there is none.</summary>
     public uint RandomHandle(Random random)
     {
-        if (Count == 0) return 0;
-        Span<uint> found = stackalloc uint[64];
+        // A place among more than any bucket but one in thousands has, and another try when nothing is there: else records of
+        // crowded buckets would be met less often than lonely ones.
+        const int Places = 3 * SlotsPerBucket;
+        if (_root.Records == 0) return 0;
+        Span<uint> found = stackalloc uint[8 * SlotsPerBucket];
         while (true)
         {
-            // A record is as likely as its bucket is crowded; close enough, and bounded, where buckets hold 2 to 7.
-            int n = Collect((uint)random.NextInt64(_buckets), found);
-            if (n > 0) return found[random.Next(Math.Min(n, found.Length))];
+            int n = Math.Min(Collect((uint)random.NextInt64(_root.Buckets), found), found.Length);
+            int place = random.Next(Math.Max(n, Places));
+            if (place < n) return found[place];
         }
     }
 
@@ -175,21 +183,38 @@ public sealed class HashIndex(Arena arena)
     /// </summary>
     public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct
     {
-        if (_buckets == 0) return 0;
-        uint mask = LowerMask;
-        uint bucket = (uint)cursor & mask;
-        Visit(bucket, ref visitor);
-        uint upper = bucket + mask + 1;
-        if (upper < _buckets) Visit(upper, ref visitor);
-
-        // Increment the reversed cursor: set the unmasked bits, so that the carry goes through the masked ones only.
-        ulong next = cursor | ~(ulong)mask;
-        next = Reverse(Reverse(next) + 1);
-        return next;
+        HashIndexWalk walk = Position(ref cursor);
+        while (walk.MoveNext()) visitor.Visit(walk.Current);
+        return cursor;
     }
 
-    /// <summary>Copies up to the span's length of a bucket's handles; returns how many there are.</summary>
-    internal int Collect(uint bucket, Span<uint> into)
+    /// <summary>A walk over the records of one cursor position; the cursor becomes the next one, see <see cref="Scan"/>.</summary>
+    public HashIndexWalk Position(ref ulong cursor)
+    {
+        if (_root.Buckets == 0)
+        {
+            cursor = 0;
+            return default;
+        }
+        uint mask = LowerMask(_root.Buckets);
+        uint bucket = (uint)cursor & mask;
+        // Increment the reversed cursor: set the unmasked bits, so that the carry goes through the masked ones only.
+        cursor = Reverse(Reverse(cursor | ~(ulong)mask) + 1);
+        return new HashIndexWalk(this, bucket, mask + 1);
+    }
+
+    /// <summary>A walk over all records. The index must not change meanwhile.</summary>
+    public HashIndexWalk All() => _root.Buckets == 0 ? default : new HashIndexWalk(this, 0, 1);
+
+    /// <summary>The words of a bucket, for walks; of its overflow, when a handle is given.</summary>
+    internal ReadOnlySpan<uint> HandlesOf(uint bucket, uint overflow, out uint next)
+    {
+        Span<uint> words = overflow == 0 ? Bucket(bucket) : Words(overflow);
+        next = words[OverflowWord];
+        return words.Slice(FirstHandleWord, SlotsPerBucket);
+    }
+
+    private int Collect(uint bucket, Span<uint> into)
     {
         int n = 0;
         Span<uint> words = Bucket(bucket);
@@ -198,202 +223,6 @@ public sealed class HashIndex(Arena arena)
             foreach (uint handle in words.Slice(FirstHandleWord, SlotsPerBucket))
                 if (handle != 0 && n++ < into.Length) into[n - 1] = handle;
             if (words[OverflowWord] == 0) return n;
-            words = Words(words[OverflowWord]);
-        }
-    }
-
-    private int SegmentsInUse => (int)((_buckets + SegmentBuckets - 1) >> SegmentShift);
-
-    /// <summary>2^level - 1, where 2^level is the largest power of two that is not above the number of buckets.</summary>
-    private uint LowerMask
-    {
-        [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        get => (1u << BitOperations.Log2(_buckets)) - 1;
-    }
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private uint BucketOf(uint tag) => BucketOf(tag, _buckets);
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static uint BucketOf(uint tag, uint buckets)
-    {
-        uint mask = (1u << BitOperations.Log2(buckets)) - 1;
-        uint bucket = tag & (mask << 1 | 1);
-        return bucket < buckets ? bucket : tag & mask;
-    }
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private Span<uint> Bucket(uint bucket) =>
-        Words(_segments[bucket >> SegmentShift] + (bucket & (SegmentBuckets - 1)) * BucketUnits);
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private Span<uint> Words(uint handle) => MemoryMarshal.Cast<byte, uint>(arena.Bytes(handle, BucketBytes));
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private bool TryBucketHandle(uint tag, out uint handle)
-    {
-        // Without the hold these fields may change between two reads; every use is checked.
-        uint[] segments = _segments;
-        uint buckets = _buckets;
-        handle = 0;
-        if (buckets == 0) return false;
-        uint bucket = BucketOf(tag, buckets);
-        if (bucket >> SegmentShift >= (uint)segments.Length) return false;
-        handle = segments[bucket >> SegmentShift] + (bucket & (SegmentBuckets - 1)) * BucketUnits;
-        return true;
-    }
-
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private static uint Hits(ReadOnlySpan<uint> words, uint tag) =>
-        Vector256.Equals(Vector256.Create(words), Vector256.Create(tag)).ExtractMostSignificantBits() & SlotMask;
-
-    private ref uint Place(Span<uint> words, uint tag, uint handle)
-    {
-        while (true)
-        {
-            int free = words.Slice(FirstHandleWord, SlotsPerBucket).IndexOf(0u);
-            if (free >= 0)
-            {
-                words[free] = tag;
-                words[FirstHandleWord + free] = handle;
-                return ref words[FirstHandleWord + free];
-            }
-            if (words[OverflowWord] == 0)
-            {
-                words[OverflowWord] = arena.Allocate(BucketBytes);
-                Bytes += BucketBytes;
-                Words(words[OverflowWord]).Clear();
-            }
-            words = Words(words[OverflowWord]);
-        }
-    }
-
-    private void AddBucket()
-    {
-        uint bucket = _buckets;
-        int segment = (int)(bucket >> SegmentShift);
-        if (segment == _segments.Length) Array.Resize(ref _segments, _segments.Length * 2);
-        if (segment == 0)
-        {
-            if (bucket == _firstSegmentBuckets) GrowFirstSegment();
-        }
-        else if ((bucket & (SegmentBuckets - 1)) == 0)
-        {
-            _segments[segment] = arena.Allocate(SegmentBuckets * BucketBytes);
-            Bytes += SegmentBuckets * BucketBytes;
-        }
-        _buckets++;
-        Bucket(bucket).Clear();
-    }
-
-    private void GrowFirstSegment()
-    {
-        int buckets = Math.Max(1, _firstSegmentBuckets * 2);
-        uint grown = arena.Allocate(buckets * BucketBytes);
-        if (_firstSegmentBuckets > 0)
-        {
-            arena.Bytes(_segments[0], _firstSegmentBuckets * BucketBytes).CopyTo(arena.Bytes(grown, buckets * BucketBytes));
-            arena.Free(_segments[0]);
-        }
-        Bytes += (buckets - _firstSegmentBuckets) * BucketBytes;
-        _segments[0] = grown;
-        _firstSegmentBuckets = buckets;
-    }
-
-    private void FreeSegment(int segment)
-    {
-        arena.Free(_segments[segment]);
-        Bytes -= (segment == 0 ? _firstSegmentBuckets : SegmentBuckets) * BucketBytes;
-        _segments[segment] = 0;
-    }
-
-    /// <summary>Adds one bucket and moves to it what belongs there: records of exactly one other bucket.</summary>
-    private void SplitOne()
-    {
-        uint added = _buckets;
-        AddBucket();
-        uint source = added & ((1u << BitOperations.Log2(added)) - 1);
-        Span<uint> first = Bucket(source), target = Bucket(added), words = first;
-        while (true)
-        {
-            for (int i = 0; i < SlotsPerBucket; i++)
-            {
-                uint handle = words[FirstHandleWord + i];
-                if (handle == 0 || BucketOf(words[i]) != added) continue;
-                words[FirstHandleWord + i] = 0;
-                Place(target, words[i], handle);
-            }
-            if (words[OverflowWord] == 0) break;
-            words = Words(words[OverflowWord]);
-        }
-        CompactChain(first);
-    }
-
-    /// <summary>Takes the last bucket away, its records going back to the bucket that they were split from.</summary>
-    private void MergeOne()
-    {
-        uint last = _buckets - 1;
-        Span<uint> words = Bucket(last);
-        Span<uint> target = Bucket(last & ((1u << BitOperations.Log2(last)) - 1));
-        while (true)
-        {
-            for (int i = 0; i < SlotsPerBucket; i++)
-                if (words[FirstHandleWord + i] != 0) Place(target, words[i], words[FirstHandleWord + i]);
-            if (words[OverflowWord] == 0) break;
-            words = Words(words[OverflowWord]);
-        }
-        FreeOverflow(Bucket(last));
-        _buckets--;
-        if (last >= SegmentBuckets && (last & (SegmentBuckets - 1)) == 0) FreeSegment((int)(last >> SegmentShift));
-    }
-
-    /// <summary>Frees overflow buckets at the end of a chain that hold nothing, after pulling their records forward.</summary>
-    private void CompactChain(Span<uint> words)
-    {
-        while (words[OverflowWord] != 0)
-        {
-            Span<uint> next = Words(words[OverflowWord]);
-            for (int i = 0; i < SlotsPerBucket; i++)
-            {
-                if (words[FirstHandleWord + i] != 0) continue;
-                int from = next.Slice(FirstHandleWord, SlotsPerBucket).IndexOfAnyExcept(0u);
-                if (from < 0) break;
-                words[i] = next[from];
-                words[FirstHandleWord + i] = next[FirstHandleWord + from];
-                next[FirstHandleWord + from] = 0;
-            }
-            if (next[OverflowWord] == 0 && next.Slice(FirstHandleWord, SlotsPerBucket).IndexOfAnyExcept(0u) < 0)
-            {
-                arena.Free(words[OverflowWord]);
-                Bytes -= BucketBytes;
-                words[OverflowWord] = 0;
-                return;
-            }
-            words = next;
-        }
-    }
-
-    private void FreeOverflow(Span<uint> words)
-    {
-        uint overflow = words[OverflowWord];
-        words[OverflowWord] = 0;
-        while (overflow != 0)
-        {
-            uint next = Words(overflow)[OverflowWord];
-            arena.Free(overflow);
-            Bytes -= BucketBytes;
-            overflow = next;
-        }
-    }
-
-    private void Visit<TVisitor>(uint bucket, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct
-    {
-        Span<uint> words = Bucket(bucket);
-        while (true)
-        {
-            foreach (uint handle in words.Slice(FirstHandleWord, SlotsPerBucket))
-                if (handle != 0) visitor.Visit(handle);
-            if (words[OverflowWord] == 0) return;
             words = Words(words[OverflowWord]);
         }
     }
@@ -411,4 +240,45 @@ public sealed class HashIndex(Arena arena)
 public interface IScanVisitor
 {
     void Visit(uint handle);
+}
+
+/// <summary>Walks the records of some buckets of an index, which must not change meanwhile.</summary>
+public ref struct HashIndexWalk
+{
+    private readonly HashIndex _index;
+    private readonly uint _step;
+    private ReadOnlySpan<uint> _handles;
+    private uint _bucket, _overflow;
+    private int _slot;
+
+    internal HashIndexWalk(HashIndex index, uint first, uint step)
+    {
+        _index = index;
+        _step = step;
+        _bucket = first;
+        _handles = index.HandlesOf(first, 0, out _overflow);
+    }
+
+    /// <summary>A record's handle.</summary>
+    public uint Current { get; private set; }
+
+    public bool MoveNext()
+    {
+        if (_step == 0) return false;
+        while (true)
+        {
+            while (_slot < _handles.Length)
+            {
+                Current = _handles[_slot++];
+                if (Current != 0) return true;
+            }
+            if (_overflow == 0)
+            {
+                if (_bucket + (ulong)_step >= _index.BucketCount) return false;
+                _bucket += _step;
+            }
+            _handles = _index.HandlesOf(_bucket, _overflow, out _overflow);
+            _slot = 0;
+        }
+    }
 }
