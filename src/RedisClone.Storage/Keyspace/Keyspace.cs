@@ -33,7 +33,7 @@ public sealed class Keyspace(ShardStore store)
         new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
 
     /// <summary>Finds the key of a record handle.</summary>
-    public Entry Locate(ulong hash, uint handle) => new(this, hash, ref _keys.FindHandle(hash, handle));
+    public Entry Locate(ulong hash, uint handle) => new(this, hash, ref Keys.FindHandle(hash, handle));
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash) => Keys.PrefetchBucket(hash);
