@@ -29,11 +29,10 @@ public static class RedisNumber
         {
             uint digit = (uint)c - '0';
             if (digit > 9) return false;
-            // Twenty digits can pass 2^64 once; 19 never do.
-            if (sum > (ulong.MaxValue - digit) / 10) return false;
             sum = sum * 10 + digit;
         }
-        if (sum > (ulong)long.MaxValue + (negative ? 1u : 0u)) return false;
+        // Nineteen digits always fit 64 bits; twenty can only be too many.
+        if (digits.Length > 19 || sum > (ulong)long.MaxValue + (negative ? 1u : 0u)) return false;
         value = negative ? (long)(0 - sum) : (long)sum;
         return true;
     }
@@ -46,38 +45,43 @@ public static class RedisNumber
     }
 
     /// <summary>
-    /// A double as C's strtod reads it, all of the text being used up: decimal, hexadecimal or infinite, neither blank nor
-    /// NaN, and neither too large nor too small to be told from zero.
+    /// A double as C's strtod reads it, all of the text being used up: decimal or infinite (hexadecimal is refused, unlike
+    /// in Redis), neither blank nor NaN, and neither too large nor too small to be told from zero.
     /// </summary>
     public static bool TryParseDouble(ReadOnlySpan<byte> text, out double value)
     {
         value = 0;
         if (text.IsEmpty) return false;
-        ReadOnlySpan<byte> digits = text[0] is (byte)'-' or (byte)'+' ? text[1..] : text;
-        if (digits.IsEmpty) return false;
-        if (!char.IsAsciiDigit((char)digits[0]) && digits[0] != '.')
+        bool negative = text[0] == '-';
+        ReadOnlySpan<byte> unsigned = text[0] is (byte)'-' or (byte)'+' ? text[1..] : text;
+        if (IsInfinity(unsigned)) value = double.PositiveInfinity;
+        else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, out value)) return false;
+        if (negative) value = -value;
+        return true;
+    }
+
+    internal static bool IsInfinity(ReadOnlySpan<byte> unsigned) =>
+        !unsigned.IsEmpty && (unsigned[0] | 0x20) == 'i'
+        && (Ascii.EqualsIgnoreCase(unsigned, "inf"u8) || Ascii.EqualsIgnoreCase(unsigned, "infinity"u8));
+
+    /// <summary>The double nearest to the number; false if that would be infinite, or zero without the number being so.</summary>
+    private static bool TryRound(DecimalText number, ReadOnlySpan<byte> text, out double value)
+    {
+        // Two exact doubles: their quotient or product is rounded once.
+        if (number.IsSmall && number.Small <= 1UL << 53)
         {
-            if (!IsInfinity(digits)) return false;
-            value = text[0] == '-' ? double.NegativeInfinity : double.PositiveInfinity;
+            double ten = ExactTens[Math.Abs(number.Power)];
+            value = number.Power < 0 ? number.Small / ten : number.Small * ten;
             return true;
         }
-        // The library would take zero bytes at the end for blanks.
-        if (text[^1] == 0) return false;
-        const NumberStyles style = NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent;
+        const NumberStyles style = NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent;
         return double.TryParse(text, style, CultureInfo.InvariantCulture, out value)
-            && !double.IsInfinity(value)
-            && (value != 0 || IsZero(digits));
+            && double.IsFinite(value)
+            && (value != 0 || number.IsZero);
     }
 
-    public static bool IsInfinity(ReadOnlySpan<byte> unsigned) =>
-        Ascii.EqualsIgnoreCase(unsigned, "inf"u8) || Ascii.EqualsIgnoreCase(unsigned, "infinity"u8);
-
-    /// <summary>The digits before the exponent are all zero.</summary>
-    private static bool IsZero(ReadOnlySpan<byte> digits)
-    {
-        int first = digits.IndexOfAnyExcept((byte)'0', (byte)'.');
-        return first < 0 || (digits[first] | 0x20) == 'e';
-    }
+    private static readonly double[] ExactTens =
+        [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19];
 
     /// <summary>
     /// Writes a double as in Redis's replies: a whole number plainly as far as it is exact, anything else by its short digits,

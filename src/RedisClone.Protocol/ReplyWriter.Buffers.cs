@@ -68,10 +68,13 @@ public sealed partial class ReplyWriter
         return new ReplyMark(++_markSequence);
     }
 
-    /// <summary>Drops everything written since the mark. Only the latest mark of what is not committed will do.</summary>
-    public void Rollback(ReplyMark mark)
+    /// <summary>
+    /// Drops everything written since the mark. False, and nothing dropped, if that is not the latest mark or has been
+    /// committed: half a reply may be on its way then, and the connection cannot be saved.
+    /// </summary>
+    public bool Rollback(ReplyMark mark)
     {
-        if (!_marked || mark.Sequence != _markSequence) throw new InvalidOperationException("not the latest mark");
+        if (!_marked || mark.Sequence != _markSequence) return false;
         if (_markInScratch)
         {
             _array = _scratch.CutTo(_markChunks, _markHoles);
@@ -88,6 +91,7 @@ public sealed partial class ReplyWriter
         _base = _pos;
         _before = _markBytes;
         Errors = _markErrors;
+        return true;
     }
 
     /// <summary>Hands everything written to the output; to be called before the output is flushed or written by others.</summary>

@@ -147,10 +147,10 @@ public sealed class ReplyWriterTests
         ReplyMark first = writer.Mark();
         writer.Ok();
         ReplyMark second = writer.Mark();
-        Assert.Throws<InvalidOperationException>(() => writer.Rollback(first));
-        writer.Rollback(second);
+        Assert.False(writer.Rollback(first));
+        Assert.True(writer.Rollback(second));
         writer.Commit();
-        Assert.Throws<InvalidOperationException>(() => writer.Rollback(second));
+        Assert.False(writer.Rollback(second));
         writer.BeginDeferred();
         Assert.Throws<InvalidOperationException>(writer.Commit);
     }
@@ -158,10 +158,11 @@ public sealed class ReplyWriterTests
     [Fact]
     public void RandomRepliesAgainstAModel()
     {
-        for (int round = 0; round < 400; round++)
+        for (int round = 0; round < 200; round++)
         {
             Random random = Seed.Random(1000 + round);
-            var output = new HostileOutput(random.Next(4) switch { 0 => 1, 1 => 50, 2 => 3000, _ => 70000 }, random.Next());
+            int chunk = random.Next(4) switch { 0 => 1, 1 => 50, 2 => 3000, _ => 70000 };
+            var output = new HostileOutput(chunk, random.Next());
             var writer = new ReplyWriter(output) { Version = random.Next(2, 4) };
             var committed = new MemoryStream();
             for (int command = random.Next(40); command >= 0; command--)
@@ -170,10 +171,10 @@ public sealed class ReplyWriterTests
                 ReplyMark mark = marked ? writer.Mark() : default;
                 long before = writer.BytesWritten;
                 bool fails = marked && random.Next(4) == 0;
-                bool complete = WriteRandom(writer, random, random.Next(20) == 0 ? 40 : 4, fails, out byte[] expected);
+                bool complete = WriteRandom(writer, random, random.Next(20) == 0 ? 40 : 4, chunk < 100 ? 3000 : 100_000, fails, out byte[] expected);
                 if (fails)
                 {
-                    writer.Rollback(mark);
+                    Assert.True(writer.Rollback(mark));
                     Assert.Equal(before, writer.BytesWritten);
                     writer.Error("ERR internal error"u8);
                     expected = "-ERR internal error\r\n"u8.ToArray();
@@ -193,7 +194,7 @@ public sealed class ReplyWriterTests
     }
 
     /// <summary>Writes a reply of random shape and says what it should be; may stop halfway, its deferred parts still open.</summary>
-    private static bool WriteRandom(ReplyWriter writer, Random random, int size, bool mayStop, out byte[] expected)
+    private static bool WriteRandom(ReplyWriter writer, Random random, int size, int longest, bool mayStop, out byte[] expected)
     {
         var stream = new MemoryStream();
         expected = [];
@@ -209,7 +210,7 @@ public sealed class ReplyWriterTests
                     break;
                 case 1:
                     DeferredReply reply = writer.BeginDeferred();
-                    if (!WriteRandom(writer, random, size / 2 + 1, mayStop, out byte[] inner)) return false;
+                    if (!WriteRandom(writer, random, size / 2 + 1, longest, mayStop, out byte[] inner)) return false;
                     int count = random.Next(2000);
                     writer.EndArray(reply, count);
                     stream.Write(Encoding.ASCII.GetBytes($"*{count}\r\n"));
@@ -222,7 +223,7 @@ public sealed class ReplyWriterTests
                     stream.Write(raw);
                     break;
                 default:
-                    var value = new byte[random.Next(10) switch { 0 => random.Next(100_000), 1 => random.Next(5000), _ => random.Next(300) }];
+                    var value = new byte[random.Next(10) switch { 0 => random.Next(longest), 1 => random.Next(3000), _ => random.Next(300) }];
                     random.NextBytes(value);
                     writer.Bulk(value);
                     stream.Write(Encoding.ASCII.GetBytes($"${value.Length}\r\n"));
