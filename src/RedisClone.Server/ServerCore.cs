@@ -22,7 +22,7 @@ public sealed class ServerCore
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
         Executor = new Executor(this);
-        Blocking = new Blocking(this);
+        Blocked = new BlockedClients(this);
     }
 
     public ServerConfig Config { get; }
@@ -47,7 +47,7 @@ public sealed class ServerCore
 
     internal Executor Executor { get; }
 
-    internal Blocking Blocking { get; }
+    internal BlockedClients Blocked { get; }
 
     /// <summary>DEBUG SET-ACTIVE-EXPIRE and loading turn it off: keys whose time has passed stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;

@@ -233,7 +233,7 @@ public ref partial struct CommandContext
         NoteWrittenKeys(waiter, firstKey, keyCount);
         Waiter = waiter;
         Session.Waiter = waiter;
-        Server.Blocking.Entered();
+        Server.Blocked.Entered();
         // The timer may fire at once, on another thread: everything it needs is in place.
         if (milliseconds > 0) waiter.StartTimer(milliseconds);
     }

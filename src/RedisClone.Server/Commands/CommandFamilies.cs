@@ -9,6 +9,8 @@ internal static class CommandFamilies
         .. DatabaseCommands.Rows,
         .. ExpiryCommands.Rows,
         .. KeyCommands.Rows,
+        .. ListCommands.Rows,
+        .. ListMoves.Rows,
         .. ScanCommands.Rows,
         .. StringCommands.Rows,
         .. TransactionCommands.Rows,

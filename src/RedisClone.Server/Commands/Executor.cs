@@ -35,11 +35,11 @@ internal sealed class Executor(ServerCore server)
     public Outcome Run(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        if ((row.IsWrite || row.Route is not null) && server.Blocking.MustWiden(row, request, session, held)) return Outcome.Widened;
+        if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
         // Even a command that is to run again may have noticed that keys had expired.
         if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
-        if (lane.ReadyKeys.Count > 0) server.Blocking.Serve(lane, now);
+        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, now);
         return outcome;
     }
 

@@ -230,7 +230,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         waiter.Dispose();
         if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
         Session.Waiter = null;
-        _server.Blocking.Left();
+        _server.Blocked.Left();
         _current++;
         switch (waiter.Reason)
         {

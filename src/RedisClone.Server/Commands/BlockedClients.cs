@@ -11,7 +11,7 @@ namespace RedisClone.Server.Commands;
 /// Serves blocked clients within the very command that brings what they wait for, so that nobody else can see it in between, first
 /// come first served.
 /// </summary>
-internal sealed class Blocking(ServerCore server)
+internal sealed class BlockedClients(ServerCore server)
 {
     private int _blocked;
 

@@ -1,0 +1,316 @@
+using System.Buffers;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>List commands over several keys: moves, pops from the first list that has anything, and the forms that wait for it.</summary>
+internal static class ListMoves
+{
+    private static readonly KeySpec[] SourceAndTarget = Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | Insert));
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("LMOVE", 5, SourceAndTarget, Write | DenyOom, "list", "6.2.0", Move, "Moves an element from one list to another."),
+        new("RPOPLPUSH", 3, SourceAndTarget, Write | DenyOom, "list", "1.2.0", PopPush, "Moves the last element of a list to the head of another.")
+            { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" },
+        new("LMOVEM", -5, SourceAndTarget, Write | DenyOom, "list", "8.10.0", MoveMany, "Moves several elements from one list to another.")
+            { Complexity = "O(N) where N is the number of elements moved." },
+        new("LMPOP", -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Takes elements from the first list that has any.")
+            { Complexity = OfKeysAndElements },
+        new("BLPOP", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
+            "Takes the first element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
+        new("BRPOP", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
+            "Takes the last element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
+        new("BLMOVE", 6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another, waiting for one."),
+        new("BLMOVEM", -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
+            "Moves several elements from one list to another, waiting for them.") { Complexity = "O(N) where N is the number of elements moved." },
+        new("BRPOPLPUSH", 4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
+            "Moves the last element of a list to the head of another, waiting for one.")
+            { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" },
+        new("BLMPOP", -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "list", "7.0.0", BlockingPopMany,
+            "Takes elements from the first list that has any, waiting for one.") { Complexity = OfKeysAndElements },
+    ];
+
+    private const string OfKeysAndElements = "O(N+M) where N is the number of provided keys and M is the number of elements returned.";
+
+    // ---- pops
+
+    private static void BlockingLPop(ref CommandContext c) => BlockingPop(ref c, ListEnd.Head);
+
+    private static void BlockingRPop(ref CommandContext c) => BlockingPop(ref c, ListEnd.Tail);
+
+    private static void BlockingPop(ref CommandContext c, ListEnd end)
+    {
+        int keys = c.Args.Count - 2;
+        if (!TryTimeout(ref c, c.Args.Count - 1, out long milliseconds)) return;
+        if (!TryFirstList(ref c, 1, keys, out int found)) return;
+        if (found > 0)
+        {
+            Entry entry = c.FindForWrite(found);
+            c.Reply.ArrayHeader(2);
+            c.Reply.Bulk(c.Args[found]);
+            c.ReplaceEffect(end == ListEnd.Head ? "LPOP"u8 : "RPOP"u8, c.Args[found]);
+            ListCommands.ReplyAndPop(ref c, entry, found, end, 1);
+        }
+        else if (c.CanBlock)
+        {
+            c.Block(milliseconds, ValueType.List, 1, keys, nullIsArray: true);
+        }
+        else
+        {
+            c.Reply.NullArray();
+        }
+    }
+
+    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, -1);
+
+    private static void BlockingPopMany(ref CommandContext c)
+    {
+        if (TryTimeout(ref c, 1, out long milliseconds)) PopMany(ref c, 2, milliseconds);
+    }
+
+    /// <param name="c">The command.</param>
+    /// <param name="at">The argument that counts the keys.</param>
+    /// <param name="milliseconds">How long to wait, negative for not at all.</param>
+    private static void PopMany(ref CommandContext c, int at, long milliseconds)
+    {
+        long keys = c.Int64(at, 1, int.MaxValue, "ERR numkeys should be greater than 0");
+        if (c.Failed) return;
+        long where = at + keys + 1;
+        if (where >= c.Args.Count)
+        {
+            c.FailSyntax();
+            return;
+        }
+        long count = 1;
+        if (!TryEnd(ref c, (int)where, out ListEnd end)) return;
+        for (int i = (int)where + 1; i < c.Args.Count; i++)
+        {
+            if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
+            else c.FailSyntax();
+            if (c.Failed) return;
+        }
+        if (!TryFirstList(ref c, at + 1, (int)keys, out int found)) return;
+        if (found > 0)
+        {
+            Entry entry = c.FindForWrite(found);
+            count = Math.Min(count, ListValue.Count(entry));
+            if (c.MoveToWorker(count)) return;
+            c.Reply.ArrayHeader(2);
+            c.Reply.Bulk(c.Args[found]);
+            c.Reply.ArrayHeader(count);
+            if (c.ReplaceEffect(arguments: 3) is { } effect)
+            {
+                effect.Add(end == ListEnd.Head ? "LPOP"u8 : "RPOP"u8);
+                effect.Add(c.Args[found]);
+                effect.Add(count);
+            }
+            ListCommands.ReplyAndPop(ref c, entry, found, end, count);
+        }
+        else if (milliseconds >= 0 && c.CanBlock)
+        {
+            c.Block(milliseconds, ValueType.List, at + 1, (int)keys, nullIsArray: true);
+        }
+        else
+        {
+            c.Reply.NullArray();
+        }
+    }
+
+    /// <summary>The first argument that names a list that exists; 0 for none. False where a key before it holds something else.</summary>
+    private static bool TryFirstList(ref CommandContext c, int first, int count, out int found)
+    {
+        found = 0;
+        for (int i = first; i < first + count; i++)
+        {
+            Entry entry = c.FindForWrite(i);
+            if (!entry.Exists) continue;
+            if (!c.Expect(entry, ValueType.List)) return false;
+            found = i;
+            break;
+        }
+        return true;
+    }
+
+    // ---- moves
+
+    private static void Move(ref CommandContext c)
+    {
+        if (TryEnd(ref c, 3, out ListEnd from) && TryEnd(ref c, 4, out ListEnd to)) Move(ref c, from, to, milliseconds: -1);
+    }
+
+    private static void PopPush(ref CommandContext c) => Move(ref c, ListEnd.Tail, ListEnd.Head, milliseconds: -1);
+
+    private static void BlockingMove(ref CommandContext c)
+    {
+        if (TryEnd(ref c, 3, out ListEnd from) && TryEnd(ref c, 4, out ListEnd to) && TryTimeout(ref c, 5, out long milliseconds))
+            Move(ref c, from, to, milliseconds);
+    }
+
+    private static void BlockingPopPush(ref CommandContext c)
+    {
+        if (TryTimeout(ref c, 3, out long milliseconds)) Move(ref c, ListEnd.Tail, ListEnd.Head, milliseconds);
+    }
+
+    private static void Move(ref CommandContext c, ListEnd from, ListEnd to, long milliseconds)
+    {
+        Entry source = c.FindForWrite(1);
+        if (!source.Exists)
+        {
+            if (milliseconds >= 0 && c.CanBlock) c.Block(milliseconds, ValueType.List, 1, 1, nullIsArray: false);
+            else c.Reply.Null();
+            return;
+        }
+        if (!c.Expect(source, ValueType.List)) return;
+        Entry target = c.FindForWrite(2);
+        if (target.Exists && !c.Expect(target, ValueType.List)) return;
+        ReplaceMoveEffect(ref c, from, to);
+        MoveOne(ref c, from, to, reply: true);
+        c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
+        c.Modified(1, NotifyFlags.List, ListCommands.PopEvent(from));
+        RemoveSourceIfEmpty(ref c);
+    }
+
+    /// <summary>BRPOPLPUSH and BLMOVE are journalled as their forms that never wait.</summary>
+    private static void ReplaceMoveEffect(ref CommandContext c, ListEnd from, ListEnd to)
+    {
+        if (!c.Row.Has(Blocking) || c.ReplaceEffect(arguments: 5) is not { } effect) return;
+        effect.Add("LMOVE"u8);
+        effect.Add(c.Args[1]);
+        effect.Add(c.Args[2]);
+        effect.Add(EndName(from));
+        effect.Add(EndName(to));
+    }
+
+    /// <summary>Moves the element at one end of the first key's list to an end of the second's; both may be the same list.</summary>
+    private static void MoveOne(ref CommandContext c, ListEnd from, ListEnd to, bool reply)
+    {
+        Entry source = c.FindForWrite(1);
+        Element element = ListValue.Peek(source, from);
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
+        ReadOnlySpan<byte> text = element.Text(digits);
+        // The element's bytes move when its list changes: they are copied out first.
+        byte[] copy = ArrayPool<byte>.Shared.Rent(text.Length);
+        text.CopyTo(copy);
+        text = copy.AsSpan(0, text.Length);
+        if (reply) c.Reply.Bulk(text);
+        ListValue.Pop(source, from);
+        PushTo(ref c, 2, to, text);
+        ArrayPool<byte>.Shared.Return(copy);
+    }
+
+    private static void PushTo(ref CommandContext c, int keyArgument, ListEnd end, scoped ReadOnlySpan<byte> text)
+    {
+        ulong hash = c.HashOf(keyArgument);
+        Keyspace keyspace = c.KeyspaceOf(hash);
+        Entry entry = keyspace.Find(c.Args[keyArgument], hash);
+        if (!entry.Exists) entry = ListValue.Create(keyspace, c.Args[keyArgument], hash);
+        ListValue.Push(entry, end, text);
+    }
+
+    private static void RemoveSourceIfEmpty(ref CommandContext c)
+    {
+        Entry source = c.FindForWrite(1);
+        if (source.Exists) ListCommands.RemoveIfEmpty(ref c, source, 1);
+    }
+
+    private static void MoveMany(ref CommandContext c) => MoveMany(ref c, 5, milliseconds: -1);
+
+    private static void BlockingMoveMany(ref CommandContext c)
+    {
+        if (TryTimeout(ref c, 5, out long milliseconds)) MoveMany(ref c, 6, milliseconds);
+    }
+
+    private static void MoveMany(ref CommandContext c, int options, long milliseconds)
+    {
+        if (!TryEnd(ref c, 3, out ListEnd from) || !TryEnd(ref c, 4, out ListEnd to)) return;
+        long wanted = 1;
+        bool exactly = false, keepOrder = false;
+        if (c.Args.Count > options)
+        {
+            exactly = c.Is(options, "EXACTLY"u8);
+            if (c.Args.Count != options + 3 || !exactly && !c.Is(options, "COUNT"u8)) c.FailSyntax();
+            else if (!(keepOrder = c.Is(options + 2, "BULK"u8)) && !c.Is(options + 2, "OBO"u8)) c.FailSyntax();
+            else wanted = c.Int64(options + 1, 1, long.MaxValue, Errors.NotPositive);
+            if (c.Failed) return;
+        }
+        Entry source = c.FindForWrite(1);
+        if (source.Exists && !c.Expect(source, ValueType.List)) return;
+        long present = source.Exists ? ListValue.Count(source) : 0;
+        if (present == 0 || exactly && present < wanted)
+        {
+            if (milliseconds >= 0 && c.CanBlock)
+                c.Block(milliseconds, ValueType.List, 1, 1, nullIsArray: true, exactly ? HasEnough : null, wanted);
+            else c.Reply.NullArray();
+            return;
+        }
+        Entry target = c.FindForWrite(2);
+        if (target.Exists && !c.Expect(target, ValueType.List)) return;
+        long count = Math.Min(wanted, present);
+        if (c.MoveToWorker(count)) return;
+        MoveSeveral(ref c, from, to, count, keepOrder);
+    }
+
+    private static bool HasEnough(in Entry entry, Shards.Waiter waiter) => ListValue.Count(entry) >= (long)waiter.State!;
+
+    private static void MoveSeveral(ref CommandContext c, ListEnd from, ListEnd to, long count, bool keepOrder)
+    {
+        Entry source = c.FindForWrite(1);
+        bool tail = from == ListEnd.Tail;
+        // In the order of taking; pushed one by one at the head they stand reversed, so keeping their order there means pushing backwards.
+        var taken = new List<byte[]>((int)Math.Min(count, 1024));
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
+        foreach (Element element in ListValue.Elements(source, tail ? ListValue.Count(source) - 1 : 0, backwards: tail))
+        {
+            if (taken.Count == count) break;
+            taken.Add(element.Text(digits).ToArray());
+        }
+        // As a block they keep the order that they had in the source.
+        if (keepOrder && tail != (to == ListEnd.Head)) taken.Reverse();
+        ListValue.Pop(source, from, count);
+        foreach (byte[] text in taken) PushTo(ref c, 2, to, text);
+        if (c.ReplaceEffect(arguments: 8) is { } effect)
+        {
+            effect.Add("LMOVEM"u8);
+            effect.Add(c.Args[1]);
+            effect.Add(c.Args[2]);
+            effect.Add(EndName(from));
+            effect.Add(EndName(to));
+            effect.Add("EXACTLY"u8);
+            effect.Add(count);
+            effect.Add(keepOrder ? "BULK"u8 : "OBO"u8);
+        }
+        if (to == ListEnd.Head) taken.Reverse();
+        c.Reply.ArrayHeader(taken.Count);
+        foreach (byte[] text in taken) c.Reply.Bulk(text);
+        c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
+        c.Modified(1, NotifyFlags.List, ListCommands.PopEvent(from));
+        RemoveSourceIfEmpty(ref c);
+    }
+
+    // ---- arguments
+
+    /// <summary>A timeout in seconds with fractions, as milliseconds; 0 waits for ever.</summary>
+    public static bool TryTimeout(ref CommandContext c, int argument, out long milliseconds)
+    {
+        milliseconds = 0;
+        if (!RedisNumber.TryParseDouble(c.Args[argument], out double seconds)) return c.Fail("ERR timeout is not a float or out of range");
+        if (seconds < 0) return c.Fail("ERR timeout is negative");
+        if (seconds * 1000 > long.MaxValue - c.Now) return c.Fail("ERR timeout is out of range");
+        milliseconds = (long)Math.Ceiling(seconds * 1000);
+        return true;
+    }
+
+    private static bool TryEnd(ref CommandContext c, int argument, out ListEnd end)
+    {
+        end = c.Is(argument, "LEFT"u8) ? ListEnd.Head : ListEnd.Tail;
+        return end == ListEnd.Head || c.Is(argument, "RIGHT"u8) || c.FailSyntax();
+    }
+
+    private static ReadOnlySpan<byte> EndName(ListEnd end) => end == ListEnd.Head ? "LEFT"u8 : "RIGHT"u8;
+}
