@@ -74,10 +74,10 @@ public static class InlineSplitter
         return quote == Quote.None;
     }
 
+    /// <summary>Until the first quote, bytes stay where they are, and the line, which may lie in the pipe, is not written to.</summary>
     private static void Put(Span<byte> buffer, ref int write, int at, byte c)
     {
-        if (write != at) buffer[write] = c;
-        else if (buffer[at] != c) buffer[at] = c;
+        if (write < at) buffer[write] = c;
         write++;
     }
 

@@ -65,10 +65,9 @@ public sealed class RequestBatch
     /// <summary>The slices written to <see cref="Room"/> become a request.</summary>
     internal void Add(byte[] buffer, int arguments, int wireLength)
     {
-        if (Count == _entries.Length) Array.Resize(ref _entries, Math.Max(8, Count * 2));
-        _entries[Count++] = new Entry(buffer, _slices.Count, arguments, wireLength);
+        int first = _slices.Count;
         _slices.Take(arguments);
-        WireBytes += wireLength;
+        AddEntry(new Entry(buffer, first, arguments, wireLength));
     }
 
     /// <summary>Adds the inline command buffer[start..end), which has no quotes; a blank line adds nothing.</summary>
@@ -76,11 +75,16 @@ public sealed class RequestBatch
     {
         int first = _slices.Count;
         InlineSplitter.Split(buffer, start, end, _slices);
-        int arguments = _slices.Count - first;
-        _slices.Take(-arguments);
-        if (arguments > 0) Add(buffer, arguments, wireLength);
+        if (_slices.Count > first) AddEntry(new Entry(buffer, first, _slices.Count - first, wireLength));
     }
 
     /// <summary>Takes over a pooled buffer, to be returned when the batch is cleared.</summary>
     internal void Own(byte[] rented) => _rented.Add(rented);
+
+    private void AddEntry(Entry entry)
+    {
+        if (Count == _entries.Length) Array.Resize(ref _entries, Math.Max(8, Count * 2));
+        _entries[Count++] = entry;
+        WireBytes += entry.WireLength;
+    }
 }
