@@ -1,0 +1,32 @@
+using System.Text;
+
+namespace RedisClone.Lua;
+
+/// <summary>How messages call a chunk.</summary>
+internal static class ChunkName
+{
+    /// <summary>The room that run-time messages leave for it, a terminating zero included.</summary>
+    public const int RuntimeRoom = 60;
+
+    /// <summary>The room in syntax errors.</summary>
+    public const int SyntaxRoom = 80;
+
+    public static string Display(LuaString source, int room)
+    {
+        string name = source.ToString();
+        int zero = name.IndexOf('\0', StringComparison.Ordinal);
+        if (zero >= 0) name = name[..zero];
+        if (name.StartsWith('=')) return name.Length - 1 < room ? name[1..] : name[1..room];
+        if (name.StartsWith('@'))
+        {
+            room -= " '...' ".Length + 1;
+            return name.Length - 1 > room ? string.Concat("...", name.AsSpan(name.Length - room)) : name[1..];
+        }
+        int line = name.AsSpan().IndexOfAny('\n', '\r');
+        int length = line < 0 ? name.Length : line;
+        length = Math.Min(length, room - (" [string \"...\"] ".Length + 1));
+        var text = new StringBuilder("[string \"").Append(name, 0, length);
+        if (length < name.Length) text.Append("...");
+        return text.Append("\"]").ToString();
+    }
+}

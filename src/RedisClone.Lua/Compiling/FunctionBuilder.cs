@@ -1,0 +1,271 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Lua;
+
+/// <summary>
+/// Emits the code of one function in a single pass: registers are handed out as a stack, and jumps whose target is not
+/// known yet form lists threaded through the jumps themselves.
+/// </summary>
+internal sealed partial class FunctionBuilder
+{
+    public const int NoJump = -1;
+
+    private const int NoRegister = 255;
+    private const int MaxRegisters = 250;
+    private const int MaxConstants = 262143;
+    private const int MaxOperandConstant = short.MaxValue;
+    private const int BytesPerInstruction = 12;
+
+    private readonly Lexer _lexer;
+    private readonly CompileBudget _budget;
+    private readonly List<Instruction> _code = [];
+    private readonly List<int> _lines = [];
+    private readonly List<LuaValue> _constants = [];
+    private readonly Dictionary<LuaString, int> _stringConstants = [];
+    private readonly Dictionary<double, int> _numberConstants = [];
+    private readonly List<Prototype> _children = [];
+
+    private int _nilConstant = -1, _trueConstant = -1, _falseConstant = -1;
+    private int _stackSize = 2;
+
+    /// <summary>Jumps waiting for the next instruction.</summary>
+    private int _pendingHere = NoJump;
+
+    /// <summary>The last position known to be a jump's target: instructions may not be merged across it.</summary>
+    private int _lastTarget = -1;
+
+    public FunctionBuilder(Lexer lexer, CompileBudget budget, FunctionBuilder? parent, int lineDefined)
+    {
+        _lexer = lexer;
+        _budget = budget;
+        Parent = parent;
+        LineDefined = lineDefined;
+    }
+
+    public FunctionBuilder? Parent { get; }
+
+    public int LineDefined { get; }
+
+    public bool IsVararg { get; set; }
+
+    /// <summary>Has the hidden parameter <c>arg</c>, see <see cref="Prototype.NeedsArgTable"/>.</summary>
+    public bool HasArgParameter { get; set; }
+
+    public bool NeedsArgTable { get; set; }
+
+    public int Parameters { get; set; }
+
+    /// <summary>The first register that is neither a variable's nor holds a pending value.</summary>
+    public int FreeRegister { get; set; }
+
+    public int Position => _code.Count;
+
+    public Prototype Build(LuaString source)
+    {
+        EmitReturn(0, 0);
+        LuaValue[] constants = [.. _constants];
+        return new Prototype
+        {
+            Code = [.. _code],
+            Constants = constants,
+            Names = [.. constants.Select(c => c.AsString ?? LuaString.Empty)],
+            Children = [.. _children],
+            Upvalues = [.. _upvalues],
+            Locals = [.. _locals],
+            Lines = [.. _lines],
+            Source = source,
+            Parameters = Parameters,
+            IsVararg = IsVararg,
+            NeedsArgTable = NeedsArgTable,
+            StackSize = _stackSize,
+            LineDefined = LineDefined,
+        };
+    }
+
+    public ref Instruction At(int position) => ref CollectionsMarshal.AsSpan(_code)[position];
+
+    public int Emit(Op op, int a, int b = 0, int c = 0)
+    {
+        Patch(_pendingHere, _code.Count, NoRegister, _code.Count);
+        _pendingHere = NoJump;
+        if (!_budget.Spend(BytesPerInstruction)) _lexer.PlainError(LuaState.OutOfMemoryMessage);
+        _code.Add(new Instruction(op, a, b, c));
+        _lines.Add(_lexer.LastLine);
+        return _code.Count - 1;
+    }
+
+    /// <summary>Blames the last instruction on a line.</summary>
+    public void FixLine(int line) => _lines[^1] = line;
+
+    public void EmitReturn(int first, int count) => Emit(Op.Return, first, count + 1);
+
+    public void EmitNil(int from, int count)
+    {
+        if (_code.Count > _lastTarget)
+        {
+            // A frame starts out clean.
+            if (_code.Count == 0 && from >= ActiveLocals) return;
+            if (_code.Count > 0)
+            {
+                ref Instruction previous = ref At(_code.Count - 1);
+                if (previous.Op == Op.LoadNil && previous.A <= from && from <= previous.B + 1)
+                {
+                    previous.B = Math.Max(previous.B, from + count - 1);
+                    return;
+                }
+            }
+        }
+        Emit(Op.LoadNil, from, from + count - 1);
+    }
+
+    public void EmitSetList(int table, int firstIndex, int count)
+    {
+        Emit(Op.SetList, table, firstIndex, count);
+        FreeRegister = table + 1;
+    }
+
+    public int AddChild(Prototype child)
+    {
+        _children.Add(child);
+        return _children.Count - 1;
+    }
+
+    // ---- Registers
+
+    public void CheckStack(int count)
+    {
+        int size = FreeRegister + count;
+        if (size <= _stackSize) return;
+        if (size >= MaxRegisters) _lexer.SyntaxError("function or expression too complex");
+        else _stackSize = size;
+    }
+
+    public void Reserve(int count)
+    {
+        CheckStack(count);
+        FreeRegister += count;
+    }
+
+    private void Release(int operand)
+    {
+        if (operand >= ActiveLocals) FreeRegister--;
+    }
+
+    private void Release(in Expression e)
+    {
+        if (e.Kind == ExpressionKind.Register) Release(e.Info);
+    }
+
+    // ---- Constants
+
+    public int StringConstant(LuaString value)
+    {
+        if (!_stringConstants.TryGetValue(value, out int index))
+            _stringConstants.Add(value, index = AddConstant(value));
+        return index;
+    }
+
+    private int NumberConstant(double value)
+    {
+        if (!_numberConstants.TryGetValue(value, out int index))
+            _numberConstants.Add(value, index = AddConstant(value));
+        return index;
+    }
+
+    private int AddConstant(LuaValue value)
+    {
+        if (_constants.Count > MaxConstants) _lexer.LimitError("constant table overflow");
+        _constants.Add(value);
+        return _constants.Count - 1;
+    }
+
+    private int ConstantIndex(in Expression e) => e.Kind switch
+    {
+        ExpressionKind.Constant => e.Info,
+        ExpressionKind.Number => NumberConstant(e.Number),
+        ExpressionKind.Nil => _nilConstant >= 0 ? _nilConstant : _nilConstant = AddConstant(default),
+        ExpressionKind.True => _trueConstant >= 0 ? _trueConstant : _trueConstant = AddConstant(true),
+        _ => _falseConstant >= 0 ? _falseConstant : _falseConstant = AddConstant(false),
+    };
+
+    // ---- Jumps
+
+    /// <summary>A forward jump; those that would arrive here join it.</summary>
+    public int Jump()
+    {
+        int pending = _pendingHere;
+        _pendingHere = NoJump;
+        int jump = Emit(Op.Jump, 0, NoJump);
+        Concat(ref jump, pending);
+        return jump;
+    }
+
+    /// <summary>A jump to the start of a loop. Nothing joins it: every way round a loop passes an instruction that is counted.</summary>
+    public void JumpBack(int target) => Emit(Op.JumpBack, 0, target);
+
+    /// <summary>Marks the current position as a jump's target.</summary>
+    public int Label() => _lastTarget = _code.Count;
+
+    /// <summary>Appends a list of jumps to another.</summary>
+    public void Concat(ref int list, int other)
+    {
+        if (other == NoJump) return;
+        if (list == NoJump)
+        {
+            list = other;
+            return;
+        }
+        int last = list;
+        while (At(last).B != NoJump) last = At(last).B;
+        At(last).B = other;
+    }
+
+    public void PatchTo(int list, int target)
+    {
+        if (target == _code.Count) PatchHere(list);
+        else Patch(list, target, NoRegister, target);
+    }
+
+    public void PatchHere(int list)
+    {
+        Label();
+        Concat(ref _pendingHere, list);
+    }
+
+    /// <summary>Jumps that bring a value put it into the register and go to the first target, all others to the second.</summary>
+    private void Patch(int list, int valueTarget, int register, int otherTarget)
+    {
+        while (list != NoJump)
+        {
+            int next = At(list).B;
+            At(list).B = GiveRegister(list, register) ? valueTarget : otherTarget;
+            list = next;
+        }
+    }
+
+    private bool GiveRegister(int jump, int register)
+    {
+        ref Instruction i = ref At(jump);
+        if (i.Op is not (Op.TestSet or Op.TestSetNot)) return false;
+        if (register != NoRegister && register != i.C) i.A = (byte)register;
+        else i = new Instruction(i.Op - Op.TestSet + Op.Test, i.C, i.B, 0);
+        return true;
+    }
+
+    private bool AnyWithoutValue(int list)
+    {
+        for (; list != NoJump; list = At(list).B)
+        {
+            if (At(list).Op is not (Op.TestSet or Op.TestSetNot)) return true;
+        }
+        return false;
+    }
+}
+
+/// <summary>The bytes that the code of one chunk may take.</summary>
+internal sealed class CompileBudget(long bytes)
+{
+    private long _left = bytes;
+
+    public bool Spend(int bytes) => (_left -= bytes) >= 0;
+}

@@ -1,0 +1,54 @@
+namespace RedisClone.Lua;
+
+/// <summary>
+/// Keeps one string object per content, so that the constants of a chunk and the names of the libraries are the very
+/// objects that tables hold: most lookups then compare references and no bytes. Hashes with a seed of the process, so
+/// that no source text can be written to collide.
+/// </summary>
+internal sealed class StringPool(StringPool? parent = null)
+{
+    private (int Hash, LuaString? Value)[] _slots = new (int, LuaString?)[64];
+    private int _count;
+
+    public LuaString Intern(ReadOnlySpan<byte> bytes)
+    {
+        HashCode code = default;
+        code.AddBytes(bytes);
+        int hash = code.ToHashCode();
+        LuaString? found = parent?.Find(bytes, hash) ?? Find(bytes, hash);
+        if (found is not null) return found;
+        if (_count * 2 >= _slots.Length) Grow();
+        var made = LuaString.From(bytes);
+        Place((hash, made));
+        _count++;
+        return made;
+    }
+
+    private LuaString? Find(ReadOnlySpan<byte> bytes, int hash)
+    {
+        int mask = _slots.Length - 1;
+        for (int i = hash & mask; _slots[i].Value is { } s; i = (i + 1) & mask)
+        {
+            if (_slots[i].Hash == hash && s.Span.SequenceEqual(bytes)) return s;
+        }
+        return null;
+    }
+
+    private void Place((int Hash, LuaString? Value) slot)
+    {
+        int mask = _slots.Length - 1;
+        int i = slot.Hash & mask;
+        while (_slots[i].Value is not null) i = (i + 1) & mask;
+        _slots[i] = slot;
+    }
+
+    private void Grow()
+    {
+        (int Hash, LuaString? Value)[] old = _slots;
+        _slots = new (int, LuaString?)[old.Length * 2];
+        foreach ((int Hash, LuaString? Value) slot in old)
+        {
+            if (slot.Value is not null) Place(slot);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+using System.Buffers;
+
+namespace RedisClone.Lua.Libraries;
+
+/// <summary>Writes a value as JSON. Open tables are on a stack of its own, so that no nesting is too deep for it.</summary>
+internal sealed class JsonEncoder(JsonSettings settings)
+{
+    /// <summary>What the stack of the original would hold.</summary>
+    private const int MaxDepth = LuaLimits.HostSlots - 3;
+
+    private static readonly SearchValues<byte> s_escaped = SearchValues.Create(
+        [.. Enumerable.Range(0, 32).Select(i => (byte)i), (byte)'"', (byte)'/', (byte)'\\', 127]);
+
+    private readonly Stack<OpenTable> _open = new();
+
+    public int Encode(ref LuaCall call)
+    {
+        var text = new TextBuilder(call.Memory);
+        LuaValue value = call[1];
+        AppendValue(ref call, ref text, in value);
+        int steps = 0;
+        while (_open.Count > 0 && !call.Failed && !text.Overflowed)
+        {
+            OpenTable table = _open.Pop();
+            if (++steps % 64 == 0 && !call.Spend(8)) break;
+            if (table.IsArray) ContinueArray(ref call, ref text, table);
+            else ContinueObject(ref call, ref text, table);
+        }
+        if (!call.Failed) return text.Return(ref call);
+        text.Dispose();
+        return 0;
+    }
+
+    /// <summary>A table being written: the last element done.</summary>
+    private record struct OpenTable(LuaTable Table, bool IsArray, int Last, int Length);
+
+    private void ContinueArray(ref LuaCall call, ref TextBuilder text, OpenTable array)
+    {
+        if (array.Last == array.Length)
+        {
+            text.Append((byte)']');
+            return;
+        }
+        if (array.Last > 0) text.Append((byte)',');
+        LuaValue value = array.Table.Get(++array.Last);
+        _open.Push(array);
+        AppendValue(ref call, ref text, in value);
+    }
+
+    private void ContinueObject(ref LuaCall call, ref TextBuilder text, OpenTable table)
+    {
+        bool first = table.Last < 0;
+        int last = table.Last;
+        if (!table.Table.Advance(ref last, out LuaValue key, out LuaValue value))
+        {
+            text.Append((byte)'}');
+            return;
+        }
+        if (!first) text.Append((byte)',');
+        if (key.IsNumber)
+        {
+            text.Append((byte)'"');
+            AppendNumber(ref call, ref text, in key);
+            text.Append((byte)'"');
+        }
+        else if (key.Tag is LuaString s)
+        {
+            AppendString(ref text, s.Span);
+        }
+        else
+        {
+            Fail(ref call, in key, "table key must be a number or string");
+            return;
+        }
+        text.Append((byte)':');
+        _open.Push(table with { Last = last });
+        AppendValue(ref call, ref text, in value);
+    }
+
+    private void AppendValue(ref LuaCall call, ref TextBuilder text, in LuaValue value)
+    {
+        switch (value.Type)
+        {
+            case LuaType.String:
+                AppendString(ref text, value.AsString!.Span);
+                break;
+            case LuaType.Number:
+                AppendNumber(ref call, ref text, in value);
+                break;
+            case LuaType.Boolean:
+                text.Append(value.IsTrue ? "true"u8 : "false"u8);
+                break;
+            case LuaType.Nil:
+                text.Append("null"u8);
+                break;
+            case LuaType.LightUserData when ReferenceEquals(value.Tag, LuaUserData.NullPointer):
+                text.Append("null"u8);
+                break;
+            case LuaType.Table:
+                OpenValue(ref call, ref text, value.AsTable!);
+                break;
+            default:
+                Fail(ref call, in value, "type not supported");
+                break;
+        }
+    }
+
+    private void OpenValue(ref LuaCall call, ref TextBuilder text, LuaTable table)
+    {
+        int depth = _open.Count + 1;
+        if (depth > settings.EncodeMaxDepth || depth > MaxDepth)
+        {
+            call.Error($"Cannot serialise, excessive nesting ({depth})");
+            return;
+        }
+        int length = ArrayLength(ref call, table);
+        if (call.Failed) return;
+        text.Append(length > 0 ? (byte)'[' : (byte)'{');
+        _open.Push(length > 0 ? new OpenTable(table, true, 0, length) : new OpenTable(table, false, -1, 0));
+    }
+
+    /// <summary>The largest index if all keys are positive integers and dense enough, otherwise -1 or 0.</summary>
+    private int ArrayLength(ref LuaCall call, LuaTable table)
+    {
+        if (!call.Spend(table.SlotCount >> 5)) return -1;
+        int most = 0, items = 0, at = -1;
+        while (table.Advance(ref at, out LuaValue key, out _))
+        {
+            if (!key.IsNumber || !(key.Number >= 1) || Math.Floor(key.Number) != key.Number) return -1;
+            // As C on x86-64 converts: too large becomes the smallest.
+            if (key.Number > most) most = key.Number <= int.MaxValue ? (int)key.Number : int.MinValue;
+            items++;
+        }
+        if (settings.EncodeSparseRatio > 0 &&
+            most > unchecked(items * settings.EncodeSparseRatio) &&
+            most > settings.EncodeSparseSafe)
+        {
+            if (settings.EncodeSparseConvert == 0) Fail(ref call, table, "excessively sparse array");
+            return -1;
+        }
+        return most;
+    }
+
+    private void AppendNumber(ref LuaCall call, ref TextBuilder text, in LuaValue value)
+    {
+        double number = value.Number;
+        if (!double.IsFinite(number))
+        {
+            if (settings.EncodeInvalidNumbers == 0)
+            {
+                Fail(ref call, in value, "must not be NaN or Inf");
+                return;
+            }
+            if (settings.EncodeInvalidNumbers == 2)
+            {
+                text.Append("null"u8);
+                return;
+            }
+            if (double.IsNaN(number))
+            {
+                text.Append("nan"u8);
+                return;
+            }
+        }
+        if (settings.EncodeNumberPrecision == 14)
+        {
+            text.AppendNumber(number);
+            return;
+        }
+        text.Advance(NumberText.FormatGeneral(
+            number, settings.EncodeNumberPrecision, alternate: false, upper: false, text.Reserve(LuaNumber.MaxText)));
+    }
+
+    private static void AppendString(ref TextBuilder text, ReadOnlySpan<byte> s)
+    {
+        text.Append((byte)'"');
+        while (true)
+        {
+            int special = s.IndexOfAny(s_escaped);
+            if (special < 0) break;
+            text.Append(s[..special]);
+            AppendEscaped(ref text, s[special]);
+            s = s[(special + 1)..];
+        }
+        text.Append(s);
+        text.Append((byte)'"');
+    }
+
+    private static void AppendEscaped(ref TextBuilder text, byte c)
+    {
+        text.Append((byte)'\\');
+        switch (c)
+        {
+            case (byte)'"' or (byte)'/' or (byte)'\\':
+                text.Append(c);
+                break;
+            case 8:
+                text.Append((byte)'b');
+                break;
+            case 9:
+                text.Append((byte)'t');
+                break;
+            case 10:
+                text.Append((byte)'n');
+                break;
+            case 12:
+                text.Append((byte)'f');
+                break;
+            case 13:
+                text.Append((byte)'r');
+                break;
+            default:
+                text.Append("u00"u8);
+                text.Append("0123456789abcdef"u8[c >> 4]);
+                text.Append("0123456789abcdef"u8[c & 15]);
+                break;
+        }
+    }
+
+    private static void Fail(ref LuaCall call, in LuaValue value, string reason) =>
+        call.Error($"Cannot serialise {value.TypeName}: {reason}");
+}

@@ -1,0 +1,167 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Lua.Libraries;
+
+/// <summary>
+/// Reads MessagePack, except the binary and extension types that the original does not know. Open tables are on a stack
+/// of its own, so that no nesting is too deep for it.
+/// </summary>
+internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
+{
+    public const string TooMany = "too many return values at once; use unpack_one or unpack_limit instead.";
+
+    /// <summary>What the stack of the original would hold: a table and a key for each level.</summary>
+    private const int MaxSlots = LuaLimits.HostSlots - 2;
+
+    private readonly Stack<Open> _open = new();
+    private ReadOnlySpan<byte> _rest = data;
+    private int _steps;
+
+    public readonly int Left => _rest.Length;
+
+    /// <summary>A table being read: the elements still to come, and the key whose value is awaited.</summary>
+    private record struct Open(LuaTable Table, bool IsArray, uint Left, int Index, bool HasKey, LuaValue Key);
+
+    /// <summary>Reads one value with all that is in it.</summary>
+    public void Read(ref LuaCall call, out LuaValue value)
+    {
+        value = default;
+        while (true)
+        {
+            if (++_steps % 64 == 0 && !call.Spend(8)) return;
+            bool complete = ReadItem(ref call, ref value);
+            if (call.Failed) return;
+            if (complete && _open.Count > 0 && !Add(ref call, in value)) return;
+            while (_open.Count > 0 && _open.Peek() is { Left: 0, HasKey: false })
+            {
+                value = _open.Pop().Table;
+                if (_open.Count > 0 && !Add(ref call, in value)) return;
+                complete = true;
+            }
+            if (_open.Count == 0) return;
+        }
+    }
+
+    private readonly bool Add(ref LuaCall call, in LuaValue value)
+    {
+        Open open = _open.Pop();
+        if (!open.IsArray && !open.HasKey)
+        {
+            open.HasKey = true;
+            open.Key = value;
+            open.Left--;
+        }
+        else if (open.IsArray)
+        {
+            open.Index++;
+            open.Left--;
+            call.Store(open.Table, open.Index, in value);
+        }
+        else
+        {
+            open.HasKey = false;
+            call.Store(open.Table, open.Key, value);
+        }
+        _open.Push(open);
+        return !call.Failed;
+    }
+
+    /// <summary>Reads a value, or the header of a table, which then is open.</summary>
+    private bool ReadItem(ref LuaCall call, ref LuaValue value)
+    {
+        ReadOnlySpan<byte> bytes = _rest;
+        if (bytes.Length == 0) return Missing(ref call);
+        if (_open.Count * 2 > MaxSlots)
+        {
+            call.Error($"stack overflow ({TooMany})");
+            return false;
+        }
+        byte code = bytes[0];
+        switch (code)
+        {
+            case <= 0x7F or >= 0xE0:
+                value = (sbyte)code;
+                return Take(1);
+            case <= 0x8F:
+                return OpenTable(ref call, 1, (uint)code & 15, isArray: false);
+            case <= 0x9F:
+                return OpenTable(ref call, 1, (uint)code & 15, isArray: true);
+            case <= 0xBF:
+                return TakeString(ref call, 1, (uint)code & 31, ref value);
+            case 0xC0:
+                value = default;
+                return Take(1);
+            case 0xC2 or 0xC3:
+                value = code == 0xC3;
+                return Take(1);
+        }
+        int size = code switch
+        {
+            0xCC or 0xD0 or 0xD9 => 1,
+            0xCD or 0xD1 or 0xDA or 0xDC or 0xDE => 2,
+            0xCA or 0xCE or 0xD2 or 0xDB or 0xDD or 0xDF => 4,
+            0xCB or 0xCF or 0xD3 => 8,
+            _ => 0,
+        };
+        if (size == 0)
+        {
+            call.Error("Bad data format in input.");
+            return false;
+        }
+        if (bytes.Length < size + 1) return Missing(ref call);
+        ReadOnlySpan<byte> payload = bytes.Slice(1, size);
+        ulong number = 0;
+        foreach (byte b in payload) number = (number << 8) | b;
+        switch (code)
+        {
+            case 0xCA:
+                value = BinaryPrimitives.ReadSingleBigEndian(payload);
+                break;
+            case 0xCB:
+                value = BinaryPrimitives.ReadDoubleBigEndian(payload);
+                break;
+            case >= 0xD9 and <= 0xDB:
+                return TakeString(ref call, size + 1, (uint)number, ref value);
+            case 0xDC or 0xDD:
+                return OpenTable(ref call, size + 1, (uint)number, isArray: true);
+            case 0xDE or 0xDF:
+                return OpenTable(ref call, size + 1, (uint)number, isArray: false);
+            case >= 0xD0:
+                // Sign extension from the payload's width.
+                value = (long)(number << (64 - (size * 8))) >> (64 - (size * 8));
+                break;
+            default:
+                value = (long)number; // the original pushes even unsigned 64-bit numbers as signed ones
+                break;
+        }
+        return Take(size + 1);
+    }
+
+    private bool Take(int count)
+    {
+        _rest = _rest[count..];
+        return true;
+    }
+
+    private bool TakeString(ref LuaCall call, int header, uint length, ref LuaValue value)
+    {
+        if ((ulong)header + length > (ulong)_rest.Length) return Missing(ref call);
+        LuaString? s = call.State.TryNewString(_rest.Slice(header, (int)length));
+        if (s is null) call.OutOfMemory();
+        value = s;
+        return Take(header + (int)length);
+    }
+
+    private bool OpenTable(ref LuaCall call, int header, uint count, bool isArray)
+    {
+        _open.Push(new Open(call.NewTable(), isArray, count, 0, false, default));
+        Take(header);
+        return false;
+    }
+
+    private static bool Missing(ref LuaCall call)
+    {
+        call.Error("Missing bytes in input.");
+        return false;
+    }
+}

@@ -1,0 +1,172 @@
+using System.Text;
+
+namespace RedisClone.Lua;
+
+/// <summary>
+/// One interpreter: its globals, its main coroutine, and the limits on what scripts may use. One thread at a time may
+/// use it.
+/// </summary>
+public sealed partial class LuaState
+{
+    internal const string OutOfMemoryMessage = "not enough memory";
+
+    internal readonly LuaMemory Memory;
+    internal readonly LuaThread Main;
+    internal readonly StringPool Names = new();
+    internal readonly LuaString OutOfMemory = LuaString.From(OutOfMemoryMessage);
+    internal readonly LuaString ErrorInHandler = LuaString.From("error in error handling");
+
+    internal LuaThread Current;
+    internal LuaFailure Failure;
+
+    /// <summary>The function that the innermost protected call wants errors to be shown to, and whether it is running.</summary>
+    internal LuaValue Handler;
+    internal bool InHandler;
+
+    /// <summary>Calls nested on the real stack.</summary>
+    internal int HostDepth;
+
+    /// <summary>Steps left until the host is asked.</summary>
+    internal int Budget;
+
+    /// <param name="memoryLimit">The bytes that strings, tables and functions may take.</param>
+    public LuaState(long memoryLimit = 1L << 30)
+    {
+        Memory = new LuaMemory(memoryLimit);
+        Globals = new LuaTable();
+        Main = Current = new LuaThread(this, Globals) { Status = ThreadStatus.Running };
+        Budget = BudgetInterval;
+        Libraries.Library.OpenAll(this);
+        TakeCensus();
+    }
+
+    public LuaTable Globals { get; }
+
+    /// <summary>The metatable that all strings share.</summary>
+    public LuaTable? StringMetatable { get; set; }
+
+    /// <summary>How many steps (calls, rounds of loops, chunks of work in libraries) pass between two calls of <see cref="OnBudget"/>.</summary>
+    public int BudgetInterval { get; set; } = 10_000;
+
+    /// <summary>
+    /// Asked every <see cref="BudgetInterval"/> steps: null lets the script go on, a string ends it with that error, which
+    /// nothing in the script can catch. It must not use the interpreter.
+    /// </summary>
+    public Func<LuaState, LuaString?>? OnBudget { get; set; }
+
+    /// <summary>Where <c>math.random</c> gets its numbers.</summary>
+    public LuaRandom Random { get; } = new();
+
+    /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
+    public long AllocatedBytes => Memory.Allocated;
+
+    /// <summary>The generic <c>next</c>, which loops recognise.</summary>
+    internal LuaHostFunction? NextFunction { get; set; }
+
+    /// <summary>Compiles a chunk; null after an error, which then says where.</summary>
+    /// <param name="chunkName">As in Lua: <c>@</c> and a file's name, <c>=</c> and any name, or the source itself.</param>
+    public LuaFunction? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out LuaError error)
+    {
+        LuaFunction? function = Compile(source, chunkName, out string? message);
+        error = message is null ? default : new LuaError(LuaString.From(message), null, -1);
+        return function;
+    }
+
+    public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error) =>
+        Compile(source, LuaString.From(chunkName), out error);
+
+    internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out string? error)
+    {
+        long room = Memory.Limit - Memory.Allocated - (2L * source.Length);
+        Prototype? main = Parser.Parse(source.ToArray(), chunkName, Names, room, HostDepth, out error);
+        if (main is null) return null;
+        if (Memory.TryCharge(main.Size)) return new LuaClosure(main, Current.Globals);
+        error = OutOfMemoryMessage;
+        return null;
+    }
+
+    /// <summary>A string that counts; null if there is no memory for it.</summary>
+    public LuaString? TryNewString(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes.Length == 0) return LuaString.Empty;
+        if (bytes.Length == 1) return LuaString.Single(bytes[0]);
+        return Memory.TryCharge(bytes.Length + LuaString.Overhead) ? new LuaString(bytes.ToArray()) : null;
+    }
+
+    /// <summary>The bytes of a string to be, already counted.</summary>
+    internal byte[]? TryNewBytes(int length) =>
+        Memory.TryCharge(length + LuaString.Overhead) ? new byte[length] : null;
+
+    /// <summary>A table that counts; null if there is no memory for it.</summary>
+    public LuaTable? TryNewTable(int arraySize = 0, int hashSize = 0)
+    {
+        long size = LuaTable.BaseSize + ((long)arraySize * LuaTable.CellSize) + ((long)hashSize * LuaTable.NodeSize);
+        return Memory.TryCharge(size) ? new LuaTable(arraySize, hashSize) : null;
+    }
+
+    /// <summary>Stores into a table as the host: no metamethods, frozen or not. False if there is no memory or no such key.</summary>
+    public bool TrySet(LuaTable table, LuaValue key, LuaValue value) =>
+        table.Set(Memory, in key, in value) == StoreResult.Stored;
+
+    /// <summary>The string object that the interpreter itself uses for a name: lookups with it are the fastest.</summary>
+    public LuaString Name(string text) => Names.Intern(Encoding.Latin1.GetBytes(text));
+
+    /// <summary>Sets a named field of a table, as when setting up a library.</summary>
+    public void SetField(LuaTable table, string name, LuaValue value)
+    {
+        if (!TrySet(table, Name(name), value)) throw new InvalidOperationException("The memory limit is too low to set up libraries.");
+    }
+
+    /// <summary>The field of a value's metatable for an event, nil if there is none.</summary>
+    internal LuaValue Metamethod(in LuaValue value, Metamethod name)
+    {
+        LuaTable? table = MetatableOf(in value);
+        return table is null ? default : table.Get(WellKnown.Events[(int)name]);
+    }
+
+    internal LuaTable? MetatableOf(in LuaValue value) => value.Tag switch
+    {
+        LuaTable t => t.Metatable,
+        LuaString => StringMetatable,
+        LuaUserData u => u.Metatable,
+        _ => null,
+    };
+
+    /// <summary>The same for one of the events whose absence tables remember.</summary>
+    internal static bool TryMetamethod(LuaTable? metatable, Metamethod name, out LuaValue method)
+    {
+        method = default;
+        if (metatable is null) return false;
+        int bit = 1 << (int)name;
+        if ((metatable.AbsentEvents & bit) != 0) return false;
+        method = metatable.Get(WellKnown.Events[(int)name]);
+        if (method.IsNil) metatable.AbsentEvents |= (byte)bit;
+        return !method.IsNil;
+    }
+
+    /// <summary>Counts work that a library does at length; false if the host ends the script.</summary>
+    internal bool Spend(int steps)
+    {
+        Budget -= steps;
+        return Budget >= 0 || RenewBudget();
+    }
+
+    internal bool RenewBudget()
+    {
+        Budget = BudgetInterval;
+        return OnBudget?.Invoke(this) is not { } reason || Current.Raise(reason, FailureKind.Abort);
+    }
+
+    internal bool TakeCensus()
+    {
+        var census = new MemoryCensus();
+        census.Visit(Globals);
+        census.Visit(StringMetatable);
+        census.Visit(Main);
+        census.Visit(Current);
+        census.Visit(in Handler);
+        census.Visit(in Failure.Value);
+        census.Finish();
+        return (Memory.CensusTaken(census.Bytes) || Current.FailMemory()) && Spend(census.Objects / 16);
+    }
+}

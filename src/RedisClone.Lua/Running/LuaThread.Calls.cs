@@ -1,0 +1,144 @@
+namespace RedisClone.Lua;
+
+/// <summary>Calls: from Lua, from the host, and protected ones.</summary>
+internal sealed partial class LuaThread
+{
+    /// <summary>
+    /// Calls a value with the arguments above it, on the real stack; the results replace it. This is how host functions
+    /// and metamethods call. False if the call failed.
+    /// </summary>
+    public bool Call(int callee, int wanted)
+    {
+        if (State.HostDepth + 1 >= LuaLimits.HostCalls)
+        {
+            if (State.HostDepth + 1 >= LuaLimits.HostCallsInError) return FailInHandler();
+            if (State.HostDepth + 1 == LuaLimits.HostCalls)
+            {
+                State.HostDepth++;
+                Fail("C stack overflow");
+                State.HostDepth--;
+                return false;
+            }
+        }
+        State.HostDepth++;
+        bool done = CallUncounted(callee, wanted);
+        State.HostDepth--;
+        return done;
+    }
+
+    /// <summary>
+    /// Calls so that an error ends here: its value then stands in place of the called one, and all frames above are
+    /// gone. What the host aborted is not caught.
+    /// </summary>
+    public LuaOutcome ProtectedCall(int callee, int wanted, LuaValue handler)
+    {
+        int frames = FrameCount, depth = State.HostDepth;
+        LuaValue outerHandler = State.Handler;
+        bool outerInHandler = State.InHandler;
+        State.Handler = handler;
+        State.InHandler = false;
+        bool done = Call(callee, wanted);
+        State.Handler = outerHandler;
+        State.InHandler = outerInHandler;
+        if (done) return LuaOutcome.Returned;
+        if (State.Failure.Kind == FailureKind.Abort) return LuaOutcome.Aborted;
+        State.HostDepth = depth;
+        Unwind(frames, callee);
+        Stack[callee] = State.Failure.Value;
+        Top = callee + 1;
+        return LuaOutcome.Failed;
+    }
+
+    /// <summary>Runs a host function in a frame of its own: how many results it left on the top, or why it did not.</summary>
+    public int InvokeHost(LuaHostFunction function, int callee, int wanted)
+    {
+        if (!EnsureStack(Top, LuaLimits.HostMinimum)) return LuaCall.Failure;
+        if (!PushFrame(function, callee, callee + 1, Top + LuaLimits.HostMinimum, wanted)) return LuaCall.Failure;
+        var call = new LuaCall(this, function, callee + 1, Top - callee - 1);
+        int count = function.Body(ref call);
+        return call.Failed ? LuaCall.Failure : count;
+    }
+
+    private bool CallUncounted(int callee, int wanted)
+    {
+        if (Stack[callee].Tag is not LuaFunction && !InsertCallMethod(callee)) return false;
+        if (Stack[callee].Tag is LuaClosure lua)
+            return EnterLua(lua, callee, wanted) && Execute(FrameCount) == RunResult.Done;
+        int count = InvokeHost((LuaHostFunction)Stack[callee].Tag!, callee, wanted);
+        if (count < 0) return false;
+        FinishCall(Top - count, count);
+        return !State.Memory.CensusDue || State.TakeCensus();
+    }
+
+    private void Unwind(int frames, int callee)
+    {
+        CloseUpvalues(callee);
+        FrameCount = frames;
+        if (Frames.Length > LuaLimits.Frames && frames < LuaLimits.Frames) Array.Resize(ref Frames, LuaLimits.Frames);
+    }
+
+    /// <summary>Pushes a frame for a Lua function whose arguments stand above it up to the top.</summary>
+    private bool EnterLua(LuaClosure closure, int callee, int wanted)
+    {
+        Prototype p = closure.Prototype;
+        int arguments = Top - callee - 1;
+        int start = callee + 1;
+        int given = Math.Min(arguments, p.Parameters);
+        if (p.IsVararg)
+        {
+            // The extra arguments stay below, followed by the registers with a copy of the fixed ones.
+            start = Math.Max(Top, callee + 1 + p.Parameters);
+            if (!EnsureStack(start, p.StackSize)) return false;
+            Stack.AsSpan(Top, start - Top).Clear();
+            Span<LuaValue> passed = Stack.AsSpan(callee + 1, given);
+            passed.CopyTo(Stack.AsSpan(start));
+            passed.Clear();
+            Stack.AsSpan(start + given, p.StackSize - given).Clear();
+            if (p.NeedsArgTable && !MakeArgTable(callee + 1 + p.Parameters, start, p.Parameters)) return false;
+        }
+        else
+        {
+            if (!EnsureStack(start, p.StackSize)) return false;
+            Stack.AsSpan(start + given, p.StackSize - given).Clear();
+        }
+        return PushFrame(closure, callee, start, start + p.StackSize, wanted);
+    }
+
+    private bool MakeArgTable(int firstExtra, int start, int parameters)
+    {
+        int count = start - firstExtra;
+        LuaTable? table = State.TryNewTable(count, 1);
+        if (table is null) return FailMemory();
+        for (int i = 0; i < count; i++) table.Set(State.Memory, i + 1, in Stack[firstExtra + i]);
+        LuaValue n = count;
+        table.Set(State.Memory, WellKnown.N, in n);
+        Stack[start + parameters] = table;
+        return true;
+    }
+
+    /// <summary>A tail call: the called function takes over the frame, and the room, of the calling one.</summary>
+    private bool ReplaceFrame(LuaClosure closure, int callee)
+    {
+        CloseUpvalues(Frame.Base);
+        int to = Frame.Callee, wanted = Frame.Wanted, lost = Frame.TailCalls + 1, count = Top - callee;
+        Stack.AsSpan(callee, count).CopyTo(Stack.AsSpan(to));
+        Top = to + count;
+        FrameCount--;
+        if (!EnterLua(closure, to, wanted)) return false;
+        Frame.TailCalls = lost;
+        return true;
+    }
+
+    /// <summary>Makes <c>__call</c> of a value that is no function the called one, and the value its first argument.</summary>
+    private bool InsertCallMethod(int callee)
+    {
+        LuaValue method = State.Metamethod(in Stack[callee], Metamethod.Call);
+        if (method.Tag is not LuaFunction)
+            return FailType("call", in Stack[callee], Frame.IsLua ? callee - Frame.Base : -1);
+        if (!EnsureStack(Top, 1)) return false;
+        Stack.AsSpan(callee, Top - callee).CopyTo(Stack.AsSpan(callee + 1));
+        Top++;
+        Stack[callee] = method;
+        return true;
+    }
+}

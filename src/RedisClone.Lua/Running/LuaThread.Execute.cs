@@ -1,0 +1,471 @@
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Lua;
+
+/// <summary>
+/// The instruction loop. Only what is frequent and simple is done here, and goes on with <c>continue</c>; everything
+/// else leaves the switch with <c>break</c> and is done by <see cref="ExecuteSlow"/>, which knows the whole semantics.
+/// </summary>
+internal sealed partial class LuaThread
+{
+    /// <summary>Runs the topmost frame, and those it pushes, until frame number <paramref name="entry"/> returns.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
+    private RunResult Execute(int entry)
+    {
+        LuaState state = State;
+    enter:
+        ref CallFrame frame = ref Frames[FrameCount - 1];
+        var closure = (LuaClosure)frame.Function;
+        Prototype prototype = closure.Prototype;
+        Instruction[] code = prototype.Code;
+        LuaValue[] constants = prototype.Constants;
+        Span<LuaValue> r = Stack.AsSpan(frame.Base, prototype.StackSize);
+        int pc = frame.Position;
+
+        while (true)
+        {
+            ref readonly Instruction i = ref code[pc++];
+            switch (i.Op)
+            {
+                case Op.Move:
+                    r[i.A].Set(in r[i.B]);
+                    continue;
+                case Op.LoadConstant:
+                    r[i.A].Set(in constants[i.B]);
+                    continue;
+                case Op.LoadTrue:
+                    r[i.A].Tag = LuaValue.TrueTag;
+                    continue;
+                case Op.LoadFalse:
+                    r[i.A].Tag = LuaValue.FalseTag;
+                    continue;
+                case Op.LoadFalseSkip:
+                    r[i.A].Tag = LuaValue.FalseTag;
+                    pc++;
+                    continue;
+                case Op.LoadNil:
+                    r[i.A..(i.B + 1)].Clear();
+                    continue;
+                case Op.GetUpvalue:
+                    closure.Upvalues[i.B].Get(ref r[i.A]);
+                    continue;
+                case Op.SetUpvalue:
+                    closure.Upvalues[i.B].Set(in r[i.A]);
+                    continue;
+
+                case Op.GetGlobal:
+                {
+                    ref readonly LuaValue value = ref closure.Environment.Get(prototype.Names[i.B]);
+                    if (value.IsNil) break;
+                    r[i.A].Set(in value);
+                    continue;
+                }
+                case Op.SetGlobal:
+                    if (closure.Environment.TryStore(prototype.Names[i.B], in r[i.A])) continue;
+                    break;
+                case Op.GetTable:
+                {
+                    if (r[i.B].Tag is not LuaTable table) break;
+                    ref LuaValue key = ref r[i.C];
+                    ref readonly LuaValue value = ref LuaValue.NilCell[0];
+                    int index;
+                    if (key.Tag == LuaValue.NumberTag && (index = double.ConvertToIntegerNative<int>(key.Number)) == key.Number)
+                        value = ref table.Get(index);
+                    else
+                        value = ref table.Get(in key);
+                    if (value.IsNil && table.Metatable is not null) break;
+                    r[i.A].Set(in value);
+                    continue;
+                }
+                case Op.GetField:
+                {
+                    if (r[i.B].Tag is not LuaTable table) break;
+                    ref readonly LuaValue value = ref table.Get(prototype.Names[i.C]);
+                    if (value.IsNil && table.Metatable is not null) break;
+                    r[i.A].Set(in value);
+                    continue;
+                }
+                case Op.GetConstant:
+                {
+                    if (r[i.B].Tag is not LuaTable table) break;
+                    ref readonly LuaValue value = ref table.Get(in constants[i.C]);
+                    if (value.IsNil && table.Metatable is not null) break;
+                    r[i.A].Set(in value);
+                    continue;
+                }
+                case Op.SetTable:
+                {
+                    if (r[i.A].Tag is not LuaTable table) break;
+                    ref LuaValue key = ref r[i.B];
+                    ref readonly LuaValue value = ref i.C >= 0 ? ref r[i.C] : ref constants[~i.C];
+                    if (key.Tag == LuaValue.NumberTag)
+                    {
+                        int index = double.ConvertToIntegerNative<int>(key.Number);
+                        if (index == key.Number && table.TryStore(index, in value)) continue;
+                    }
+                    else if (key.Tag is LuaString name && table.TryStore(name, in value))
+                    {
+                        continue;
+                    }
+                    break;
+                }
+                case Op.SetField:
+                {
+                    if (r[i.A].Tag is not LuaTable table) break;
+                    ref readonly LuaValue value = ref i.C >= 0 ? ref r[i.C] : ref constants[~i.C];
+                    if (table.TryStore(prototype.Names[i.B], in value)) continue;
+                    break;
+                }
+                case Op.SetConstant:
+                {
+                    if (r[i.A].Tag is not LuaTable table) break;
+                    ref LuaValue key = ref constants[i.B];
+                    ref readonly LuaValue value = ref i.C >= 0 ? ref r[i.C] : ref constants[~i.C];
+                    int index = double.ConvertToIntegerNative<int>(key.Number);
+                    if (key.Tag == LuaValue.NumberTag && index == key.Number && table.TryStore(index, in value)) continue;
+                    break;
+                }
+                case Op.Self:
+                {
+                    ref LuaValue subject = ref r[i.B];
+                    if (subject.Tag is not LuaTable table || i.C >= 0) break;
+                    ref readonly LuaValue value = ref table.Get(prototype.Names[~i.C]);
+                    if (value.IsNil && table.Metatable is not null) break;
+                    r[i.A + 1].Tag = table;
+                    r[i.A].Set(in value);
+                    continue;
+                }
+
+                case Op.Add:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    ref LuaValue c = ref r[i.C];
+                    if (b.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number + c.Number);
+                    continue;
+                }
+                case Op.AddConstant:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    if (b.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number + constants[i.C].Number);
+                    continue;
+                }
+                case Op.Subtract:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    ref LuaValue c = ref r[i.C];
+                    if (b.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number - c.Number);
+                    continue;
+                }
+                case Op.SubtractConstant:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    if (b.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number - constants[i.C].Number);
+                    continue;
+                }
+                case Op.Multiply:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    ref LuaValue c = ref r[i.C];
+                    if (b.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number * c.Number);
+                    continue;
+                }
+                case Op.MultiplyConstant:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    if (b.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number * constants[i.C].Number);
+                    continue;
+                }
+                case Op.Divide:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    ref LuaValue c = ref r[i.C];
+                    if (b.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number / c.Number);
+                    continue;
+                }
+                case Op.DivideConstant:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    if (b.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number / constants[i.C].Number);
+                    continue;
+                }
+                case Op.Modulo:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    ref LuaValue c = ref r[i.C];
+                    if (b.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(b.Number - (Math.Floor(b.Number / c.Number) * c.Number));
+                    continue;
+                }
+                case Op.ModuloConstant:
+                {
+                    ref LuaValue b = ref r[i.B];
+                    if (b.Tag != LuaValue.NumberTag) break;
+                    double divisor = constants[i.C].Number;
+                    r[i.A].SetNumber(b.Number - (Math.Floor(b.Number / divisor) * divisor));
+                    continue;
+                }
+                case Op.Negate:
+                    if (r[i.B].Tag != LuaValue.NumberTag) break;
+                    r[i.A].SetNumber(-r[i.B].Number);
+                    continue;
+                case Op.Not:
+                    r[i.A].Tag = r[i.B].IsFalsy ? LuaValue.TrueTag : LuaValue.FalseTag;
+                    continue;
+                case Op.Length:
+                {
+                    if (r[i.B].Tag is not LuaTable table) break;
+                    r[i.A].SetNumber(table.Length);
+                    continue;
+                }
+
+                case Op.Equal:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    if (LuaValue.RawEquals(in a, in r[i.C])) pc = i.B;
+                    else if (MayDefineEquality(a.Tag)) break;
+                    continue;
+                }
+                case Op.NotEqual:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    if (LuaValue.RawEquals(in a, in r[i.C])) continue;
+                    if (MayDefineEquality(a.Tag)) break;
+                    pc = i.B;
+                    continue;
+                }
+                case Op.EqualConstant:
+                    if (LuaValue.RawEquals(in r[i.A], in constants[i.C])) pc = i.B;
+                    continue;
+                case Op.NotEqualConstant:
+                    if (!LuaValue.RawEquals(in r[i.A], in constants[i.C])) pc = i.B;
+                    continue;
+                case Op.Less:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref r[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (a.Number < c.Number) pc = i.B;
+                    continue;
+                }
+                case Op.NotLess:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref r[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (!(a.Number < c.Number)) pc = i.B;
+                    continue;
+                }
+                case Op.LessEqual:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref r[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (a.Number <= c.Number) pc = i.B;
+                    continue;
+                }
+                case Op.NotLessEqual:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref r[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (!(a.Number <= c.Number)) pc = i.B;
+                    continue;
+                }
+                case Op.LessConstant or Op.NotLessConstant:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref constants[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (a.Number < c.Number == (i.Op == Op.LessConstant)) pc = i.B;
+                    continue;
+                }
+                case Op.ConstantLess or Op.NotConstantLess:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref constants[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (c.Number < a.Number == (i.Op == Op.ConstantLess)) pc = i.B;
+                    continue;
+                }
+                case Op.LessEqualConstant or Op.NotLessEqualConstant:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref constants[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (a.Number <= c.Number == (i.Op == Op.LessEqualConstant)) pc = i.B;
+                    continue;
+                }
+                case Op.ConstantLessEqual or Op.NotConstantLessEqual:
+                {
+                    ref LuaValue a = ref r[i.A];
+                    ref LuaValue c = ref constants[i.C];
+                    if (a.Tag != LuaValue.NumberTag || c.Tag != LuaValue.NumberTag) break;
+                    if (c.Number <= a.Number == (i.Op == Op.ConstantLessEqual)) pc = i.B;
+                    continue;
+                }
+                case Op.Test:
+                    if (!r[i.A].IsFalsy) pc = i.B;
+                    continue;
+                case Op.TestNot:
+                    if (r[i.A].IsFalsy) pc = i.B;
+                    continue;
+                case Op.TestSet:
+                    if (r[i.C].IsFalsy) continue;
+                    r[i.A].Set(in r[i.C]);
+                    pc = i.B;
+                    continue;
+                case Op.TestSetNot:
+                    if (!r[i.C].IsFalsy) continue;
+                    r[i.A].Set(in r[i.C]);
+                    pc = i.B;
+                    continue;
+                case Op.Jump:
+                    pc = i.B;
+                    continue;
+                case Op.JumpBack:
+                    pc = i.B;
+                    if (--state.Budget >= 0) continue;
+                    goto spent;
+                case Op.Tick:
+                    if (--state.Budget >= 0) continue;
+                    goto spent;
+                case Op.ForLoop:
+                {
+                    Span<LuaValue> loop = r.Slice(i.A, 4);
+                    double step = loop[2].Number;
+                    double next = loop[0].Number + step;
+                    if (step > 0 ? !(next <= loop[1].Number) : !(loop[1].Number <= next)) continue;
+                    loop[0].Number = next;
+                    loop[3].SetNumber(next);
+                    pc = i.B;
+                    if (--state.Budget >= 0) continue;
+                    goto spent;
+                }
+                case Op.IterateCall:
+                {
+                    Span<LuaValue> loop = r.Slice(i.A, 5);
+                    if (!(loop[0].Tag == state.NextFunction && loop[1].Tag is LuaTable table && i.C <= 2)) break;
+                    if (!TryNext(table, loop)) break;
+                    pc = loop[3].IsNil ? pc + 1 : code[pc].B;
+                    if (--state.Budget >= 0) continue;
+                    goto spent;
+                }
+                case Op.IterateLoop:
+                {
+                    Span<LuaValue> loop = r.Slice(i.A, 4);
+                    if (loop[3].IsNil) continue;
+                    loop[2].Set(in loop[3]);
+                    pc = i.B;
+                    if (--state.Budget >= 0) continue;
+                    goto spent;
+                }
+
+                case Op.Call:
+                {
+                    int callee = frame.Base + i.A;
+                    if (i.B > 0) Top = callee + i.B;
+                    frame.Position = pc;
+                    object? function = r[i.A].Tag;
+                    if (--state.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
+                    if (function is not LuaFunction)
+                    {
+                        if (!InsertCallMethod(callee)) return RunResult.Failed;
+                        function = Stack[callee].Tag;
+                    }
+                    if (function is LuaClosure lua)
+                    {
+                        if (!EnterLua(lua, callee, i.C - 1)) return RunResult.Failed;
+                        goto enter;
+                    }
+                    int count = InvokeHost((LuaHostFunction)function!, callee, i.C - 1);
+                    if (count < 0) return count == LuaCall.Yield ? RunResult.Yielded : RunResult.Failed;
+                    FinishCall(Top - count, count);
+                    if (state.Memory.CensusDue && !state.TakeCensus()) return RunResult.Failed;
+                    frame = ref Frames[FrameCount - 1];
+                    r = Stack.AsSpan(frame.Base, prototype.StackSize);
+                    continue;
+                }
+                case Op.TailCall:
+                {
+                    int callee = frame.Base + i.A;
+                    if (i.B > 0) Top = callee + i.B;
+                    frame.Position = pc;
+                    if (--state.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
+                    if (r[i.A].Tag is not LuaFunction && !InsertCallMethod(callee)) return RunResult.Failed;
+                    if (Stack[callee].Tag is LuaClosure lua)
+                    {
+                        if (!ReplaceFrame(lua, callee)) return RunResult.Failed;
+                        goto enter;
+                    }
+                    int count = InvokeHost((LuaHostFunction)Stack[callee].Tag!, callee, CallFrame.AllResults);
+                    if (count < 0) return count == LuaCall.Yield ? RunResult.Yielded : RunResult.Failed;
+                    FinishCall(Top - count, count);
+                    frame = ref Frames[FrameCount - 1];
+                    r = Stack.AsSpan(frame.Base, prototype.StackSize);
+                    continue;
+                }
+                case Op.Return:
+                {
+                    int first = frame.Base + i.A;
+                    int count = i.B > 0 ? i.B - 1 : Top - first;
+                    CloseUpvalues(frame.Base);
+                    FinishCall(first, count);
+                    if (FrameCount < entry) return RunResult.Done;
+                    goto enter;
+                }
+            }
+
+            frame.Position = pc;
+            if (!ExecuteSlow(in i)) return RunResult.Failed;
+            frame = ref Frames[FrameCount - 1];
+            if (frame.Function != closure) goto enter;
+            pc = frame.Position;
+            r = Stack.AsSpan(frame.Base, prototype.StackSize);
+            continue;
+
+        spent:
+            frame.Position = pc;
+            if (!state.RenewBudget()) return RunResult.Failed;
+        }
+    }
+
+    private static bool MayDefineEquality(object? tag) =>
+        tag is LuaTable { Metatable: not null } or LuaUserData { Metatable: not null };
+
+    /// <summary>Pops the topmost frame and moves its results to where its caller wants them.</summary>
+    private void FinishCall(int first, int count)
+    {
+        ref CallFrame frame = ref Frames[--FrameCount];
+        LuaValue[] stack = Stack;
+        int to = frame.Callee, wanted = frame.Wanted;
+        if (wanted == 1)
+        {
+            if (count > 0) stack[to].Set(in stack[first]);
+            else stack[to] = default;
+            Top = to + 1;
+            return;
+        }
+        int moved = wanted < 0 ? count : Math.Min(wanted, count);
+        for (int i = 0; i < moved; i++) stack[to + i].Set(in stack[first + i]);
+        for (; moved < wanted; moved++) stack[to + moved] = default;
+        Top = to + moved;
+    }
+
+    /// <summary>Writes the element after R[2] to R[3] and R[4], as <c>next</c> would return it; false if R[2] is not a key.</summary>
+    private static bool TryNext(LuaTable table, Span<LuaValue> loop)
+    {
+        int at = table.FindIndex(in loop[2]);
+        if (at < -1) return false;
+        table.Advance(ref at, out loop[3], out loop[4]);
+        loop[2].Set(in loop[3]);
+        return true;
+    }
+}

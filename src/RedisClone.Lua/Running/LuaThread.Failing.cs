@@ -1,0 +1,134 @@
+namespace RedisClone.Lua;
+
+/// <summary>Raising errors, in Lua 5.1's words.</summary>
+internal sealed partial class LuaThread
+{
+    /// <summary>Raises a value: a handler, if one waits, replaces it while the frames are still there. Always false.</summary>
+    public bool Raise(LuaValue value, FailureKind kind = FailureKind.Error)
+    {
+        ref LuaFailure failure = ref State.Failure;
+        failure.Kind = kind;
+        failure.Value = value;
+        Locate(ref failure);
+        if (kind == FailureKind.Error && !State.Handler.IsNil) RunHandler(value);
+        return false;
+    }
+
+    /// <summary>Raises a message of the interpreter, with the position if a Lua function runs.</summary>
+    public bool Fail(string message)
+    {
+        if (FrameCount > 0 && Frame.Function is LuaClosure closure) message = Where(in Frame, closure) + message;
+        return RaiseText(message);
+    }
+
+    /// <summary>Raises a message of a host function, with the position of the Lua function that called it.</summary>
+    public bool FailInHost(string message) => RaiseText(Where(1) + message);
+
+    public bool FailMemory() => Raise(State.OutOfMemory, FailureKind.Memory);
+
+    /// <summary>The error that an error handler failed.</summary>
+    public bool FailInHandler()
+    {
+        State.Failure.Kind = FailureKind.Memory;
+        State.Failure.Value = State.ErrorInHandler;
+        return false;
+    }
+
+    public bool FailStore(StoreResult result) => result switch
+    {
+        StoreResult.NilKey => Fail("table index is nil"),
+        StoreResult.NanKey => Fail("table index is NaN"),
+        StoreResult.Overflow => Fail("table overflow"),
+        _ => FailMemory(),
+    };
+
+    public bool FailFrozen() => Fail("Attempt to modify a readonly table");
+
+    /// <summary>Raises that a value is of the wrong type, by name if it stands in a register.</summary>
+    public bool FailType(string operation, in LuaValue value, int register)
+    {
+        string type = value.TypeName;
+        (string Kind, string Name)? name = register >= 0 && Frame.Function is LuaClosure c
+            ? RegisterNames.Find(c.Prototype, Frame.Position - 1, register)
+            : null;
+        return Fail(name is { } n
+            ? $"attempt to {operation} {n.Kind} '{n.Name}' (a {type} value)"
+            : $"attempt to {operation} a {type} value");
+    }
+
+    public bool FailCompare(in LuaValue a, in LuaValue b)
+    {
+        string one = a.TypeName, other = b.TypeName;
+        return Fail(one[2] == other[2]
+            ? $"attempt to compare two {one} values"
+            : $"attempt to compare {one} with {other}");
+    }
+
+    /// <summary>The position of the function so many levels up, as a prefix of messages: empty if it is not a Lua function.</summary>
+    public string Where(int level)
+    {
+        int at = FrameAt(level);
+        return at >= 0 && Frames[at].Function is LuaClosure c ? Where(in Frames[at], c) : "";
+    }
+
+    /// <summary>The index of the frame so many levels up: -1 if there is none, -2 for one that a tail call replaced.</summary>
+    public int FrameAt(int level)
+    {
+        int at = FrameCount - 1;
+        for (; level > 0 && at >= 0; at--)
+        {
+            level--;
+            if (Frames[at].IsLua) level -= Frames[at].TailCalls;
+        }
+        return level < 0 ? -2 : at;
+    }
+
+    /// <summary>What the running host function was called by, for its messages.</summary>
+    public (string Kind, string Name)? CalledName()
+    {
+        if (FrameCount < 2) return null;
+        ref CallFrame caller = ref Frames[FrameCount - 2];
+        if (caller.Function is not LuaClosure c) return null;
+        Instruction i = c.Prototype.Code[caller.Position - 1];
+        return i.Op is Op.Call or Op.TailCall or Op.IterateCall
+            ? RegisterNames.Find(c.Prototype, caller.Position - 1, i.A)
+            : null;
+    }
+
+    private bool RaiseText(string message)
+    {
+        LuaString? text = State.TryNewString(System.Text.Encoding.Latin1.GetBytes(message));
+        return text is null ? FailMemory() : Raise(text);
+    }
+
+    private static string Where(in CallFrame frame, LuaClosure closure)
+    {
+        Prototype p = closure.Prototype;
+        int line = p.Lines[Math.Max(frame.Position - 1, 0)];
+        return $"{ChunkName.Display(p.Source, ChunkName.RuntimeRoom)}:{line}: ";
+    }
+
+    /// <summary>Remembers where it happened: in the topmost function, or in its caller if that is the host's.</summary>
+    private void Locate(ref LuaFailure failure)
+    {
+        int at = FrameCount - 1;
+        if (at >= 0 && !Frames[at].IsLua) at--;
+        failure.HasLocation = at >= 0;
+        failure.Function = at >= 0 ? (Frames[at].Function as LuaClosure)?.Prototype : null;
+        failure.Position = at >= 0 ? Math.Max(Frames[at].Position - 1, 0) : 0;
+    }
+
+    private void RunHandler(LuaValue value)
+    {
+        if (State.InHandler || State.Handler.Tag is not LuaFunction)
+        {
+            FailInHandler();
+            return;
+        }
+        LuaFailure original = State.Failure;
+        State.InHandler = true;
+        bool handled = CallMethod(State.Handler, value, default, default, 1, out original.Value);
+        State.InHandler = false;
+        if (handled) State.Failure = original;
+    }
+}

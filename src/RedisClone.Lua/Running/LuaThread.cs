@@ -1,0 +1,162 @@
+using System.Runtime.CompilerServices;
+
+namespace RedisClone.Lua;
+
+/// <summary>
+/// A coroutine, the main one included: a stack of values and a stack of frames of its own. Calls between Lua functions
+/// use only these; the real stack grows, within <see cref="LuaLimits.HostCalls"/>, only where host functions call back.
+/// </summary>
+/// <remarks>
+/// Failure is a return value, not an exception: what went wrong is in <see cref="LuaState.Failure"/>, frames stay as
+/// they were, and whoever catches the error discards them.
+/// </remarks>
+internal sealed partial class LuaThread : LuaObject
+{
+    private const int FirstStack = 64;
+
+    public readonly LuaState State;
+
+    public LuaValue[] Stack = new LuaValue[FirstStack];
+
+    /// <summary>The end of the values in use: exact while a host function runs and after an instruction with open results.</summary>
+    public int Top;
+
+    public CallFrame[] Frames = new CallFrame[8];
+    public int FrameCount;
+    public ThreadStatus Status;
+
+    /// <summary>What <c>setfenv(0)</c> sets: the environment of chunks that this coroutine loads.</summary>
+    public LuaTable Globals;
+
+    /// <summary>Depth of host calls at which it was resumed: a yield from any deeper would have to cross one.</summary>
+    private int _resumedAt = int.MaxValue;
+
+    /// <summary>The open variables, highest first.</summary>
+    private UpValue? _open;
+
+    /// <summary>The highest index that may hold something other than nil.</summary>
+    private int _used;
+
+    public LuaThread(LuaState state, LuaTable globals)
+    {
+        State = state;
+        Globals = globals;
+    }
+
+    public override LuaType Type => LuaType.Thread;
+
+    public long Size => 160 + ((long)Stack.Length * 16) + ((long)Frames.Length * Unsafe.SizeOf<CallFrame>());
+
+    public ref CallFrame Frame => ref Frames[FrameCount - 1];
+
+    /// <summary>Makes sure that so many values fit above an index.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public bool EnsureStack(int from, int count)
+    {
+        int needed = from + count;
+        if (needed > _used) _used = needed;
+        return needed <= Stack.Length || GrowStack(needed);
+    }
+
+    public void Push(in LuaValue value) => Stack[Top++] = value;
+
+    public void Push(LuaValue value) => Stack[Top++] = value;
+
+    public ref LuaValue Pop() => ref Stack[--Top];
+
+    /// <summary>Forgets everything, so that the stack keeps nothing alive between two uses.</summary>
+    public void Clear()
+    {
+        CloseUpvalues(0);
+        Array.Clear(Stack, 0, Math.Min(_used, Stack.Length));
+        Array.Clear(Frames, 0, Math.Min(FrameCount + 1, Frames.Length));
+        _used = 0;
+        Top = 0;
+        FrameCount = 0;
+    }
+
+    /// <summary>The values in use; what calls now over left above them is dropped.</summary>
+    public ReadOnlySpan<LuaValue> TrimStack()
+    {
+        int live = Top;
+        for (int i = 0; i < FrameCount; i++) live = Math.Max(live, Frames[i].Limit);
+        live = Math.Min(live, Stack.Length);
+        int used = Math.Min(_used, Stack.Length);
+        if (used > live) Array.Clear(Stack, live, used - live);
+        _used = live;
+        return Stack.AsSpan(0, live);
+    }
+
+    /// <summary>Finds or makes the variable that closures share for a register.</summary>
+    public UpValue FindUpvalue(int index)
+    {
+        UpValue? above = null;
+        UpValue? at = _open;
+        while (at is not null && at.Index > index)
+        {
+            above = at;
+            at = at.NextOpen;
+        }
+        if (at is not null && at.Index == index) return at;
+        var made = new UpValue { Owner = this, Index = index, NextOpen = at };
+        if (above is null) _open = made;
+        else above.NextOpen = made;
+        return made;
+    }
+
+    /// <summary>Moves the variables at and above an index off the stack.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void CloseUpvalues(int from)
+    {
+        if (_open is not null && _open.Index >= from) CloseOpen(from);
+    }
+
+    /// <summary>Pushes a frame; false after raising the error that there are too many.</summary>
+    private bool PushFrame(LuaFunction function, int callee, int @base, int limit, int wanted)
+    {
+        if (FrameCount == Frames.Length && !GrowFrames()) return false;
+        ref CallFrame frame = ref Frames[FrameCount++];
+        frame.Function = function;
+        frame.Callee = callee;
+        frame.Base = @base;
+        frame.Limit = limit;
+        frame.Position = 0;
+        frame.Wanted = wanted;
+        frame.TailCalls = 0;
+        return true;
+    }
+
+    private bool GrowStack(int needed)
+    {
+        if (needed > LuaLimits.StackSlots) return Fail("stack overflow");
+        int size = Math.Min(Math.Max(needed, Stack.Length * 2), LuaLimits.StackSlots);
+        if (!State.Memory.TryCharge((size - Stack.Length) * 16L)) return FailMemory();
+        Array.Resize(ref Stack, size);
+        return true;
+    }
+
+    private bool GrowFrames()
+    {
+        if (FrameCount >= LuaLimits.FramesInError) return FailInHandler();
+        if (FrameCount >= LuaLimits.Frames)
+        {
+            Array.Resize(ref Frames, LuaLimits.FramesInError);
+            return Fail("stack overflow");
+        }
+        int size = Math.Min(Frames.Length * 2, LuaLimits.Frames);
+        if (!State.Memory.TryCharge((size - Frames.Length) * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
+        Array.Resize(ref Frames, size);
+        return true;
+    }
+
+    private void CloseOpen(int from)
+    {
+        UpValue? at = _open;
+        for (; at is not null && at.Index >= from; at = at.NextOpen)
+        {
+            at.Value = Stack[at.Index];
+            at.Owner = null;
+        }
+        _open = at;
+    }
+}

@@ -1,0 +1,64 @@
+namespace RedisClone.Lua;
+
+/// <summary>
+/// Finds what the source calls the value in a register, for error messages: a local variable, or the instruction that
+/// last wrote the register on the straight way to the failing one.
+/// </summary>
+internal static class RegisterNames
+{
+    public static (string Kind, string Name)? Find(Prototype p, int position, int register)
+    {
+        if (LocalName(p, position, register) is { } local) return ("local", local);
+        int writer = LastWriter(p, position, register);
+        if (writer < 0) return null;
+        Instruction i = p.Code[writer];
+        return i.Op switch
+        {
+            Op.GetGlobal => ("global", p.Names[i.B].ToString()),
+            Op.Move when i.B < i.A => Find(p, position, i.B),
+            Op.GetField => ("field", p.Names[i.C].ToString()),
+            Op.GetTable or Op.GetConstant => ("field", "?"),
+            Op.GetUpvalue => ("upvalue", p.Upvalues[i.B].Name.ToString()),
+            Op.Self => ("method", i.C < 0 ? p.Names[~i.C].ToString() : "?"),
+            _ => null,
+        };
+    }
+
+    private static string? LocalName(Prototype p, int position, int register)
+    {
+        foreach (LocalName local in p.Locals)
+        {
+            if (local.Start > position) break;
+            if (position < local.End && register-- == 0) return local.Name.ToString();
+        }
+        return null;
+    }
+
+    private static int LastWriter(Prototype p, int position, int register)
+    {
+        int last = -1;
+        for (int at = 0; at < position; at++)
+        {
+            Instruction i = p.Code[at];
+            if (Writes(i, register)) last = at;
+            // A jump forward that does not skip the failing instruction is followed.
+            if (i.Op is <= Op.Jump or Op.ForPrepare && i.B > at && i.B <= position) at = i.B - 1;
+        }
+        return last;
+    }
+
+    private static bool Writes(Instruction i, int register) => i.Op switch
+    {
+        Op.LoadNil => i.A <= register && register <= i.B,
+        Op.Self => register == i.A || register == i.A + 1,
+        Op.IterateCall => register >= i.A + 3,
+        Op.Call or Op.TailCall => register >= i.A,
+        Op.Vararg => register >= i.A && (i.B == 0 || register < i.A + i.B - 1),
+        Op.ForLoop => register == i.A || register == i.A + 3,
+        Op.TestSet or Op.TestSetNot => register == i.A,
+        < Op.Move => false,
+        Op.SetUpvalue or Op.SetGlobal or Op.SetTable or Op.SetField or Op.SetConstant or Op.SetList => false,
+        Op.Return or Op.Close or Op.ForPrepare or Op.IterateLoop => false,
+        _ => register == i.A,
+    };
+}

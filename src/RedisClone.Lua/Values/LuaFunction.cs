@@ -1,0 +1,70 @@
+namespace RedisClone.Lua;
+
+/// <summary>A function of the host. Returns how many results it pushed, or what <see cref="LuaCall"/> gave it to return.</summary>
+public delegate int LuaHostBody(ref LuaCall call);
+
+/// <summary>Anything that can be called without a metamethod.</summary>
+public abstract class LuaFunction : LuaObject
+{
+    public override LuaType Type => LuaType.Function;
+}
+
+/// <summary>A function written in C#, with the values that it closes over.</summary>
+public sealed class LuaHostFunction : LuaFunction
+{
+    internal const int Size = 56;
+
+    internal readonly LuaHostBody Body;
+    internal readonly LuaValue[] Upvalues;
+
+    public LuaHostFunction(LuaHostBody body, params LuaValue[] upvalues)
+    {
+        Body = body;
+        Upvalues = upvalues;
+    }
+}
+
+/// <summary>A function written in Lua: its code, the variables that it closes over and its environment.</summary>
+internal sealed class LuaClosure : LuaFunction
+{
+    public readonly Prototype Prototype;
+    public readonly UpValue[] Upvalues;
+    public LuaTable Environment;
+
+    public LuaClosure(Prototype prototype, LuaTable environment)
+    {
+        Prototype = prototype;
+        Environment = environment;
+        Upvalues = prototype.Upvalues.Length == 0 ? [] : new UpValue[prototype.Upvalues.Length];
+    }
+
+    public long Size => 56 + (8L * Upvalues.Length);
+}
+
+/// <summary>A variable shared by closures: it lives on its coroutine's stack while its block runs, and in here afterwards.</summary>
+internal sealed class UpValue
+{
+    public const int Size = 56;
+
+    /// <summary>Null once closed.</summary>
+    public LuaThread? Owner;
+    public int Index;
+    public LuaValue Value;
+
+    /// <summary>The next open one of the same coroutine, lower on its stack.</summary>
+    public UpValue? NextOpen;
+
+    public int CensusMark;
+
+    public void Get(ref LuaValue to)
+    {
+        if (Owner is null) to.Set(in Value);
+        else to.Set(in Owner.Stack[Index]);
+    }
+
+    public void Set(in LuaValue from)
+    {
+        if (Owner is null) Value.Set(in from);
+        else Owner.Stack[Index].Set(in from);
+    }
+}

@@ -1,0 +1,243 @@
+using System.Numerics;
+
+namespace RedisClone.Lua;
+
+/// <summary>What can be wrong with a store into a table.</summary>
+internal enum StoreResult
+{
+    Stored,
+    NilKey,
+    NanKey,
+    Overflow,
+    NoMemory,
+}
+
+/// <summary>Insertion and growth.</summary>
+public sealed partial class LuaTable
+{
+    /// <summary>Stores without metamethods, as the host or a library; what the table grows by is charged.</summary>
+    internal StoreResult Set(LuaMemory memory, in LuaValue key, in LuaValue value)
+    {
+        ref LuaValue cell = ref Slot(memory, in key, out StoreResult result);
+        if (result == StoreResult.Stored) cell.Set(in value);
+        return result;
+    }
+
+    internal StoreResult Set(LuaMemory memory, int key, in LuaValue value)
+    {
+        LuaValue[] array = _array;
+        if ((uint)(key - 1) < (uint)array.Length)
+        {
+            AbsentEvents = 0;
+            array[key - 1].Set(in value);
+            return StoreResult.Stored;
+        }
+        LuaValue boxed = new(key);
+        return Set(memory, in boxed, in value);
+    }
+
+    internal StoreResult Set(LuaMemory memory, LuaString key, in LuaValue value)
+    {
+        LuaValue boxed = key;
+        return Set(memory, in boxed, in value);
+    }
+
+    /// <summary>The cell of a key, made if need be. After a failure the cell is nobody's.</summary>
+    internal ref LuaValue Slot(LuaMemory memory, in LuaValue key, out StoreResult result)
+    {
+        AbsentEvents = 0;
+        result = StoreResult.Stored;
+        while (true)
+        {
+            int at = FindIndex(in key);
+            if (at >= _array.Length) return ref _nodes[at - _array.Length].Value;
+            if (at >= 0) return ref _array[at];
+            if (key.IsNil) result = StoreResult.NilKey;
+            else if (key.IsNumber && double.IsNaN(key.Number)) result = StoreResult.NanKey;
+            else
+            {
+                at = Insert(in key);
+                if (at >= 0) return ref _nodes[at].Value;
+                result = Grow(memory, in key);
+                if (result == StoreResult.Stored) continue;
+            }
+            LuaValue[] nobodys = new LuaValue[1];
+            return ref nobodys[0];
+        }
+    }
+
+    /// <summary>Makes room in the array for elements about to be stored.</summary>
+    internal StoreResult EnsureArray(LuaMemory memory, int size) =>
+        size <= _array.Length ? StoreResult.Stored : Resize(memory, size, _nodes == s_noNodes ? 0 : _nodes.Length);
+
+    private static int NodeCapacity(int hashSize) => (int)BitOperations.RoundUpToPowerOf2((uint)hashSize);
+
+    /// <summary>
+    /// Takes a node for a key that is not there. If its main position is taken by a key that belongs elsewhere, that one
+    /// moves; otherwise the new key goes to a free node. Returns -1 when there is none.
+    /// </summary>
+    private int Insert(in LuaValue key)
+    {
+        int main = MainPosition(in key);
+        if (!_nodes[main].Value.IsNil || _nodes == s_noNodes)
+        {
+            int free = TakeFreeNode();
+            if (free < 0) return -1;
+            int other = MainPosition(in _nodes[main].Key);
+            if (other != main)
+            {
+                while (_nodes[other].Next != main) other = _nodes[other].Next;
+                _nodes[other].Next = free;
+                _nodes[free] = _nodes[main];
+                _nodes[main].Next = -1;
+                _nodes[main].Value = default;
+            }
+            else
+            {
+                _nodes[free].Next = _nodes[main].Next;
+                _nodes[main].Next = free;
+                main = free;
+            }
+        }
+        _nodes[main].Key = key;
+        return main;
+    }
+
+    private int TakeFreeNode()
+    {
+        while (_lastFree-- > 0)
+        {
+            if (_nodes[_lastFree].Key.IsNil) return _lastFree;
+        }
+        return -1;
+    }
+
+    /// <summary>Counts all integer keys, chooses the array's size so that more than half of it is used, and moves everything.</summary>
+    private StoreResult Grow(LuaMemory memory, in LuaValue extraKey)
+    {
+        // counts[i]: integer keys k with 2^(i-1) < k <= 2^i
+        Span<int> counts = stackalloc int[MaxBits + 1];
+        counts.Clear();
+        int integerKeys = CountArray(counts);
+        int total = integerKeys;
+        foreach (ref readonly Node node in _nodes.AsSpan())
+        {
+            if (node.Value.IsNil) continue;
+            integerKeys += CountInteger(in node.Key, counts);
+            total++;
+        }
+        integerKeys += CountInteger(in extraKey, counts);
+        total++;
+        (int arraySize, int inArray) = ChooseArraySize(counts, integerKeys);
+        return Resize(memory, arraySize, total - inArray);
+    }
+
+    private int CountArray(Span<int> counts)
+    {
+        int used = 0, i = 1;
+        for (int bit = 0, power = 1; bit <= MaxBits; bit++, power *= 2)
+        {
+            int limit = Math.Min(power, _array.Length);
+            if (i > limit) break;
+            int here = 0;
+            for (; i <= limit; i++)
+            {
+                if (!_array[i - 1].IsNil) here++;
+            }
+            counts[bit] += here;
+            used += here;
+        }
+        return used;
+    }
+
+    private static int CountInteger(in LuaValue key, Span<int> counts)
+    {
+        if (!key.IsNumber) return 0;
+        int index = (int)key.Number;
+        if (index != key.Number || index <= 0 || index > 1 << MaxBits) return 0;
+        counts[32 - BitOperations.LeadingZeroCount((uint)index - 1)]++;
+        return 1;
+    }
+
+    private static (int Size, int Used) ChooseArraySize(Span<int> counts, int integerKeys)
+    {
+        int sum = 0, used = 0, size = 0;
+        for (int bit = 0, power = 1; power / 2 < integerKeys; bit++, power *= 2)
+        {
+            if (counts[bit] > 0)
+            {
+                sum += counts[bit];
+                if (sum > power / 2)
+                {
+                    size = power;
+                    used = sum;
+                }
+            }
+            if (sum == integerKeys) break;
+        }
+        return (size, used);
+    }
+
+    private StoreResult Resize(LuaMemory memory, int arraySize, int hashSize)
+    {
+        if (hashSize > 1 << MaxBits) return StoreResult.Overflow;
+        int nodeCount = hashSize == 0 ? 0 : NodeCapacity(hashSize);
+        long size = BaseSize + ((long)arraySize * CellSize) + ((long)nodeCount * NodeSize);
+        if (!memory.TryCharge(size - Size)) return StoreResult.NoMemory;
+
+        Node[] oldNodes = _nodes;
+        LuaValue[] oldArray = _array;
+        AllocateNodes(nodeCount);
+        if (arraySize != oldArray.Length)
+        {
+            _array = new LuaValue[arraySize];
+            oldArray.AsSpan(0, Math.Min(arraySize, oldArray.Length)).CopyTo(_array);
+        }
+        // Every cell found below exists or fits, so that nothing here can grow the table again.
+        for (int i = arraySize; i < oldArray.Length; i++)
+        {
+            if (oldArray[i].IsNil) continue;
+            LuaValue key = new(i + 1);
+            Slot(memory, in key, out _) = oldArray[i];
+        }
+        if (oldNodes == s_noNodes) return StoreResult.Stored;
+        for (int i = oldNodes.Length - 1; i >= 0; i--)
+        {
+            if (!oldNodes[i].Value.IsNil) Slot(memory, in oldNodes[i].Key, out _) = oldNodes[i].Value;
+        }
+        return StoreResult.Stored;
+    }
+
+    private void AllocateNodes(int count)
+    {
+        if (count == 0)
+        {
+            _nodes = s_noNodes;
+            _lastFree = 0;
+            return;
+        }
+        _nodes = new Node[count];
+        foreach (ref Node node in _nodes.AsSpan()) node.Next = -1;
+        _lastFree = count;
+    }
+
+    private int MainPosition(in LuaValue key)
+    {
+        int mask = _nodes.Length - 1;
+        return key.Tag switch
+        {
+            null => 0,
+            LuaString s => s.Hash & mask,
+            LuaObject o => (int)((uint)o.Identity % ((uint)mask | 1)),
+            _ when key.IsNumber => NumberPosition(key.Number),
+            _ => (key.IsTrue ? 1 : 0) & mask,
+        };
+    }
+
+    private int NumberPosition(double key)
+    {
+        if (key == 0) return 0;
+        ulong bits = BitConverter.DoubleToUInt64Bits(key);
+        return (int)((uint)(bits + (bits >> 32)) % ((uint)(_nodes.Length - 1) | 1));
+    }
+}
