@@ -21,7 +21,8 @@ public sealed class PerfCompareTests
     [Fact]
     public async Task A_quick_comparison_prints_a_row_for_every_workload()
     {
-        string[] workloads = ["set-get-p30", "zset-p1", "publish-1000", "memory-list-10m", "always-1c-p1", "restart-journal-5m-keys"];
+        string[] workloads =
+            ["set-get-p30", "zset-p1", "publish-1000", "memory-list-10m", "always-1c-p1", "restart-journal-5m-keys"];
         string csv = Path.Combine(Path.GetTempPath(), $"compare-{Guid.NewGuid():N}.csv");
         try
         {

@@ -38,7 +38,10 @@ internal static class LinuxNative
         }
 
         if (sched_setaffinity(0, mask.Length * sizeof(ulong), ref mask[0]) != 0)
-            throw new InvalidOperationException($"cannot run on cores {string.Join(',', cores)}: errno {Marshal.GetLastPInvokeError()}");
+        {
+            int error = Marshal.GetLastPInvokeError();
+            throw new InvalidOperationException($"cannot run on cores {string.Join(',', cores)}: errno {error}");
+        }
     }
 
     /// <summary>User and system time of a process, all its threads, also those that have ended, in nanoseconds.</summary>
@@ -73,7 +76,8 @@ internal static class LinuxNative
     public static (uint Events, long Data) EventAt(byte[] events, int index)
     {
         ReadOnlySpan<byte> entry = events.AsSpan(index * EpollEventSize, EpollEventSize);
-        return (BinaryPrimitives.ReadUInt32LittleEndian(entry), BinaryPrimitives.ReadInt64LittleEndian(entry[s_epollDataOffset..]));
+        long data = BinaryPrimitives.ReadInt64LittleEndian(entry[s_epollDataOffset..]);
+        return (BinaryPrimitives.ReadUInt32LittleEndian(entry), data);
     }
 
     /// <summary>Sends what the socket takes now; 0 when it takes nothing.</summary>

@@ -81,7 +81,8 @@ internal sealed class Options
                 default: throw new FormatException($"unknown option {arguments[at]}");
             }
 
-            string Value() => ++at < arguments.Length ? arguments[at] : throw new FormatException($"{arguments[at - 1]} needs a value");
+            string Value() =>
+                ++at < arguments.Length ? arguments[at] : throw new FormatException($"{arguments[at - 1]} needs a value");
             int Number() => int.Parse(Value(), CultureInfo.InvariantCulture);
         }
 
@@ -98,7 +99,7 @@ internal sealed class Options
     public IReadOnlyList<int> ServerCores(int count) =>
         [.. Enumerable.Range(_serverCore, Math.Min(count, Environment.ProcessorCount - _serverCore))];
 
-    /// <summary>As many as the servers', after theirs; where there are none left, the last ones, shared with the servers.</summary>
+    /// <summary>As many as the server has, after its own; where none are left, the last ones, shared with it.</summary>
     public IReadOnlyList<int> LoadCores(int serverCores)
     {
         int first = Math.Max(0, Math.Min(_serverCore + serverCores, Environment.ProcessorCount - serverCores));
@@ -109,7 +110,8 @@ internal sealed class Options
     {
         Workload[] found =
         [
-            .. WorkloadTable.All.Where(w => pattern == "all" || w.Group == pattern || FileSystemName.MatchesSimpleExpression(pattern, w.Name)),
+            .. WorkloadTable.All.Where(w =>
+                pattern == "all" || w.Group == pattern || FileSystemName.MatchesSimpleExpression(pattern, w.Name)),
         ];
         if (found.Length == 0)
             throw new FormatException($"no workload is called {pattern}; --list names them");

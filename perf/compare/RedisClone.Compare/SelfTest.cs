@@ -71,15 +71,16 @@ internal static class SelfTest
     private static void RepliesAreCountedUnderEverySplit()
     {
         byte[] stream = Encoding.ASCII.GetBytes(
-            "+OK\r\n:-12\r\n$5\r\nab\r\nc\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n*2\r\n*2\r\n:1\r\n$1\r\n*\r\n+x\r\n%1\r\n+a\r\n*1\r\n:2\r\n" +
-            ">3\r\n+message\r\n$1\r\nc\r\n$2\r\n\r\n\r\n_\r\n#t\r\n,1.5\r\n=5\r\ntxt:-\r\n-ERR no\r\n-LATER\r\n+last\r\n");
+            "+OK\r\n:-12\r\n$5\r\nab\r\nc\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n*2\r\n*2\r\n:1\r\n$1\r\n*\r\n+x\r\n" +
+            "%1\r\n+a\r\n*1\r\n:2\r\n>3\r\n+message\r\n$1\r\nc\r\n$2\r\n\r\n\r\n_\r\n#t\r\n,1.5\r\n=5\r\ntxt:-\r\n-ERR no\r\n-LATER\r\n+last\r\n");
         for (int first = 0; first <= stream.Length; first++)
         {
             for (int second = first; second <= stream.Length; second++)
             {
                 var scanner = new ReplyScanner();
-                int count = scanner.Scan(stream.AsSpan(0, first)) + scanner.Scan(stream.AsSpan(first, second - first)) +
-                    scanner.Scan(stream.AsSpan(second));
+                int count = scanner.Scan(stream.AsSpan(0, first));
+                count += scanner.Scan(stream.AsSpan(first, second - first));
+                count += scanner.Scan(stream.AsSpan(second));
                 Equal(17, count);
                 Equal(2, scanner.Errors);
                 Require(scanner.FirstError == "ERR no", scanner.FirstError);
@@ -94,7 +95,11 @@ internal static class SelfTest
             var script = new RequestScript([new($"GET {{{sign}1000}}")], pipeline: 10, seed: 1);
             var seen = new HashSet<string>();
             for (int i = 0; i < 100; i++)
-                seen.UnionWith(Encoding.ASCII.GetString(script.Prepare(i)).Split("\r\n").Where((_, line) => line % 5 == 4));
+            {
+                string[] lines = Encoding.ASCII.GetString(script.Prepare(i)).Split("\r\n");
+                seen.UnionWith(lines.Where((_, line) => line % 5 == 4));
+            }
+
             Equal(1_000, seen.Count);
         }
     }

@@ -32,7 +32,7 @@ internal sealed class Histogram
         Max = Math.Max(Max, other.Max);
     }
 
-    /// <summary>The smallest value that at least this share (0 to 1) of all values do not exceed; the bucket's upper edge.</summary>
+    /// <summary>A value that at least this share (0 to 1) of all values do not exceed: the upper edge of a bucket.</summary>
     public long Percentile(double share)
     {
         long wanted = Math.Max(1, (long)Math.Ceiling(share * Count));

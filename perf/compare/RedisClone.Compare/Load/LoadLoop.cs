@@ -41,11 +41,19 @@ internal sealed class LoadLoop : IDisposable
         _plan = plan;
         _script = new RequestScript(plan.Mix, plan.Pipeline, seed);
         _connections = new LoadConnection[plan.Connections + plan.Subscribers];
-        for (int i = 0; i < _connections.Length; i++)
+        try
         {
-            // Starting at different steps of the mix keeps the connections from sending all their writes at once.
-            _connections[i] = LoadConnection.Open(port, isSubscriber: i >= plan.Connections, step: i);
-            _connections[i].Watch(_epoll, i);
+            for (int i = 0; i < _connections.Length; i++)
+            {
+                // Starting at different steps of the mix keeps the connections from sending all their writes at once.
+                _connections[i] = LoadConnection.Open(port, isSubscriber: i >= plan.Connections, step: i);
+                _connections[i].Watch(_epoll, i);
+            }
+        }
+        catch
+        {
+            Dispose();
+            throw;
         }
     }
 

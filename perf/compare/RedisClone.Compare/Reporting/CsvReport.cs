@@ -12,10 +12,13 @@ internal static class CsvReport
         foreach (Sample s in samples)
         {
             to.WriteLine(string.Create(CultureInfo.InvariantCulture,
-                $"{s.Workload},{s.Server},{s.Round},{s.Load.Operations},{s.Load.Elapsed.TotalSeconds:0.000},{s.Throughput:0}," +
+                $"{s.Workload},{s.Server},{s.Round},{s.Load.Operations}," +
+                $"{s.Load.Elapsed.TotalSeconds:0.000},{s.Throughput:0}," +
                 $"{s.CpuMicroseconds:0.0000},{s.Cpu.UserShare:0.000},{s.LoadCpuMicroseconds:0.0000}," +
-                $"{s.Load.Latency.P50 / 1e3:0.0},{s.Load.Latency.P99 / 1e3:0.0},{s.Load.Latency.P999 / 1e3:0.0},{s.Load.Latency.Max / 1e3:0.0}," +
-                $"{s.Resident},{s.PeakResident},{s.DiskPerOperation:0.0},{s.StartTime.TotalMilliseconds:0.0},{s.IdlePercent:0.00}"));
+                $"{s.Load.Latency.P50 / 1e3:0.0},{s.Load.Latency.P99 / 1e3:0.0}," +
+                $"{s.Load.Latency.P999 / 1e3:0.0},{s.Load.Latency.Max / 1e3:0.0}," +
+                $"{s.Resident},{s.PeakResident},{s.DiskPerOperation:0.0}," +
+                $"{s.StartTime.TotalMilliseconds:0.0},{s.IdlePercent:0.00}"));
         }
     }
 }

@@ -17,8 +17,11 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
 
     private void WriteMachine(TextWriter to)
     {
-        string model = File.ReadLines("/proc/cpuinfo").FirstOrDefault(l => l.StartsWith("model name", StringComparison.Ordinal)) ?? ": ?";
-        to.WriteLine($"Measured {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC on {model[(model.IndexOf(':') + 1)..].Trim()}, " +
+        string model = File.ReadLines("/proc/cpuinfo")
+            .Where(line => line.StartsWith("model name", StringComparison.Ordinal))
+            .Select(line => line[(line.IndexOf(':') + 1)..].Trim())
+            .FirstOrDefault("unknown processor");
+        to.WriteLine($"Measured {DateTime.UtcNow:yyyy-MM-dd HH:mm} UTC on {model}, " +
             $"{Environment.ProcessorCount} cores, {RuntimeInformation.OSDescription}. " +
             $"{string.Join(", ", kinds.Select(k => $"{k.Name} {k.Version()}"))}.");
         to.WriteLine();
@@ -26,10 +29,10 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
 
     private void WriteFigures(TextWriter to)
     {
-        to.WriteLine("| workload | server | CPU µs/op | × | user | ops/s | × | p50 µs | p99 µs | p99.9 µs | × | max ms | RSS MB | × | start ms | × | load µs/op |");
-        to.WriteLine("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-        string[] names = [.. workloads.SelectMany(w => w.Procedure == Procedure.SaveUnderLoad ? [w.BeforeSave, w.Name] : (string[])[w.Name])];
-        foreach (string name in names)
+        to.WriteLine("| workload | server | CPU µs/op | × | user | ops/s | × | p50 µs | p99 µs | p99.9 µs | × | max ms " +
+            "| RSS MB | × | start ms | × | load µs/op |");
+        to.WriteLine($"| --- | --- |{string.Concat(Enumerable.Repeat(" ---: |", 15))}");
+        foreach (string name in workloads.SelectMany(RowNames))
         {
             foreach (ServerKind kind in kinds)
             {
@@ -42,6 +45,9 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
 
         to.WriteLine();
     }
+
+    private static string[] RowNames(Workload workload) =>
+        workload.Procedure == Procedure.SaveUnderLoad ? [workload.BeforeSave, workload.Name] : [workload.Name];
 
     private void WriteRow(TextWriter to, string workload, string server)
     {
@@ -73,9 +79,11 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
         foreach ((Workload workload, Goal goal) in goals)
         {
             double? figure = FigureOf(workload.Name, goal);
-            if (figure is not null)
-                to.WriteLine($"| {workload.Name} | {Describe(goal)} | {Number(figure, "0.00")} | {Range(workload.Name, goal)} | " +
-                    $"{(goal.IsMet(figure.Value) ? "met" : "**missed**")} |");
+            if (figure is null)
+                continue;
+            string verdict = goal.IsMet(figure.Value) ? "met" : "**missed**";
+            string range = Range(workload.Name, goal);
+            to.WriteLine($"| {workload.Name} | {Describe(goal)} | {Number(figure, "0.00")} | {range} | {verdict} |");
         }
 
         to.WriteLine();
@@ -112,7 +120,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.Elapsed => "duration",
             _ => "bytes on disk per operation",
         };
-        string reference = goal.Server is not null ? $" of {goal.Server}" : goal.Workload is not null ? $" of {goal.Workload}" : "";
+        string reference = (goal.Server ?? goal.Workload) is { } other ? $" of {other}" : "";
         return $"{metric} at {(goal.AtMost ? "most" : "least")} {Number(goal.Limit, "0.##")}{reference}";
     }
 

@@ -43,7 +43,8 @@ internal static class ProcFs
         }
     }
 
-    private static long Nanoseconds(string ticks) => long.Parse(ticks, CultureInfo.InvariantCulture) * (1_000_000_000 / TicksPerSecond);
+    private static long Nanoseconds(string ticks) =>
+        long.Parse(ticks, CultureInfo.InvariantCulture) * (1_000_000_000 / TicksPerSecond);
 
     /// <summary>A line in kilobytes, as bytes; 0 where it, or by now the process, does not exist.</summary>
     private static long Kilobytes(string file, string name)
@@ -53,7 +54,7 @@ internal static class ProcFs
             string? line = File.ReadLines(file).FirstOrDefault(l => l.StartsWith(name, StringComparison.Ordinal));
             return line is null
                 ? 0
-                : long.Parse(line[name.Length..].Replace("kB", "", StringComparison.Ordinal), CultureInfo.InvariantCulture) * 1024;
+                : long.Parse(line[name.Length..].TrimEnd('k', 'B'), CultureInfo.InvariantCulture) * 1024;
         }
         catch (IOException)
         {

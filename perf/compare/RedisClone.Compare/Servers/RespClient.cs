@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
@@ -23,14 +24,14 @@ internal sealed class RespClient : IDisposable
         string[] all = [.. arguments];
         var request = new StringBuilder($"*{all.Length}\r\n");
         foreach (string argument in all)
-            request.Append(System.Globalization.CultureInfo.InvariantCulture, $"${Encoding.UTF8.GetByteCount(argument)}\r\n{argument}\r\n");
+            request.Append(CultureInfo.InvariantCulture, $"${Encoding.UTF8.GetByteCount(argument)}\r\n{argument}\r\n");
         _stream.Write(Encoding.UTF8.GetBytes(request.ToString()));
         _stream.Flush();
 
         string line = ReadLine();
         if (!line.StartsWith('$') || line == "$-1")
             return line;
-        byte[] body = new byte[int.Parse(line.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture) + 2];
+        byte[] body = new byte[int.Parse(line.AsSpan(1), CultureInfo.InvariantCulture) + 2];
         _stream.ReadExactly(body);
         return Encoding.UTF8.GetString(body, 0, body.Length - 2);
     }

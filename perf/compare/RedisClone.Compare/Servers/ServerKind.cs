@@ -15,12 +15,12 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>Whether it makes use of more than one core by itself; only such servers take part in contention runs.</summary>
     public bool UsesAllCores { get; init; }
 
-    /// <summary>This server, redis-server, and every peer whose path the environment gives, in the order of the tables.</summary>
+    /// <summary>This server, redis-server, and the peers whose paths the environment gives, in the tables' order.</summary>
     public static IEnumerable<ServerKind> Discover()
     {
         string? ours = Setting("REDISCLONE_SERVER") ?? BuiltServer();
         if (ours is not null)
-            yield return new ServerKind(Ours, ours, setup => [.. RedisArguments(setup), .. ExtraArguments()]) { UsesAllCores = true };
+            yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
         yield return new ServerKind(Redis, "redis-server", RedisArguments);
         if (Setting("REDIS_SERVER") is { } redis)
             yield return new ServerKind("Redis 7.4", redis, RedisArguments);
@@ -30,17 +30,18 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
             yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true };
     }
 
-    /// <summary>The first line that the executable says about its version.</summary>
+    /// <summary>The version that the executable gives itself.</summary>
     public string Version()
     {
-        using var process = Process.Start(new ProcessStartInfo(Path, "--version") { RedirectStandardOutput = true, RedirectStandardError = true })!;
+        var start = new ProcessStartInfo(Path, "--version") { RedirectStandardOutput = true, RedirectStandardError = true };
+        using Process process = Process.Start(start)!;
         string text = process.StandardOutput.ReadToEnd() + process.StandardError.ReadToEnd();
         process.WaitForExit();
         Match match = VersionPattern().Match(text);
         return match.Success ? match.Groups[1].Value : text.Split('\n')[0].Trim();
     }
 
-    /// <summary>Snapshots and journal rewriting are off everywhere: they would fall into some server's rounds and not into others'.</summary>
+    /// <summary>No snapshots, no journal rewriting: they would fall into one server's rounds and not into another's.</summary>
     private static IEnumerable<string> RedisArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", setup.Directory,
@@ -49,7 +50,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
     ];
 
-    /// <summary>Without --lua it has no scripts; its default device needs system libraries that its package does not bring.</summary>
+    /// <summary>Without --lua it has no scripts; its default device needs libraries that its package does not bring.</summary>
     private static IEnumerable<string> GarnetArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--lua",
@@ -63,10 +64,11 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         .. Directory.EnumerateFileSystemEntries(setup.Directory).Any() ? (string[])["--recover"] : [],
     ];
 
-    private static string[] ExtraArguments() =>
-        Setting("REDISCLONE_ARGUMENTS")?.Split(' ', StringSplitOptions.RemoveEmptyEntries) ?? [];
+    private static IEnumerable<string> OurArguments(ServerSetup setup) =>
+        [.. RedisArguments(setup), .. (Setting("REDISCLONE_ARGUMENTS") ?? "").Split(' ', StringSplitOptions.RemoveEmptyEntries)];
 
-    private static string? Setting(string name) => Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;
+    private static string? Setting(string name) =>
+        Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;
 
     private static string? BuiltServer()
     {

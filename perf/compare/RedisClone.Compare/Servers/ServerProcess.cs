@@ -82,7 +82,8 @@ internal sealed class ServerProcess : IDisposable
 
     public long ProportionalBytes() => ProcFs.ProportionalBytes(_process.Id);
 
-    public long DiskBytes() => new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(f => f.Length);
+    public long DiskBytes() =>
+        new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length);
 
     public void Dispose()
     {

@@ -20,7 +20,7 @@ internal enum Procedure
     Restart,
 }
 
-/// <summary>One row of the comparison: the data, and what is done on it. Without a load the filling is what is measured.</summary>
+/// <summary>One row of the comparison: the data, and what is done on it. Without a load the filling is measured.</summary>
 internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> Data, LoadPlan? Load)
 {
     public Procedure Procedure { get; init; } = Load is null ? Procedure.Fill : Procedure.Load;

@@ -62,7 +62,8 @@ internal static class WorkloadTable
         yield return Row("memory-hash-10m", 0.65, new Fill("HSET hash field:{+10000000} value:{+10000000}", 10_000_000));
         yield return Row("memory-set-10m", 0.65, new Fill("SADD set member:{+10000000}", 10_000_000));
         yield return Row("memory-hashes-1m", 0.90, new Fill(
-            "HSET user:{+1000000} name {*8} mail {*16} age {100} city {*8} rank {1000} seen {1000000} flag {2} team {*6}", 1_000_000));
+            "HSET user:{+1000000} name {*8} mail {*16} age {100} city {*8} rank {1000} seen {1000000} flag {2} team {*6}",
+            1_000_000));
         yield return Row("memory-list-10m", 1.00, new Fill("RPUSH list item:{+10000000}", 10_000_000));
 
         static Workload Row(string name, double most, Fill fill) =>
@@ -107,7 +108,8 @@ internal static class WorkloadTable
 
     private static IEnumerable<Workload> Scripts()
     {
-        Share[] eval = [new("EVAL \"redis.call('SET',KEYS[1],ARGV[1]) return redis.call('GET',KEYS[1])\" 1 memtier-{1000000} {*256}")];
+        const string script = "redis.call('SET',KEYS[1],ARGV[1]) return redis.call('GET',KEYS[1])";
+        Share[] eval = [new($"EVAL \"{script}\" 1 memtier-{{1000000}} {{*256}}")];
         yield return new("eval-p30", "scripts", [s_millionKeys], new(eval, 50, 30)) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
         yield return new("eval-p1", "scripts", [s_millionKeys], new(eval, 50, 1)) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
         yield return new("multi-10-sets", "scripts", [s_millionKeys],
@@ -115,7 +117,8 @@ internal static class WorkloadTable
         {
             Goals = [Most(Metric.Cpu, 0.8, Redis)],
         };
-        yield return new("publish-1000", "scripts", [], new([new($"PUBLISH {LoadPlan.Channel} {{*64}}")], 4, 1) { Subscribers = 1_000 })
+        yield return new("publish-1000", "scripts", [],
+            new([new($"PUBLISH {LoadPlan.Channel} {{*64}}")], 4, 1) { Subscribers = 1_000 })
         {
             Goals = [Most(Metric.Cpu, 1.0, Redis)],
         };
@@ -131,8 +134,8 @@ internal static class WorkloadTable
             Durability = Durability.EverySecond,
             Goals = [Most(Metric.Cpu, 1.25, workload: "set-50c-p30")],
         };
-        int commandBytes = RequestTemplate.Parse(s_set[0].Request).Bytes.Length;
-        yield return Always("always-50c-p1", 50, 1, Least(Metric.Throughput, 1.15, Redis), Most(Metric.DiskBytes, 1.15 * commandBytes));
+        double mostDisk = 1.15 * RequestTemplate.Parse(s_set[0].Request).Bytes.Length;
+        yield return Always("always-50c-p1", 50, 1, Least(Metric.Throughput, 1.15, Redis), Most(Metric.DiskBytes, mostDisk));
         yield return Always("always-400c-p1", 400, 1, Least(Metric.Throughput, 0.9, workload: "set-400c-p1"));
         yield return Always("always-16c-p30", 16, 30, Least(Metric.Throughput, 2.0, Redis));
         yield return Always("always-1c-p1", 1, 1, Most(Metric.P50, 1.1, Redis));
@@ -180,12 +183,13 @@ internal static class WorkloadTable
             yield return Row(cores, pipeline: 1);
         }
 
-        static Workload Row(int cores, int pipeline) => new(Name(cores, pipeline), "contention", [s_millionKeys], new(s_setGet, 50, pipeline))
-        {
-            ServerCores = cores,
-            ForAllCores = true,
-            Goals = cores == 1 ? [] : [Most(Metric.Cpu, 1.25, workload: Name(1, pipeline))],
-        };
+        static Workload Row(int cores, int pipeline) =>
+            new(Name(cores, pipeline), "contention", [s_millionKeys], new(s_setGet, 50, pipeline))
+            {
+                ServerCores = cores,
+                ForAllCores = true,
+                Goals = cores == 1 ? [] : [Most(Metric.Cpu, 1.25, workload: Name(1, pipeline))],
+            };
 
         static string Name(int cores, int pipeline) => $"cores-{cores}-p{pipeline}";
     }
