@@ -8,6 +8,7 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
+using RedisClone.Server.Net.EventLoop;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
@@ -37,6 +38,16 @@ internal static class Hosting
             sockets.WaitForDataBeforeAllocatingBuffer = false;
             sockets.Backlog = config.TcpBacklog;
         });
+        if (config.Transport != TransportKind.Sockets)
+        {
+            builder.Services.AddEventLoopTransport(loops =>
+            {
+                loops.LoopCount = config.IoLoopCount;
+                loops.Backlog = config.TcpBacklog;
+                loops.KeepAliveSeconds = config.TcpKeepAlive;
+                if (config.UnixSocketPerm != 0) loops.UnixSocketMode = (UnixFileMode)config.UnixSocketPerm;
+            });
+        }
         return builder.Build();
     }
 
