@@ -1,0 +1,46 @@
+using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
+
+namespace RedisClone.Journal.Disk;
+
+/// <summary>
+/// The two flushes that .NET lacks: fdatasync (its own flush is fsync, which also waits for the modification time to reach
+/// the file system's journal: a second write to the device for every group), and the flush of a directory.
+/// </summary>
+internal static class LinuxFlush
+{
+    private const int ReadOnlyCloseOnExec = 0x80000; // O_RDONLY | O_CLOEXEC
+    private const int Interrupted = 4; // EINTR
+
+    public static void Data(SafeFileHandle handle)
+    {
+        while (FDataSync(handle) != 0)
+        {
+            var error = Marshal.GetLastPInvokeError();
+            if (error != Interrupted) throw Failure("fdatasync", error);
+        }
+    }
+
+    public static void Directory(string path)
+    {
+        var fd = Open(path, ReadOnlyCloseOnExec, 0);
+        if (fd < 0) throw Failure("open " + path, Marshal.GetLastPInvokeError());
+        using var handle = new SafeFileHandle(fd, ownsHandle: true);
+        while (FSync(handle) != 0)
+        {
+            var error = Marshal.GetLastPInvokeError();
+            if (error != Interrupted) throw Failure("fsync " + path, error);
+        }
+    }
+
+    private static IOException Failure(string what, int error) => new($"{what}: {Marshal.GetPInvokeErrorMessage(error)}", error);
+
+    [DllImport("libc", EntryPoint = "fdatasync", SetLastError = true)]
+    private static extern int FDataSync(SafeFileHandle fd);
+
+    [DllImport("libc", EntryPoint = "fsync", SetLastError = true)]
+    private static extern int FSync(SafeFileHandle fd);
+
+    [DllImport("libc", EntryPoint = "open", SetLastError = true)]
+    private static extern nint Open([MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags, int mode);
+}

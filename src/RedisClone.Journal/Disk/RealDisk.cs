@@ -1,0 +1,77 @@
+using Microsoft.Win32.SafeHandles;
+
+namespace RedisClone.Journal.Disk;
+
+/// <summary>The file system of the machine. On Linux a flush is fdatasync, and directories are flushed too.</summary>
+public sealed class RealDisk : IDisk
+{
+    public static RealDisk Instance { get; } = new();
+
+    private RealDisk() { }
+
+    public IDiskFile Open(string path, DiskOpen how)
+    {
+        var mode = how == DiskOpen.New ? FileMode.Create : FileMode.Open;
+        var access = how == DiskOpen.Read ? FileAccess.Read : FileAccess.ReadWrite;
+
+        // Sharing is open: redis-check-aof, backups and this server's own offline commands may look on.
+        return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
+    }
+
+    public bool Exists(string path) => File.Exists(path);
+
+    public bool DirectoryExists(string path) => Directory.Exists(path);
+
+    public void CreateDirectory(string path) => Directory.CreateDirectory(path);
+
+    public IReadOnlyList<string> List(string directory)
+    {
+        var names = Directory.GetFiles(directory);
+        for (var i = 0; i < names.Length; i++) names[i] = Path.GetFileName(names[i]);
+        return names;
+    }
+
+    public void Rename(string from, string to) => File.Move(from, to, overwrite: true);
+
+    public void Delete(string path) => File.Delete(path);
+
+    public void FlushDirectory(string path)
+    {
+        if (OperatingSystem.IsLinux()) LinuxFlush.Directory(path);
+    }
+
+    public IDisposable? TryLock(string path)
+    {
+        // Opened first without exclusion: this fails only for reasons that are not another holder, and those must be heard.
+        File.OpenHandle(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.ReadWrite).Dispose();
+        try
+        {
+            return new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.None);
+        }
+        catch (IOException)
+        {
+            return null;
+        }
+    }
+
+    private sealed class RealFile(SafeFileHandle handle) : IDiskFile
+    {
+        public long Length => RandomAccess.GetLength(handle);
+
+        public int Read(long offset, Span<byte> into) => RandomAccess.Read(handle, into, offset);
+
+        public void Write(long offset, ReadOnlySpan<byte> bytes) => RandomAccess.Write(handle, bytes, offset);
+
+        public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts) => RandomAccess.Write(handle, parts, offset);
+
+        public void Flush()
+        {
+            if (OperatingSystem.IsLinux()) LinuxFlush.Data(handle);
+            else RandomAccess.FlushToDisk(handle);
+        }
+
+        public void Truncate(long length) => RandomAccess.SetLength(handle, length);
+
+        public void Dispose() => handle.Dispose();
+    }
+}

@@ -1,0 +1,150 @@
+using System.Buffers.Text;
+
+namespace RedisClone.Journal.Format;
+
+/// <summary>
+/// The annotation line before each group: <c>#RC1 lsn=… durable=… len=… crc=… chk=…</c>. A group holds the bytes of the global
+/// stream from <see cref="Lsn"/> to <see cref="Lsn"/> + <see cref="Payload"/>; an LSN is a position in that stream. A group
+/// without payload is a mark: it only says how far the journal is durable.
+/// </summary>
+/// <remarks>
+/// <c>chk</c> covers the line, the file's salt and the line's offset in the file: a line that a client put into a value, even one
+/// copied from this very file, never verifies at another place. Lines and groups have even lengths, so that
+/// the padding of two-byte lines that a group overwrites still begins with a whole line after it.
+/// </remarks>
+internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload, uint Crc)
+{
+    /// <summary>Redis reads a line into 128 bytes in places, the terminating zero included.</summary>
+    public const int MaxLength = 126;
+
+    /// <summary>What every line of ours begins with.</summary>
+    public static ReadOnlySpan<byte> Tag => "#RC1 "u8;
+
+    public static ReadOnlySpan<byte> Magic => "#RC1 lsn="u8;
+
+    private static ReadOnlySpan<byte> DurableKey => " durable="u8;
+    private static ReadOnlySpan<byte> LengthKey => " len="u8;
+    private static ReadOnlySpan<byte> CrcKey => " crc="u8;
+    private static ReadOnlySpan<byte> CheckKey => " chk="u8;
+
+    public long End => Lsn + Payload;
+
+    public static uint StartCrc(ulong salt, long lsn) => Checksum.Add(Checksum.Add(Checksum.Start, salt), (ulong)lsn);
+
+    /// <summary>Writes the line and returns its length, which makes line and payload together even.</summary>
+    public int Write(Span<byte> into, ulong salt, long offset)
+    {
+        var line = new LineBuilder(into);
+        line.Text(Magic);
+        line.Number(Lsn);
+        line.Text(DurableKey);
+        line.Number(Durable);
+        line.Text(LengthKey);
+        line.Number(Payload);
+        line.Text(CrcKey);
+        line.Hex(Crc);
+        if (((line.Length + 15 + Payload) & 1) != 0) line.Text(" "u8);
+        line.Text(CheckKey);
+        line.Hex(Check(into[..line.Length], salt, offset));
+        line.Text("\r\n"u8);
+        return line.Length;
+    }
+
+    /// <summary>Reads the line at the start of <paramref name="bytes"/>, which stands at <paramref name="offset"/> of its file.</summary>
+    public static bool TryRead(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length)
+    {
+        header = default;
+        length = 0;
+        if (bytes.Length > MaxLength) bytes = bytes[..MaxLength];
+        var line = new LineReader(bytes);
+        if (!line.Skip(Magic) || !line.Number(out var lsn) || !line.Skip(DurableKey) || !line.Number(out var durable)
+            || !line.Skip(LengthKey) || !line.Number(out var payload) || !line.Skip(CrcKey) || !line.Hex(out var crc)) return false;
+        if (line.Rest is [(byte)' ', (byte)' ', ..]) line.Skip(" "u8);
+        if (!line.Skip(CheckKey)) return false;
+        var covered = bytes[..line.Position];
+        if (!line.Hex(out var check) || !line.Skip("\r\n"u8) || check != Check(covered, salt, offset)) return false;
+        if (payload > long.MaxValue - lsn) return false;
+        header = new(lsn, durable, payload, crc);
+        length = line.Position;
+        return true;
+    }
+
+    private static uint Check(ReadOnlySpan<byte> line, ulong salt, long offset) =>
+        Checksum.Finish(Checksum.Add(Checksum.Add(Checksum.Add(Checksum.Start, salt), (ulong)offset), line));
+
+    private ref struct LineBuilder(Span<byte> into)
+    {
+        private readonly Span<byte> _into = into;
+
+        public int Length { get; private set; }
+
+        public void Text(ReadOnlySpan<byte> text)
+        {
+            text.CopyTo(_into[Length..]);
+            Length += text.Length;
+        }
+
+        public void Number(long value)
+        {
+            Utf8Formatter.TryFormat(value, _into[Length..], out var written);
+            Length += written;
+        }
+
+        public void Hex(uint value)
+        {
+            Utf8Formatter.TryFormat(value, _into[Length..], out var written, new('x', 8));
+            Length += written;
+        }
+    }
+
+    /// <summary>Accepts exactly one spelling of everything: lower-case digits, no leading zeros, so that every flipped bit shows.</summary>
+    private ref struct LineReader(ReadOnlySpan<byte> bytes)
+    {
+        private readonly ReadOnlySpan<byte> _bytes = bytes;
+
+        public int Position { get; private set; }
+
+        public readonly ReadOnlySpan<byte> Rest => _bytes[Position..];
+
+        public bool Skip(ReadOnlySpan<byte> text)
+        {
+            if (!Rest.StartsWith(text)) return false;
+            Position += text.Length;
+            return true;
+        }
+
+        public bool Number(out long value)
+        {
+            value = 0;
+            var rest = Rest;
+            var digits = 0;
+            while (digits < rest.Length && digits < 19 && rest[digits] is >= (byte)'0' and <= (byte)'9')
+            {
+                value = unchecked(value * 10 + (rest[digits] - '0'));
+                digits++;
+            }
+            Position += digits;
+            return digits > 0 && value >= 0 && (rest[0] != '0' || digits == 1);
+        }
+
+        public bool Hex(out uint value)
+        {
+            value = 0;
+            var rest = Rest;
+            if (rest.Length < 8) return false;
+            for (var i = 0; i < 8; i++)
+            {
+                int digit = rest[i] switch
+                {
+                    >= (byte)'0' and <= (byte)'9' and var d => d - '0',
+                    >= (byte)'a' and <= (byte)'f' and var d => d - 'a' + 10,
+                    _ => -1,
+                };
+                if (digit < 0) return false;
+                value = (value << 4) | (uint)digit;
+            }
+            Position += 8;
+            return true;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+using System.Globalization;
+using System.Text;
+
+namespace RedisClone.Journal.Format;
+
+/// <summary>What a file of the append-only directory is for.</summary>
+public enum ManifestFileKind
+{
+    Base = 'b',
+    Increment = 'i',
+
+    /// <summary>Superseded, to be deleted.</summary>
+    History = 'h',
+}
+
+/// <summary>One line of the manifest.</summary>
+public sealed record ManifestFile(string Name, long Sequence, ManifestFileKind Kind);
+
+/// <summary>Redis's manifest: at most one base, then history, then the increments in order. Immutable.</summary>
+public sealed class Manifest
+{
+    public const int MaxLine = 1024;
+
+    public static Manifest Empty { get; } = new(null, [], []);
+
+    public Manifest(ManifestFile? @base, IReadOnlyList<ManifestFile> history, IReadOnlyList<ManifestFile> increments)
+    {
+        Base = @base;
+        History = history;
+        Increments = increments;
+    }
+
+    public ManifestFile? Base { get; }
+
+    public IReadOnlyList<ManifestFile> History { get; }
+
+    public IReadOnlyList<ManifestFile> Increments { get; }
+
+    /// <summary>The files to load, in order.</summary>
+    public IEnumerable<ManifestFile> Files => Base is null ? Increments : Increments.Prepend(Base);
+
+    public bool IsEmpty => Base is null && Increments.Count == 0;
+
+    public long LastBaseSequence => Base?.Sequence ?? 0;
+
+    public long LastIncrementSequence => Increments.Concat(History).Select(f => f.Sequence).DefaultIfEmpty(0).Max();
+
+    public Manifest WithIncrement(ManifestFile file) => new(Base, History, [.. Increments, file]);
+
+    public Manifest WithoutHistory() => new(Base, [], Increments);
+
+    public Manifest WithoutIncrements(Func<ManifestFile, bool> dropped) => new(Base, History, [.. Increments.Where(f => !dropped(f))]);
+
+    /// <summary>A new base supersedes the old one and every increment before <paramref name="first"/>.</summary>
+    public Manifest WithBase(ManifestFile file, long first)
+    {
+        var history = History.ToList();
+        if (Base is not null) history.Add(Base with { Kind = ManifestFileKind.History });
+        foreach (var increment in Increments)
+            if (increment.Sequence < first) history.Add(increment with { Kind = ManifestFileKind.History });
+        return new(file, history, [.. Increments.Where(f => f.Sequence >= first)]);
+    }
+
+    public byte[] ToBytes()
+    {
+        var text = new StringBuilder();
+        if (Base is not null) AppendLine(text, Base);
+        foreach (var file in History) AppendLine(text, file);
+        foreach (var file in Increments) AppendLine(text, file);
+        return Encoding.ASCII.GetBytes(text.ToString());
+    }
+
+    /// <summary>Reads a manifest by Redis's rules, with Redis's words for what is wrong with it.</summary>
+    public static bool TryParse(ReadOnlySpan<byte> bytes, out Manifest manifest, out string error)
+    {
+        manifest = Empty;
+        error = "";
+        if (bytes.IsEmpty) return Fail("Found an empty AOF manifest", 0, out error);
+        ManifestFile? @base = null;
+        List<ManifestFile> history = [], increments = [];
+        var number = 0;
+        while (!bytes.IsEmpty)
+        {
+            number++;
+            var end = bytes.IndexOf((byte)'\n');
+            var line = end < 0 ? bytes : bytes[..end];
+            bytes = end < 0 ? default : bytes[(end + 1)..];
+            if (line is [(byte)'#', ..]) continue;
+            if (end < 0 || line.Length >= MaxLine) return Fail("The AOF manifest file contains too long line", number, out error);
+            var problem = ParseLine(Encoding.Latin1.GetString(line).Trim(' ', '\t', '\r'), out var file);
+            if (problem is null && file.Kind == ManifestFileKind.Base && @base is not null) problem = "Found duplicate base file information";
+            if (problem is null && file.Kind == ManifestFileKind.Increment && increments.Count > 0 && file.Sequence <= increments[^1].Sequence)
+                problem = "Found a non-monotonic sequence number";
+            if (problem is not null) return Fail(problem, number, out error);
+            if (file.Kind == ManifestFileKind.Base) @base = file;
+            else (file.Kind == ManifestFileKind.History ? history : increments).Add(file);
+        }
+        manifest = new(@base, history, increments);
+        return true;
+    }
+
+    private static string? ParseLine(string line, out ManifestFile file)
+    {
+        const string Invalid = "Invalid AOF manifest file format";
+        file = new("", 0, default);
+        if (line.Length == 0) return Invalid;
+
+        // More pairs than the three may follow: later versions of Redis add some.
+        if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
+        string name = "", kind = "";
+        long sequence = 0;
+        for (var i = 0; i < words.Count; i += 2)
+        {
+            if (words[i].Equals("file", StringComparison.OrdinalIgnoreCase)) name = words[i + 1];
+            else if (words[i].Equals("seq", StringComparison.OrdinalIgnoreCase))
+                _ = long.TryParse(words[i + 1], NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out sequence);
+            else if (words[i].Equals("type", StringComparison.OrdinalIgnoreCase)) kind = words[i + 1];
+        }
+        if (name.AsSpan().ContainsAny('/', '\\')) return "File can't be a path, just a filename";
+        if (name.Length == 0 || sequence == 0 || kind.Length == 0) return Invalid;
+        if (kind[0] is not ('b' or 'h' or 'i')) return "Unknown AOF file type";
+        file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0]);
+        return null;
+    }
+
+    private static string BytesAsText(string name) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(name));
+
+    private static bool Fail(string what, int line, out string error)
+    {
+        error = line == 0 ? what : $"{what} (line {line} of the manifest)";
+        return false;
+    }
+
+    private static void AppendLine(StringBuilder text, ManifestFile file) =>
+        text.Append(CultureInfo.InvariantCulture, $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}\n");
+}

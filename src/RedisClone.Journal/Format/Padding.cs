@@ -1,0 +1,44 @@
+namespace RedisClone.Journal.Format;
+
+/// <summary>
+/// Padding is a run of empty annotation lines, <c>#\n</c>: a file is filled with it ahead of the groups, since a flush of bytes
+/// that overwrite others costs half of a flush that lengthens the file. What is not yet overwritten, Redis skips.
+/// </summary>
+internal static class Padding
+{
+    private static readonly byte[] Lines = Fill(64 * 1024);
+
+    public static ReadOnlySpan<byte> Line => "#\n"u8;
+
+    /// <summary>Adds <paramref name="length"/> (even) bytes of padding to a list of parts to write.</summary>
+    public static void Add(List<ReadOnlyMemory<byte>> parts, long length)
+    {
+        while (length > 0)
+        {
+            var part = (int)Math.Min(length, Lines.Length);
+            parts.Add(Lines.AsMemory(0, part));
+            length -= part;
+        }
+    }
+
+    /// <summary>How many bytes of whole padding lines <paramref name="bytes"/> begin with.</summary>
+    public static int Count(ReadOnlySpan<byte> bytes)
+    {
+        var count = 0;
+        while (count < bytes.Length)
+        {
+            var part = Math.Min(bytes.Length - count, Lines.Length);
+            var same = bytes.Slice(count, part).CommonPrefixLength(Lines.AsSpan(0, part));
+            count += same;
+            if (same < part) break;
+        }
+        return count & ~1;
+    }
+
+    private static byte[] Fill(int length)
+    {
+        var lines = new byte[length];
+        for (var i = 0; i < length; i += Line.Length) Line.CopyTo(lines.AsSpan(i));
+        return lines;
+    }
+}

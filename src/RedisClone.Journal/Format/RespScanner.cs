@@ -1,0 +1,104 @@
+using System.Text;
+
+namespace RedisClone.Journal.Format;
+
+/// <summary>What <see cref="RespScanner"/> found.</summary>
+internal enum Scan
+{
+    Complete,
+
+    /// <summary>What is there is the beginning of a command.</summary>
+    Incomplete,
+
+    /// <summary>No continuation could make this a command.</summary>
+    Malformed,
+}
+
+/// <summary>The commands that the scanner has to know by name.</summary>
+internal enum StreamCommand
+{
+    Other,
+    Multi,
+    Exec,
+    Select,
+}
+
+/// <summary>
+/// Finds the end of a command of the append-only format (an array of bulk strings) without looking into its values, apart
+/// from the three commands that give the stream its structure. Strict where Redis's own loader is lenient, as redis-check-aof is.
+/// </summary>
+internal static class RespScanner
+{
+    /// <summary>
+    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete. When it is not,
+    /// <paramref name="needed"/> is a number of bytes, counted from the start of the command, without which it cannot be complete.
+    /// </summary>
+    public static Scan Command(ReadOnlySpan<byte> bytes, ref int position, out StreamCommand command, out int database, out long needed)
+    {
+        command = StreamCommand.Other;
+        database = -1;
+        var start = position;
+        var at = position;
+        needed = 4;
+        var scan = Number(bytes, ref at, (byte)'*', out var count);
+        if (scan != Scan.Complete)
+        {
+            needed = bytes.Length - start + 1;
+            return scan;
+        }
+        if (count < 1) return Scan.Malformed;
+        for (long i = 0; i < count; i++)
+        {
+            scan = Number(bytes, ref at, (byte)'$', out var length);
+            if (scan != Scan.Complete)
+            {
+                needed = bytes.Length - start + 1;
+                return scan;
+            }
+            if (length < 0) return Scan.Malformed;
+            if (length > bytes.Length - at - 2L)
+            {
+                needed = at - start + length + 2 + (count - 1 - i) * 6;
+                return Scan.Incomplete;
+            }
+            var value = bytes.Slice(at, (int)length);
+            at += (int)length;
+            if (bytes[at] != '\r' || bytes[at + 1] != '\n') return Scan.Malformed;
+            at += 2;
+            if (i == 0) command = Name(value, count);
+            else if (command == StreamCommand.Select) database = DatabaseNumber(value);
+        }
+        position = at;
+        return Scan.Complete;
+    }
+
+    private static StreamCommand Name(ReadOnlySpan<byte> name, long count) => (count, name.Length) switch
+    {
+        (1, 5) when Ascii.EqualsIgnoreCase(name, "multi"u8) => StreamCommand.Multi,
+        (1, 4) when Ascii.EqualsIgnoreCase(name, "exec"u8) => StreamCommand.Exec,
+        (2, 6) when Ascii.EqualsIgnoreCase(name, "select"u8) => StreamCommand.Select,
+        _ => StreamCommand.Other,
+    };
+
+    private static int DatabaseNumber(ReadOnlySpan<byte> value) =>
+        System.Buffers.Text.Utf8Parser.TryParse(value, out int number, out var used) && used == value.Length ? number : -1;
+
+    private static Scan Number(ReadOnlySpan<byte> bytes, ref int at, byte prefix, out long value)
+    {
+        value = 0;
+        if (at == bytes.Length) return Scan.Incomplete;
+        if (bytes[at] != prefix) return Scan.Malformed;
+        var digit = at + 1;
+        while (digit < bytes.Length && bytes[digit] is >= (byte)'0' and <= (byte)'9')
+        {
+            if (digit - at > 12) return Scan.Malformed;
+            value = value * 10 + (bytes[digit++] - '0');
+        }
+        if (digit == bytes.Length) return Scan.Incomplete;
+        if (digit == at + 1 || bytes[digit] != '\r') return Scan.Malformed;
+        if (digit + 1 == bytes.Length) return Scan.Incomplete;
+        if (bytes[digit + 1] != '\n') return Scan.Malformed;
+        at = digit + 2;
+        return Scan.Complete;
+    }
+}

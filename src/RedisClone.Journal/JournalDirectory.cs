@@ -1,0 +1,136 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal;
+
+/// <summary>
+/// The append-only directory of one server: its lock, and its manifest, which is replaced as a whole by write, flush, rename and
+/// flush of the directory. Whoever changes the manifest holds the writer's role; see <see cref="JournalEngine"/>.
+/// </summary>
+public sealed class JournalDirectory : IDisposable
+{
+    private readonly IDisposable _lock;
+    private long _lastBase;
+    private long _lastIncrement;
+
+    private JournalDirectory(IDisk disk, JournalNames names, IDisposable @lock, Manifest manifest)
+    {
+        Disk = disk;
+        Names = names;
+        _lock = @lock;
+        Manifest = manifest;
+        _lastBase = manifest.LastBaseSequence;
+        _lastIncrement = manifest.LastIncrementSequence;
+    }
+
+    public IDisk Disk { get; }
+
+    public JournalNames Names { get; }
+
+    public Manifest Manifest { get; private set; }
+
+    /// <summary>
+    /// Opens the directory for a server, creating it where it is missing. Null, and the reason, while another server holds it or where
+    /// its manifest is not one.
+    /// </summary>
+    public static JournalDirectory? TryOpen(IDisk disk, JournalNames names, out string error)
+    {
+        error = "";
+        IDisposable? held = null;
+        try
+        {
+            if (!disk.DirectoryExists(names.Directory))
+            {
+                disk.CreateDirectory(names.Directory);
+                disk.FlushDirectory(names.Root);
+            }
+            held = disk.TryLock(names.PathOf(names.Lock));
+            if (held is null)
+            {
+                error = $"The append-only directory {names.DirectoryName} is in use by another server (it holds {names.Lock})";
+                return null;
+            }
+            if (!TryReadManifest(disk, names, out var manifest, out error))
+            {
+                held.Dispose();
+                return null;
+            }
+            var directory = new JournalDirectory(disk, names, held, manifest);
+            directory.TakeOverOldStyleFile();
+            return directory;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            held?.Dispose();
+            error = $"Can't open or create append-only dir {names.DirectoryName}: {failure.Message}";
+            return null;
+        }
+    }
+
+    /// <summary>Reads the manifest without taking the directory: for the offline commands. A missing one is empty.</summary>
+    public static bool TryReadManifest(IDisk disk, JournalNames names, out Manifest manifest, out string error)
+    {
+        manifest = Manifest.Empty;
+        error = "";
+        var path = names.PathOf(names.Manifest);
+        if (!disk.DirectoryExists(names.Directory) || !disk.Exists(path)) return true;
+        using var file = disk.Open(path, DiskOpen.Read);
+        var bytes = new byte[(int)Math.Min(file.Length, 64 << 20)];
+        var length = 0;
+        while (length < bytes.Length && file.Read(length, bytes.AsSpan(length)) is > 0 and var read) length += read;
+        if (Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error)) return true;
+        error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest}: {error}";
+        return false;
+    }
+
+    /// <summary>
+    /// Numbers are given out once. After a failed <see cref="Publish"/> the manifest on the disk may name files that the one in memory
+    /// does not: a file by such a name must never be replaced.
+    /// </summary>
+    internal long TakeBaseSequence() => ++_lastBase;
+
+    /// <inheritdoc cref="TakeBaseSequence"/>
+    internal long TakeIncrementSequence() => ++_lastIncrement;
+
+    /// <summary>Replaces the manifest. When it throws, the old one or the new one is in force; both must describe the same data.</summary>
+    public void Publish(Manifest manifest)
+    {
+        var temporary = Names.PathOf(Names.TemporaryManifest);
+        using (var file = Disk.Open(temporary, DiskOpen.New))
+        {
+            file.Write(0, manifest.ToBytes());
+            file.Flush();
+        }
+
+        // The files that the manifest names must not come to the disk after it.
+        Disk.FlushDirectory(Names.Directory);
+        Disk.Rename(temporary, Names.PathOf(Names.Manifest));
+        Disk.FlushDirectory(Names.Directory);
+        Manifest = manifest;
+    }
+
+    /// <summary>Deletes the files that the manifest calls history, and strikes them from it.</summary>
+    public void DeleteHistory()
+    {
+        if (Manifest.History.Count == 0) return;
+        foreach (var file in Manifest.History) Disk.Delete(Names.PathOf(file.Name));
+        Publish(Manifest.WithoutHistory());
+    }
+
+    public void Dispose() => _lock.Dispose();
+
+    /// <summary>
+    /// Redis before 7.0 kept one file beside the directory. It becomes the base: the manifest names it first, then it is moved; where
+    /// a crash comes between, the next start moves it.
+    /// </summary>
+    private void TakeOverOldStyleFile()
+    {
+        if (!Disk.Exists(Names.OldStyleFile)) return;
+        var isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0 && !Disk.Exists(Names.PathOf(Names.FileName));
+        if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
+        Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
+        Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));
+        Disk.FlushDirectory(Names.Directory);
+        Disk.FlushDirectory(Names.Root);
+    }
+}

@@ -1,0 +1,109 @@
+using System.Buffers.Text;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>
+/// Reads commands without checksums, by the rules of Redis's loader: annotation lines are skipped, a transaction counts from its
+/// EXEC on, and a short read at the end is told from a bad format.
+/// </summary>
+internal static class CommandRegion
+{
+    private const string ShortReadReason = "Unexpected end of file reading the append only file";
+
+    private static ReadOnlySpan<byte> Timestamp => "#TS:"u8;
+
+    private static ReadOnlySpan<byte> RedisSelect => "*2\r\n$6\r\nSELECT\r\n"u8;
+
+    /// <summary>
+    /// Only what Redis itself begins to append with: a command, or a timestamp. Any other annotation where a group of ours
+    /// should stand is a damaged group.
+    /// </summary>
+    public static bool CanBegin(ReadOnlySpan<byte> bytes) => bytes is [(byte)'*', ..] || IsTimestamp(bytes);
+
+    /// <summary>Reads from the window's position to the end of the file.</summary>
+    public static FileResult Read(FileWindow window, StreamState state, IJournalSink sink)
+    {
+        while (true)
+        {
+            var step = Step(window, state.Database);
+            if (step.Scan == Scan.Malformed) return BadFormat(window, state.Database);
+            if (step.Scan == Scan.Incomplete) return new(FileEnd.ShortRead, window.Offset, ShortReadReason);
+            if (step.Length == 0) return new(FileEnd.Whole, window.Offset);
+            var bytes = window.Bytes[..step.Length];
+            if (bytes.StartsWith(GroupHeader.Tag)) return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
+            if (step.IsUnit)
+            {
+                var error = sink.Apply(new JournalUnit
+                {
+                    Lsn = state.Lsn + step.Length,
+                    Database = step.DatabaseBefore,
+                    Bytes = bytes,
+                    IsTransaction = step.IsTransaction,
+                    IsVerified = false,
+                });
+                if (error is not null) return new(FileEnd.Refused, window.Offset, error);
+                state.Units++;
+                state.UnverifiedUnits++;
+            }
+            state.Database = step.DatabaseAfter;
+            state.Lsn += step.Length;
+            window.Advance(step.Length);
+        }
+    }
+
+    /// <summary>
+    /// Whether Redis went on here: it starts what it appends with its own spelling of SELECT, or a timestamp, neither of which
+    /// stands in a group of ours. So it does after it cut a group of ours that a kill had left in part.
+    /// </summary>
+    public static bool WasContinuedByRedis(FileWindow window)
+    {
+        var sawRedis = false;
+        while (true)
+        {
+            var step = Step(window, 0);
+            if (step.Scan == Scan.Malformed) return false;
+            if (step.Scan == Scan.Incomplete || step.Length == 0) return sawRedis;
+            var bytes = window.Bytes[..step.Length];
+            if (bytes.StartsWith(GroupHeader.Tag)) return false;
+            sawRedis |= BeginsWithRedis(bytes);
+            window.Advance(step.Length);
+        }
+    }
+
+    private static bool BeginsWithRedis(ReadOnlySpan<byte> step) =>
+        IsTimestamp(step) || step.StartsWith(RedisSelect) || step.StartsWith("*1\r\n$5\r\nMULTI\r\n*2\r\n$6\r\nSELECT\r\n"u8);
+
+    private static bool IsTimestamp(ReadOnlySpan<byte> bytes) =>
+        bytes.StartsWith(Timestamp) && Utf8Parser.TryParse(bytes[Timestamp.Length..], out long _, out var digits)
+        && bytes[(Timestamp.Length + digits)..].StartsWith("\r\n"u8);
+
+    /// <summary>The next step, with as much of the file in the window as it takes. Length 0 is the end of the file.</summary>
+    private static UnitStep Step(FileWindow window, int database)
+    {
+        window.Fill(1);
+        if (window.Remaining == 0) return new() { Scan = Scan.Complete };
+        while (true)
+        {
+            var step = UnitScanner.Next(window.Bytes, database);
+
+            // At least doubled, so that a long transaction is not scanned again for each of its commands.
+            if (step.Scan != Scan.Incomplete || !window.Fill(Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L))))
+                return step;
+        }
+    }
+
+    /// <summary>A tail of zeros is what a power loss leaves where the length survived and the bytes did not: a short read too.</summary>
+    private static FileResult BadFormat(FileWindow window, int database)
+    {
+        var offset = window.Offset;
+        var end = TailScan.EndWithoutZeros(window, offset);
+        if (end == window.Length) return new(FileEnd.Refused, offset, "Bad file format reading the append only file");
+        window.MoveTo(offset);
+        window.Fill(end - offset);
+        var scan = end == offset ? Scan.Incomplete : UnitScanner.Next(window.Bytes[..(int)(end - offset)], database).Scan;
+        return scan == Scan.Incomplete
+            ? new(FileEnd.ShortRead, offset, ShortReadReason)
+            : new(FileEnd.Refused, offset, "Bad file format reading the append only file");
+    }
+}

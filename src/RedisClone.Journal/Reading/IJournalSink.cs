@@ -1,0 +1,34 @@
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>One unit of the journal: a command, or MULTI to EXEC. It takes effect as a whole or not at all.</summary>
+public readonly ref struct JournalUnit
+{
+    /// <summary>The position in the global stream right after the unit.</summary>
+    public required long Lsn { get; init; }
+
+    /// <summary>The database that is selected where the unit begins.</summary>
+    public required int Database { get; init; }
+
+    /// <summary>The commands, as RESP arrays of bulk strings. Valid during the call only.</summary>
+    public required ReadOnlySpan<byte> Bytes { get; init; }
+
+    /// <summary>True for MULTI … EXEC.</summary>
+    public required bool IsTransaction { get; init; }
+
+    /// <summary>False for what Redis wrote: it carries no checksum.</summary>
+    public required bool IsVerified { get; init; }
+}
+
+/// <summary>Receives what a journal holds, in order. What it returns is null, or why the journal cannot be loaded.</summary>
+public interface IJournalSink
+{
+    /// <summary>
+    /// Loads the RDB that <paramref name="file"/> begins with, and tells where it ends: an append-only file of Redis 6 goes on
+    /// with commands there. <paramref name="lsn"/> is the position in the stream that the snapshot says it stands for, -1 when it says none.
+    /// </summary>
+    string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn);
+
+    string? Apply(in JournalUnit unit);
+}

@@ -1,0 +1,137 @@
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>
+/// Reads one append-only file: groups of ours, each verified before any of it is applied, then what Redis may have appended;
+/// or a file that Redis wrote.
+/// </summary>
+internal static class IncrementReader
+{
+    /// <summary>
+    /// Finds the salt of a file of ours. When it returns false, <paramref name="isOurs"/> says that the file is ours, or at least
+    /// not Redis's, but damaged in its header, and <paramref name="result"/> how.
+    /// </summary>
+    public static bool TryReadHeader(FileWindow window, out ulong salt, out bool isOurs, out FileResult result)
+    {
+        result = default;
+        salt = 0;
+        window.MoveTo(0);
+        window.Fill(Math.Min(window.Length, FileHeader.Length));
+        var head = window.Bytes[..(int)Math.Min(window.Bytes.Length, FileHeader.Length)];
+        var first = FileHeader.TryReadCopy(head, 0, out salt);
+        var second = FileHeader.TryReadCopy(head, 1, out var otherSalt);
+        isOurs = first || second;
+        if (first && second && salt == otherSalt) return true;
+        if (isOurs)
+        {
+            // One copy is enough to read the marks, which decide what the damage of the other means.
+            if (!first) salt = otherSalt;
+            result = new(FileEnd.Damaged, 0, $"the file's header is damaged at offset {(first ? FileHeader.CopyLength : 0)}");
+            return false;
+        }
+        result = WithoutHeader(window, head);
+        isOurs = result.End != FileEnd.Whole;
+        return false;
+    }
+
+    public static FileResult Read(FileWindow window, ulong salt, StreamState state, IJournalSink sink)
+    {
+        window.MoveTo(FileHeader.Length);
+        while (true)
+        {
+            var end = window.Offset;
+            SkipPadding(window);
+            if (window.Remaining == 0) return new(FileEnd.Whole, end);
+            var bytes = window.Bytes;
+            if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
+            {
+                if (CommandRegion.CanBegin(bytes)) return CommandRegion.Read(window, state, sink);
+                return new(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
+            }
+            if (state.IsLsnKnown && header.Lsn != state.Lsn)
+                return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
+            var result = ReadGroup(window, salt, header, headerLength, state, sink);
+            if (result.End == FileEnd.Damaged) return ContinuedByRedis(window, result, headerLength, state, sink);
+            if (result.End != FileEnd.Whole) return result;
+        }
+    }
+
+    private static FileResult ReadGroup(
+        FileWindow window, ulong salt, in GroupHeader header, int headerLength, StreamState state, IJournalSink sink)
+    {
+        var offset = window.Offset;
+        if (header.Payload > window.Remaining - headerLength) return new(FileEnd.Damaged, offset, "the file ends within the group");
+        if (!window.Fill(headerLength + header.Payload)) return new(FileEnd.Refused, offset, "the group is larger than memory can hold");
+        var payload = window.Bytes.Slice(headerLength, (int)header.Payload);
+        if (Checksum.Finish(Checksum.Add(GroupHeader.StartCrc(salt, header.Lsn), payload)) != header.Crc)
+            return new(FileEnd.Damaged, offset, "the group's checksum does not match");
+
+        state.Lsn = header.Lsn;
+        state.IsLsnKnown = true;
+        var at = 0;
+        while (at < payload.Length)
+        {
+            var step = UnitScanner.Next(payload[at..], state.Database);
+            if (step.Scan != Scan.Complete) return new(FileEnd.Refused, offset, "the group verifies, but is not a sequence of commands");
+            var bytes = payload.Slice(at, step.Length);
+            at += step.Length;
+            state.Lsn += step.Length;
+            if (step.IsUnit)
+            {
+                var error = sink.Apply(new JournalUnit
+                {
+                    Lsn = state.Lsn,
+                    Database = step.DatabaseBefore,
+                    Bytes = bytes,
+                    IsTransaction = step.IsTransaction,
+                    IsVerified = true,
+                });
+                if (error is not null) return new(FileEnd.Refused, offset, error);
+                state.Units++;
+            }
+            state.Database = step.DatabaseAfter;
+        }
+        window.Advance(headerLength + payload.Length);
+        return new(FileEnd.Whole, window.Offset);
+    }
+
+    /// <summary>
+    /// After a kill had left a group in part, redis-server cuts it behind its last whole command and appends its own. Then the
+    /// group no longer verifies, yet what is there is what Redis acknowledged: it loads by Redis's rules.
+    /// </summary>
+    private static FileResult ContinuedByRedis(FileWindow window, FileResult damage, int headerLength, StreamState state, IJournalSink sink)
+    {
+        var start = damage.Kept + headerLength;
+        window.MoveTo(start);
+        if (!CommandRegion.WasContinuedByRedis(window)) return damage;
+        window.MoveTo(start);
+        return CommandRegion.Read(window, state, sink);
+    }
+
+    private static FileResult WithoutHeader(FileWindow window, ReadOnlySpan<byte> head)
+    {
+        if (head.IsEmpty || head[0] == '*' || (head[0] == '#' && !head.StartsWith(GroupHeader.Tag) && !LooksLikeHeader(head))) return new(FileEnd.Whole, 0);
+        var version = FileHeader.ClaimedVersion(head);
+        if (version > FileHeader.Version)
+            return new(FileEnd.Refused, 0, $"the file is in version {version} of the journal's format; this server reads version {FileHeader.Version}");
+        if (TailScan.EndWithoutZeros(window, 0) <= FileHeader.Length)
+            return new(FileEnd.Damaged, 0, "the file ends within its header");
+        return new(FileEnd.Refused, 0, "neither a header of the journal nor a command of an append-only file begins here");
+    }
+
+    /// <summary>A header whose first line is damaged and whose second is cut away must not pass for an annotation.</summary>
+    private static bool LooksLikeHeader(ReadOnlySpan<byte> head) =>
+        head.Length > FileHeader.CopyLength && head[FileHeader.CopyLength..].StartsWith(GroupHeader.Tag);
+
+    private static void SkipPadding(FileWindow window)
+    {
+        while (true)
+        {
+            window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
+            var padding = Padding.Count(window.Bytes);
+            window.Advance(padding);
+            if (padding == 0 || window.Remaining == 0) return;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>How lenient the reading is.</summary>
+/// <param name="LoadTruncated">The setting <c>aof-load-truncated</c>: without it any cut that loses something is refused.</param>
+/// <param name="AcceptDamage">Told to cut at the first damage even where more was durable once.</param>
+public sealed record ReadOptions(bool LoadTruncated = true, bool AcceptDamage = false);
+
+/// <summary>
+/// Reads a journal's files in order, up to the first thing that does not verify, and decides what that means: a durable mark that
+/// survives beyond it means damage, and a refusal; anything else is what a power loss may leave, and is cut.
+/// </summary>
+public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manifest, ReadOptions options)
+{
+    private readonly FileWindow _window = new();
+    private readonly StreamState _state = new();
+    private readonly List<JournalFileReport> _reports = [];
+    private long _bytesRead;
+
+    /// <summary>What the files hold together, for a loading estimate.</summary>
+    public long TotalBytes { get; private set; }
+
+    /// <summary>How far the reading is; may be asked from any thread. Within a file it follows the file, an RDB counts when it is loaded.</summary>
+    public long BytesRead => Volatile.Read(ref _bytesRead);
+
+    /// <summary>Reads everything into the sink. Nothing on the disk is changed.</summary>
+    public JournalReport Read(IJournalSink sink)
+    {
+        if (manifest.IsEmpty) return new() { Outcome = JournalOutcome.Absent };
+        ManifestFile[] files = [.. manifest.Files];
+        foreach (var file in files)
+        {
+            if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, "the manifest names this file, and it does not exist");
+            using var opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
+            TotalBytes += opened.Length;
+        }
+        for (var i = 0; i < files.Length; i++)
+        {
+            using var opened = disk.Open(names.PathOf(files[i].Name), DiskOpen.Read);
+            _window.Open(opened, done => Volatile.Write(ref _bytesRead, done + _reports.Sum(r => r.Length)));
+            var (units, unverified, firstLsn) = (_state.Units, _state.UnverifiedUnits, _state.Lsn);
+            var wasKnown = _state.IsLsnKnown;
+            var result = ReadFile(opened, files[i], sink, out var salt);
+            _reports.Add(new(files[i].Name, files[i].Kind, opened.Length, result.Kept, _state.Units - units, _state.UnverifiedUnits - unverified)
+            {
+                HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
+            });
+            if (result.End == FileEnd.Refused) return Refuse(files[i], result.Kept, result.Reason);
+            if (result.End != FileEnd.Whole) return Judge(files, i, result, salt);
+        }
+        return new() { Outcome = JournalOutcome.Clean, Files = _reports, Lsn = _state.Lsn };
+    }
+
+    private FileResult ReadFile(IDiskFile opened, ManifestFile file, IJournalSink sink, out ulong? salt)
+    {
+        salt = null;
+        _state.Database = 0;
+        _window.Fill(Math.Min(_window.Length, 5));
+        if (_window.Bytes.StartsWith("REDIS"u8))
+        {
+            if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB stands where an increment should");
+            var error = sink.LoadSnapshot(opened, file.Name, out var end, out var lsn);
+            if (error is not null) return new(FileEnd.Refused, end, error);
+            if (lsn >= 0)
+            {
+                // Now an increment that does not begin where the snapshot ends shows.
+                _state.Lsn = lsn;
+                _state.IsLsnKnown = true;
+            }
+            _window.MoveTo(end);
+            return CommandRegion.Read(_window, _state, sink);
+        }
+        if (IncrementReader.TryReadHeader(_window, out var found, out var isOurs, out var result))
+        {
+            salt = found;
+            return IncrementReader.Read(_window, found, _state, sink);
+        }
+        if (isOurs)
+        {
+            salt = found;
+            return result;
+        }
+        _window.MoveTo(0);
+        return CommandRegion.Read(_window, _state, sink);
+    }
+
+    /// <summary>A file ended early: is that what a power loss may leave?</summary>
+    private JournalReport Judge(ManifestFile[] files, int index, FileResult damage, ulong? salt)
+    {
+        var file = files[index];
+        var (mark, markFile, markOffset) = (-1L, file.Name, 0L);
+        var lost = TailScan.Substance(_window, damage.Kept);
+        if (salt is not null && damage.End == FileEnd.Damaged) mark = TailScan.HighestMark(_window, salt.Value, damage.Kept, out markOffset);
+        var dropped = new List<string>();
+        foreach (var later in files[(index + 1)..])
+        {
+            using var opened = disk.Open(names.PathOf(later.Name), DiskOpen.Read);
+            _window.Open(opened, static _ => { });
+            dropped.Add(later.Name);
+            var hasHeader = IncrementReader.TryReadHeader(_window, out var laterSalt, out var isOurs, out _);
+            if (hasHeader || isOurs)
+            {
+                var laterMark = TailScan.HighestMark(_window, laterSalt, FileHeader.Length, out var laterOffset);
+                if (laterMark > mark) (mark, markFile, markOffset) = (laterMark, later.Name, laterOffset);
+                lost += TailScan.Substance(_window, FileHeader.Length);
+            }
+            else if (TailScan.Substance(_window, 0) > 0 && !options.AcceptDamage)
+            {
+                return Refuse(file, damage.Kept, $"{damage.Reason}, and {later.Name}, written after it, is not of a kind that can be cut");
+            }
+        }
+        if (mark > _state.Lsn && !options.AcceptDamage)
+            return Refuse(file, damage.Kept,
+                $"{damage.Reason}; what is good ends at position {_state.Lsn}, but the journal was durable up to {mark} ({markFile} says so at offset {markOffset})");
+        if (lost > 0 && !options.LoadTruncated)
+            return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
+        return new()
+        {
+            Outcome = JournalOutcome.Cut,
+            Reason = damage.Reason,
+            File = file.Name,
+            Offset = damage.Kept,
+            CutBytes = lost,
+            Files = _reports,
+            DroppedFiles = dropped,
+            Lsn = _state.Lsn,
+        };
+    }
+
+    private JournalReport Refuse(ManifestFile file, long offset, string reason) => new()
+    {
+        Outcome = JournalOutcome.Refused,
+        Reason = reason,
+        File = file.Name,
+        Offset = offset,
+        Files = _reports,
+        Lsn = _state.Lsn,
+    };
+}

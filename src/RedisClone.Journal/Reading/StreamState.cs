@@ -1,0 +1,38 @@
+namespace RedisClone.Journal.Reading;
+
+/// <summary>Where in the global stream the reading is, across files.</summary>
+internal sealed class StreamState
+{
+    public long Lsn { get; set; }
+
+    /// <summary>False until a group of ours says where in the stream it stands: what Redis wrote carries no positions.</summary>
+    public bool IsLsnKnown { get; set; }
+
+    /// <summary>The database that is selected; each file begins with 0.</summary>
+    public int Database { get; set; }
+
+    public long Units { get; set; }
+
+    public long UnverifiedUnits { get; set; }
+}
+
+/// <summary>How the reading of a file ended.</summary>
+internal enum FileEnd
+{
+    /// <summary>At its end.</summary>
+    Whole,
+
+    /// <summary>At something that does not verify. The marks after it decide whether a power loss explains it.</summary>
+    Damaged,
+
+    /// <summary>In the middle of a command that Redis wrote: a short read in Redis's terms.</summary>
+    ShortRead,
+
+    /// <summary>At something for which there is no excuse.</summary>
+    Refused,
+}
+
+/// <param name="End">How it ended.</param>
+/// <param name="Kept">The offset up to which everything is good.</param>
+/// <param name="Reason">What is wrong there.</param>
+internal readonly record struct FileResult(FileEnd End, long Kept, string Reason = "");

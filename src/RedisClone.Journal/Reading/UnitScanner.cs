@@ -1,0 +1,88 @@
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>One step through a stream of commands.</summary>
+internal ref struct UnitStep
+{
+    public Scan Scan;
+
+    /// <summary>The bytes of the step, when complete.</summary>
+    public int Length;
+
+    /// <summary>When incomplete: without this many bytes it stays so.</summary>
+    public long Needed;
+
+    /// <summary>False for an annotation and for a SELECT between units.</summary>
+    public bool IsUnit;
+
+    public bool IsTransaction;
+
+    public int DatabaseBefore;
+
+    public int DatabaseAfter;
+}
+
+/// <summary>Steps through commands unit by unit: a command alone, MULTI to EXEC, a SELECT, an annotation line.</summary>
+internal static class UnitScanner
+{
+    /// <summary>Redis reads annotations into a buffer of this size, with a zero at its end; a longer line breaks its loader.</summary>
+    private const int MaxAnnotation = 1023;
+
+    public static UnitStep Next(ReadOnlySpan<byte> bytes, int database)
+    {
+        var step = new UnitStep { DatabaseBefore = database, DatabaseAfter = database };
+        var position = 0;
+        while (true)
+        {
+            if (position < bytes.Length && bytes[position] == '#')
+            {
+                var newline = bytes[position..Math.Min(bytes.Length, position + MaxAnnotation)].IndexOf((byte)'\n');
+                if (newline < 0)
+                {
+                    step.Scan = bytes.Length - position < MaxAnnotation ? Scan.Incomplete : Scan.Malformed;
+                    step.Needed = bytes.Length + 1;
+                    return step;
+                }
+                position += newline + 1;
+                if (!step.IsTransaction) return Done(ref step, position, isUnit: false);
+                continue;
+            }
+            var start = position;
+            var scan = RespScanner.Command(bytes, ref position, out var command, out var selected, out var needed);
+            if (scan != Scan.Complete)
+            {
+                step.Scan = scan;
+                step.Needed = start + needed;
+                return step;
+            }
+            switch (command)
+            {
+                case StreamCommand.Select:
+                    if (selected >= 0) step.DatabaseAfter = selected;
+                    if (!step.IsTransaction) return Done(ref step, position, isUnit: false);
+                    break;
+                case StreamCommand.Multi when step.IsTransaction:
+                case StreamCommand.Exec when !step.IsTransaction:
+                    step.Scan = Scan.Malformed;
+                    return step;
+                case StreamCommand.Multi:
+                    step.IsTransaction = true;
+                    break;
+                case StreamCommand.Exec:
+                    return Done(ref step, position, isUnit: true);
+                default:
+                    if (!step.IsTransaction) return Done(ref step, position, isUnit: true);
+                    break;
+            }
+        }
+    }
+
+    private static UnitStep Done(ref UnitStep step, int length, bool isUnit)
+    {
+        step.Scan = Scan.Complete;
+        step.Length = length;
+        step.IsUnit = isUnit;
+        return step;
+    }
+}

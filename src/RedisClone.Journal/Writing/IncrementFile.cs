@@ -1,0 +1,126 @@
+using System.Security.Cryptography;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Writing;
+
+/// <summary>The increment that is being written: its offset, its salt, and how far it is filled ahead with padding.</summary>
+internal sealed class IncrementFile : IDisposable
+{
+    private const long FirstFill = 64 * 1024;
+    private const long LargestFill = 1 << 20;
+
+    private readonly IDiskFile _file;
+    private readonly ulong _salt;
+    private readonly List<ReadOnlyMemory<byte>> _parts = [];
+    private readonly byte[] _markLine = new byte[GroupHeader.MaxLength];
+    private long _filledTo;
+    private long _fill = FirstFill;
+
+    private IncrementFile(IDiskFile file, ulong salt)
+    {
+        _file = file;
+        _salt = salt;
+    }
+
+    /// <summary>Where the next group goes: the file's length without padding.</summary>
+    public long Offset { get; private set; }
+
+    /// <summary>The highest "durable" that a header in this file states.</summary>
+    public long DurableMark { get; private set; }
+
+    /// <summary>
+    /// Creates the file, durably: its header, and a mark that says where in the stream it begins. Everything before is durable by then.
+    /// </summary>
+    public static IncrementFile Create(IDisk disk, string path, long lsn, Random? saltSource = null)
+    {
+        var salt = saltSource is null ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) : (ulong)saltSource.NextInt64();
+        var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt);
+        try
+        {
+            Span<byte> start = stackalloc byte[FileHeader.Length + GroupHeader.MaxLength];
+            FileHeader.Write(start, salt);
+            var length = FileHeader.Length;
+            length += Mark(lsn, lsn, salt).Write(start[length..], salt, length);
+            increment._file.Write(0, start[..length]);
+            increment._file.Flush();
+            increment.Offset = increment._filledTo = length;
+            increment.DurableMark = lsn;
+            return increment;
+        }
+        catch
+        {
+            increment.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Writes one group. With <paramref name="fillAhead"/> the file is filled with padding before it is needed: a flush of bytes that
+    /// overwrite others does not have to wait for the file system's journal. Large groups gain nothing by it.
+    /// </summary>
+    public void Write(in PendingGroup group, long durable, bool fillAhead)
+    {
+        var first = group.First!;
+        var crc = GroupHeader.StartCrc(_salt, group.Lsn);
+        for (var segment = first; segment is not null; segment = segment.Next) crc = Checksum.Add(crc, segment.Bytes);
+        var header = new GroupHeader(group.Lsn, durable, group.Length, Checksum.Finish(crc));
+
+        // The line goes right in front of the first segment's bytes.
+        Span<byte> line = stackalloc byte[GroupHeader.MaxLength];
+        var lineLength = header.Write(line, _salt, Offset);
+        var lineStart = Segment.HeaderRoom - lineLength;
+        line[..lineLength].CopyTo(first.Buffer.AsSpan(lineStart));
+        var end = Offset + lineLength + group.Length;
+
+        var filledTo = FillTarget(end, group.Length, fillAhead);
+        if (first.Next is null && filledTo <= _filledTo)
+        {
+            _file.Write(Offset, first.Buffer.AsSpan(lineStart, lineLength + first.Length));
+        }
+        else
+        {
+            _parts.Clear();
+            _parts.Add(first.Buffer.AsMemory(lineStart, lineLength + first.Length));
+            for (var segment = first.Next; segment is not null; segment = segment.Next) _parts.Add(segment.Memory);
+            if (filledTo > end) Padding.Add(_parts, filledTo - end);
+            _file.Write(Offset, _parts);
+        }
+        Offset = end;
+        _filledTo = Math.Max(_filledTo, filledTo);
+        DurableMark = durable;
+    }
+
+    /// <summary>Writes a group without payload, so that what is durable is known to be so after a crash.</summary>
+    public void WriteMark(long lsn, long durable)
+    {
+        var length = Mark(lsn, durable, _salt).Write(_markLine, _salt, Offset);
+        _file.Write(Offset, _markLine.AsSpan(0, length));
+        Offset += length;
+        _filledTo = Math.Max(_filledTo, Offset);
+        DurableMark = durable;
+    }
+
+    public void Flush() => _file.Flush();
+
+    /// <summary>Cuts the padding off and flushes: nothing follows in this file.</summary>
+    public void Finish()
+    {
+        if (_filledTo > Offset) _file.Truncate(Offset);
+        _filledTo = Offset;
+        _file.Flush();
+    }
+
+    public void Dispose() => _file.Dispose();
+
+    private static GroupHeader Mark(long lsn, long durable, ulong salt) =>
+        new(lsn, durable, 0, Checksum.Finish(GroupHeader.StartCrc(salt, lsn)));
+
+    private long FillTarget(long end, long groupLength, bool fillAhead)
+    {
+        if (end <= _filledTo || !fillAhead || groupLength > _fill / 4) return end;
+        var target = end + _fill;
+        _fill = Math.Min(_fill * 2, LargestFill);
+        return target;
+    }
+}
