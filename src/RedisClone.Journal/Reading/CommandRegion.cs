@@ -16,10 +16,21 @@ internal static class CommandRegion
     private static ReadOnlySpan<byte> RedisSelect => "*2\r\n$6\r\nSELECT\r\n"u8;
 
     /// <summary>
-    /// Only what Redis itself begins to append with: a command, or a timestamp. Any other annotation where a group of ours
-    /// should stand is a damaged group.
+    /// Whether commands without a group begin here, between groups of ours. Where nothing of ours was torn, only Redis writes a command
+    /// or a timestamp there. Behind padding, a group whose first sectors were lost may show its commands from a sector's
+    /// start on; there it takes more to believe in Redis.
     /// </summary>
-    public static bool CanBegin(ReadOnlySpan<byte> bytes) => bytes is [(byte)'*', ..] || IsTimestamp(bytes);
+    public static bool BeginsAt(FileWindow window, bool behindPadding)
+    {
+        if (window.Bytes is not [(byte)'*', ..] && !IsTimestamp(window.Bytes)) return false;
+        if (!behindPadding || window.Offset % Padding.TornAt != 0) return true;
+        if (!BeginsWithRedis(window.Bytes)) return false;
+        var start = window.Offset;
+        var isRedis = WasContinuedByRedis(window);
+        window.MoveTo(start);
+        window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
+        return isRedis;
+    }
 
     /// <summary>Reads from the window's position to the end of the file.</summary>
     public static FileResult Read(FileWindow window, StreamState state, IJournalSink sink)
@@ -54,7 +65,8 @@ internal static class CommandRegion
 
     /// <summary>
     /// Whether Redis went on here: it starts what it appends with its own spelling of SELECT, or a timestamp, neither of which
-    /// stands in a group of ours. So it does after it cut a group of ours that a kill had left in part.
+    /// stands in a group of ours. So it does after it cut a group of ours that a kill had left in part; padding it cannot have met then,
+    /// since it does not load a group that is torn by padding.
     /// </summary>
     public static bool WasContinuedByRedis(FileWindow window)
     {
@@ -65,7 +77,7 @@ internal static class CommandRegion
             if (step.Scan == Scan.Malformed) return false;
             if (step.Scan == Scan.Incomplete || step.Length == 0) return sawRedis;
             var bytes = window.Bytes[..step.Length];
-            if (bytes.StartsWith(GroupHeader.Tag)) return false;
+            if (bytes[0] == '#' && !IsTimestamp(bytes)) return false;
             sawRedis |= BeginsWithRedis(bytes);
             window.Advance(step.Length);
         }

@@ -8,9 +8,9 @@ namespace RedisClone.Journal.Reading;
 /// </summary>
 internal sealed class FileWindow
 {
-    private const int InitialSize = 1 << 20;
+    private const int UsualSize = 1 << 20;
 
-    private byte[] _buffer = new byte[InitialSize];
+    private byte[] _buffer = [];
     private IDiskFile? _file;
     private Action<long>? _progress;
     private int _start;
@@ -32,6 +32,8 @@ internal sealed class FileWindow
         _file = file;
         _progress = progress;
         Length = file.Length;
+        var size = (int)Math.Min(UsualSize, Length);
+        if (_buffer.Length < size) _buffer = new byte[size];
         MoveTo(0);
     }
 

@@ -46,7 +46,7 @@ internal static class IncrementReader
             var bytes = window.Bytes;
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
             {
-                if (CommandRegion.CanBegin(bytes)) return CommandRegion.Read(window, state, sink);
+                if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
                 return new(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
             }
             if (state.IsLsnKnown && header.Lsn != state.Lsn)

@@ -63,15 +63,13 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB stands where an increment should");
             var error = sink.LoadSnapshot(opened, file.Name, out var end, out var lsn);
             if (error is not null) return new(FileEnd.Refused, end, error);
-            if (lsn >= 0)
-            {
-                // Now an increment that does not begin where the snapshot ends shows.
-                _state.Lsn = lsn;
-                _state.IsLsnKnown = true;
-            }
+            _state.Lsn = Math.Max(lsn, 0);
+            _state.IsLsnKnown = lsn >= 0;
             _window.MoveTo(end);
             return CommandRegion.Read(_window, _state, sink);
         }
+        if (file.Kind == ManifestFileKind.Base && file.Name.EndsWith(".rdb", StringComparison.Ordinal))
+            return new(FileEnd.Refused, 0, "the base is not an RDB");
         if (IncrementReader.TryReadHeader(_window, out var found, out var isOurs, out var result))
         {
             salt = found;

@@ -5,8 +5,11 @@ internal sealed class StreamState
 {
     public long Lsn { get; set; }
 
-    /// <summary>False until a group of ours says where in the stream it stands: what Redis wrote carries no positions.</summary>
-    public bool IsLsnKnown { get; set; }
+    /// <summary>
+    /// False behind a base that does not say where in the stream it stands, since Redis wrote it, until a group of ours does. Without a
+    /// base the stream begins at 0, and what Redis wrote counts by its bytes.
+    /// </summary>
+    public bool IsLsnKnown { get; set; } = true;
 
     /// <summary>The database that is selected; each file begins with 0.</summary>
     public int Database { get; set; }

@@ -3,7 +3,7 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Journal.Reading;
 
 /// <summary>One step through a stream of commands.</summary>
-internal ref struct UnitStep
+internal struct UnitStep
 {
     public Scan Scan;
 
@@ -45,7 +45,7 @@ internal static class UnitScanner
                     return step;
                 }
                 position += newline + 1;
-                if (!step.IsTransaction) return Done(ref step, position, isUnit: false);
+                if (!step.IsTransaction) return Done(step, position, isUnit: false);
                 continue;
             }
             var start = position;
@@ -60,7 +60,7 @@ internal static class UnitScanner
             {
                 case StreamCommand.Select:
                     if (selected >= 0) step.DatabaseAfter = selected;
-                    if (!step.IsTransaction) return Done(ref step, position, isUnit: false);
+                    if (!step.IsTransaction) return Done(step, position, isUnit: false);
                     break;
                 case StreamCommand.Multi when step.IsTransaction:
                 case StreamCommand.Exec when !step.IsTransaction:
@@ -70,15 +70,15 @@ internal static class UnitScanner
                     step.IsTransaction = true;
                     break;
                 case StreamCommand.Exec:
-                    return Done(ref step, position, isUnit: true);
+                    return Done(step, position, isUnit: true);
                 default:
-                    if (!step.IsTransaction) return Done(ref step, position, isUnit: true);
+                    if (!step.IsTransaction) return Done(step, position, isUnit: true);
                     break;
             }
         }
     }
 
-    private static UnitStep Done(ref UnitStep step, int length, bool isUnit)
+    private static UnitStep Done(UnitStep step, int length, bool isUnit)
     {
         step.Scan = Scan.Complete;
         step.Length = length;

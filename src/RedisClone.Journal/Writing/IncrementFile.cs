@@ -7,20 +7,20 @@ namespace RedisClone.Journal.Writing;
 /// <summary>The increment that is being written: its offset, its salt, and how far it is filled ahead with padding.</summary>
 internal sealed class IncrementFile : IDisposable
 {
-    private const long FirstFill = 64 * 1024;
-    private const long LargestFill = 1 << 20;
-
     private readonly IDiskFile _file;
     private readonly ulong _salt;
+    private readonly WriterTuning _tuning;
     private readonly List<ReadOnlyMemory<byte>> _parts = [];
     private readonly byte[] _markLine = new byte[GroupHeader.MaxLength];
     private long _filledTo;
-    private long _fill = FirstFill;
+    private long _fill;
 
-    private IncrementFile(IDiskFile file, ulong salt)
+    private IncrementFile(IDiskFile file, ulong salt, WriterTuning tuning)
     {
         _file = file;
         _salt = salt;
+        _tuning = tuning;
+        _fill = tuning.FirstFill;
     }
 
     /// <summary>Where the next group goes: the file's length without padding.</summary>
@@ -32,10 +32,10 @@ internal sealed class IncrementFile : IDisposable
     /// <summary>
     /// Creates the file, durably: its header, and a mark that says where in the stream it begins. Everything before is durable by then.
     /// </summary>
-    public static IncrementFile Create(IDisk disk, string path, long lsn, Random? saltSource = null)
+    public static IncrementFile Create(IDisk disk, string path, long lsn, WriterTuning tuning)
     {
-        var salt = saltSource is null ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) : (ulong)saltSource.NextInt64();
-        var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt);
+        var salt = tuning.Salts is null ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) : (ulong)tuning.Salts.NextInt64();
+        var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt, tuning);
         try
         {
             Span<byte> start = stackalloc byte[FileHeader.Length + GroupHeader.MaxLength];
@@ -119,8 +119,8 @@ internal sealed class IncrementFile : IDisposable
     private long FillTarget(long end, long groupLength, bool fillAhead)
     {
         if (end <= _filledTo || !fillAhead || groupLength > _fill / 4) return end;
-        var target = end + _fill;
-        _fill = Math.Min(_fill * 2, LargestFill);
+        var target = Padding.End(end + _fill);
+        _fill = Math.Min(_fill * 2, _tuning.LargestFill);
         return target;
     }
 }

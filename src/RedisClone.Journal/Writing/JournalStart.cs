@@ -5,30 +5,35 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// What every start does to the directory before it writes: what was cut is truncated, what was kept is flushed (after a kill it may be
-/// in the system's cache only), what holds nothing is dropped. A crash at any point leaves what the next start reads the same way.
+/// What every start does to the directory: what was cut is truncated, what was kept is flushed (after a kill it may be in the system's
+/// cache only), what holds nothing is dropped. A crash at any point leaves what the next start reads the same way.
 /// </summary>
 internal static class JournalStart
 {
-    public static void Prepare(JournalDirectory directory, JournalReport report)
+    /// <summary>
+    /// Settles the files that count, and returns the manifest without the others. It is published together with the new increment: alone
+    /// it might be empty, which no loader takes.
+    /// </summary>
+    public static Manifest Prepare(JournalDirectory directory, JournalReport report)
     {
         var (disk, names) = (directory.Disk, directory.Names);
         foreach (var leftover in new[] { names.TemporaryManifest, names.TemporaryIncrement, names.TemporaryBase })
             disk.Delete(names.PathOf(leftover));
-
         var dropped = report.DroppedFiles.ToHashSet();
         foreach (var file in report.Files)
-            if (file.HoldsNothing && file.Kind == ManifestFileKind.Increment) dropped.Add(file.Name);
-        var manifest = directory.Manifest;
-        if (dropped.Count > 0 || manifest.History.Count > 0)
         {
-            // First struck from the manifest, then deleted: a manifest must not name what is not there.
-            var gone = manifest.History.Concat(manifest.Increments.Where(f => dropped.Contains(f.Name))).Select(f => f.Name).ToArray();
-            directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => dropped.Contains(f.Name)));
-            foreach (var name in gone) disk.Delete(names.PathOf(name));
+            if (file.HoldsNothing && file.Kind == ManifestFileKind.Increment) dropped.Add(file.Name);
+            else Settle(disk, names.PathOf(file.Name), file.Kept);
         }
-        foreach (var file in report.Files)
-            if (!dropped.Contains(file.Name)) Settle(disk, names.PathOf(file.Name), file.Kept);
+        return directory.Manifest.WithoutHistory().WithoutIncrements(f => dropped.Contains(f.Name));
+    }
+
+    /// <summary>Deletes what the manifest named before and names no more.</summary>
+    public static void DeleteDropped(JournalDirectory directory, Manifest before)
+    {
+        var named = directory.Manifest.Files.Select(f => f.Name).ToHashSet();
+        foreach (var file in before.Files.Concat(before.History))
+            if (!named.Contains(file.Name)) directory.Disk.Delete(directory.Names.PathOf(file.Name));
     }
 
     private static void Settle(IDisk disk, string path, long kept)

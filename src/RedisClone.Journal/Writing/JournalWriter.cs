@@ -8,18 +8,17 @@ namespace RedisClone.Journal.Writing;
 /// The steps of writing: a group, a flush, a switch to the next increment, a new base. No threads and no clock; whoever calls holds
 /// the writer's role, so one step runs at a time. I/O errors leave as exceptions, and the caller makes them final with <see cref="Fail"/>.
 /// </summary>
-internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = null)
+internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 {
     private JournalDirectory? _directory;
     private IncrementFile? _file;
-    private Rotation? _rotation;
+    private long _switchedAt = -1;
+    private long _firstIncrement;
+    private JournalState _beforeRebuild;
     private long _written;
     private long _flushed;
     private long _durable;
     private int _state;
-
-    /// <summary>A base that is being made: where in the stream it stands, and the first increment after it (0 until it exists).</summary>
-    private sealed record Rotation(long Lsn, long FirstIncrement);
 
     public JournalState State
     {
@@ -39,17 +38,20 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     /// <summary>Something is durable that no header in the file says so of.</summary>
     public bool HasUnmarked => _file is not null && State == JournalState.Running && _file.DurableMark < _flushed;
 
-    public bool IsRotating => _rotation is not null;
+    /// <summary>The switch at this position has been carried out: the next increment is open and in the manifest.</summary>
+    public bool HasSwitched(long lsn) => _switchedAt == lsn;
 
-    public long CurrentSize => _file?.Offset ?? 0;
+    public long IncrementSize => _file?.Offset ?? 0;
 
     /// <summary>Starts on what was read: cleans the directory and opens a new increment.</summary>
     public void Start(JournalDirectory directory, JournalReport report)
     {
-        JournalStart.Prepare(directory, report);
+        var before = directory.Manifest;
+        var kept = JournalStart.Prepare(directory, report);
         _directory = directory;
         var lsn = buffer.Resume(report.Lsn);
-        OpenIncrement(lsn);
+        OpenIncrement(lsn, kept);
+        JournalStart.DeleteDropped(directory, before);
         Settle(lsn);
         State = JournalState.Running;
     }
@@ -61,28 +63,19 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     public long BeginRebuild(JournalDirectory directory)
     {
         _directory = directory;
-        CloseFile();
         var lsn = buffer.Resume(0);
         Volatile.Write(ref _written, lsn);
-        _flushed = lsn;
-        _rotation = new(lsn, 0);
+        _flushed = _switchedAt = lsn;
+        _beforeRebuild = State;
         State = JournalState.Rebuilding;
         return lsn;
     }
 
-    /// <summary>Ends the increment at the position returned, which is where the base to be made must stand.</summary>
-    public long Switch()
-    {
-        var lsn = buffer.Switch();
-        _rotation = new(lsn, 0);
-        return lsn;
-    }
-
-    /// <summary>Writes the oldest pending group. False when there is none.</summary>
-    public bool WriteNext(bool fillAhead)
+    /// <summary>Writes the oldest pending group. False when there is none, or none that may be written now.</summary>
+    public bool WriteNext(bool fillAhead, bool maySwitch = true)
     {
         if (_file is null) OpenTemporaryIncrement();
-        if (!buffer.TryTake(out var group)) return false;
+        if (!buffer.TryTake(maySwitch, out var group)) return false;
         if (group.Length > 0) _file!.Write(group, _flushed, fillAhead);
         buffer.Return(group);
         Volatile.Write(ref _written, group.End);
@@ -108,6 +101,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
 
     public void Flushed(long lsn)
     {
+        // A flush beside the writing may end after a later one that a switch made.
+        if (lsn <= _flushed) return;
         _flushed = lsn;
         if (State == JournalState.Running) Volatile.Write(ref _durable, lsn);
     }
@@ -118,14 +113,14 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     }
 
     /// <summary>
-    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/> the base, and what it supersedes history. On an error the rotation
-    /// is over and the journal is what it was.
+    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/>, which stands for the stream up to <paramref name="lsn"/>, the base,
+    /// and what it supersedes history.
     /// </summary>
-    public void InstallBase(bool rdb)
+    public void InstallBase(long lsn, bool rdb)
     {
         var directory = _directory!;
         var (disk, names) = (directory.Disk, directory.Names);
-        while (_rotation is { FirstIncrement: 0 } && State == JournalState.Running) WriteNext(fillAhead: false);
+        while (_switchedAt != lsn && WriteNext(fillAhead: false)) { }
         var sequence = directory.TakeBaseSequence();
         var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
         using (var file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
@@ -141,9 +136,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
         }
         else
         {
-            directory.Publish(directory.Manifest.WithBase(@base, _rotation!.FirstIncrement));
+            directory.Publish(directory.Manifest.WithBase(@base, _firstIncrement));
         }
-        _rotation = null;
         State = JournalState.Running;
         Volatile.Write(ref _durable, _flushed);
     }
@@ -151,8 +145,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     /// <summary>The base did not come about. The increments stay; a rebuild has failed with it.</summary>
     public void AbandonBase()
     {
-        _rotation = null;
-        if (State == JournalState.Rebuilding) Fail();
+        if (State == JournalState.Rebuilding) Close(_beforeRebuild);
     }
 
     public void DeleteHistory() => _directory?.DeleteHistory();
@@ -180,13 +173,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     private void Close(JournalState state)
     {
         State = state;
-        _rotation = null;
         buffer.Discard();
-        CloseFile();
-    }
-
-    private void CloseFile()
-    {
         _file?.Dispose();
         _file = null;
     }
@@ -196,19 +183,20 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
         var old = _file!;
         old.Finish();
         Flushed(lsn);
-        _rotation = _rotation! with { FirstIncrement = OpenIncrement(lsn) };
+        _firstIncrement = OpenIncrement(lsn, _directory!.Manifest);
+        _switchedAt = lsn;
         old.Dispose();
     }
 
-    private long OpenIncrement(long lsn)
+    private long OpenIncrement(long lsn, Manifest others)
     {
         var directory = _directory!;
         var sequence = directory.TakeIncrementSequence();
         var increment = new ManifestFile(directory.Names.Increment(sequence), sequence, ManifestFileKind.Increment);
-        var file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, saltSource);
+        var file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
         try
         {
-            directory.Publish(directory.Manifest.WithIncrement(increment));
+            directory.Publish(others.WithIncrement(increment));
         }
         catch
         {
@@ -222,7 +210,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, Random? saltSource = nul
     private void OpenTemporaryIncrement()
     {
         var directory = _directory!;
-        _file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryIncrement), _rotation!.Lsn, saltSource);
+        _file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryIncrement), _switchedAt, tuning);
     }
 
     private void Settle(long lsn)

@@ -9,7 +9,8 @@ namespace RedisClone.Journal.Writing;
 /// <param name="Lsn">Where in the stream it begins.</param>
 /// <param name="Length">Its bytes.</param>
 /// <param name="EndsIncrement">The increment ends behind it; then it may be empty.</param>
-internal readonly record struct PendingGroup(Segment? First, long Lsn, long Length, bool EndsIncrement)
+/// <param name="Units">How many units.</param>
+internal readonly record struct PendingGroup(Segment? First, long Lsn, long Length, int Units, bool EndsIncrement)
 {
     public long End => Lsn + Length;
 }
@@ -20,29 +21,30 @@ internal readonly record struct PendingGroup(Segment? First, long Lsn, long Leng
 /// a <see cref="Lock"/>, the spin lock was the cheapest with one thread (10 to 20 ns) and with two.
 /// </summary>
 /// <remarks>The lock is held for a copy, never for I/O or a callback. A unit larger than a segment is copied under it too.</remarks>
-internal sealed class MergeBuffer
+internal sealed class MergeBuffer(WriterTuning tuning)
 {
-    /// <summary>A group grows beyond this only by its last unit: recovery reads a group into memory.</summary>
-    private const long MaxGroup = 16 << 20;
+    private const int Unselected = -1;
 
-    private const int NoDatabase = -1;
-
-    private readonly SegmentPool _pool = new();
+    private readonly SegmentPool _pool = new(tuning.SegmentSize);
     private readonly Queue<PendingGroup> _closed = new();
     private int _gate;
     private long _lsn;
     private long _activeLsn;
-    private int _database = NoDatabase;
+    private int _database = Unselected;
     private Segment? _first;
     private Segment? _last;
     private bool _discarding = true;
     private int _closedCount;
+    private int _units;
 
     /// <summary>The end of the stream.</summary>
     public long Lsn => Volatile.Read(ref _lsn);
 
     /// <summary>Whether there is something to write. A switch counts as something.</summary>
     public bool HasPending => Volatile.Read(ref _lsn) != Volatile.Read(ref _activeLsn) || Volatile.Read(ref _closedCount) != 0;
+
+    /// <summary>How many units the group that is open now has; a glance, for choosing who writes.</summary>
+    public int OpenUnits => Volatile.Read(ref _units);
 
     /// <summary>
     /// Appends one unit, and returns the position behind it. The caller holds the shards that the unit concerns, so that positions
@@ -53,9 +55,10 @@ internal sealed class MergeBuffer
         Enter();
         if (!_discarding)
         {
-            if (_lsn - _activeLsn >= MaxGroup) Close(endsIncrement: false);
+            if (_lsn - _activeLsn >= tuning.MaxGroup) Close(endsIncrement: false);
             if (database != _database) Select(database);
             Copy(unit);
+            _units++;
         }
         var end = _lsn += unit.Length;
         if (_discarding) _activeLsn = end;
@@ -69,9 +72,10 @@ internal sealed class MergeBuffer
         Enter();
         if (!_discarding)
         {
-            if (_lsn - _activeLsn >= MaxGroup) Close(endsIncrement: false);
+            if (_lsn - _activeLsn >= tuning.MaxGroup) Close(endsIncrement: false);
             if (database != _database) Select(database);
             foreach (var part in unit) Copy(part.Span);
+            _units++;
         }
         var end = _lsn += unit.Length;
         if (_discarding) _activeLsn = end;
@@ -86,18 +90,22 @@ internal sealed class MergeBuffer
         Close(endsIncrement: true);
 
         // Each file selects its own database: a loader begins each with 0.
-        _database = NoDatabase;
+        _database = Unselected;
         var end = _lsn;
         Exit();
         return end;
     }
 
-    /// <summary>Takes the oldest group, everything that came together since the last was taken.</summary>
-    public bool TryTake(out PendingGroup group)
+    /// <summary>
+    /// Takes the oldest group: everything that came together since the last was taken. Without <paramref name="mayEndIncrement"/> a group
+    /// that ends the increment stays for somebody who may open the next.
+    /// </summary>
+    public bool TryTake(bool mayEndIncrement, out PendingGroup group)
     {
         Enter();
         if (_closed.Count == 0 && _lsn != _activeLsn) Close(endsIncrement: false);
-        var taken = _closed.TryDequeue(out group);
+        var taken = _closed.TryPeek(out group) && (mayEndIncrement || !group.EndsIncrement);
+        if (taken) _closed.Dequeue();
         Volatile.Write(ref _closedCount, _closed.Count);
         Exit();
         return taken;
@@ -108,15 +116,6 @@ internal sealed class MergeBuffer
         Enter();
         _pool.Return(group.First);
         Exit();
-    }
-
-    /// <summary>Whether the next group to take ends the increment.</summary>
-    public bool NextEndsIncrement()
-    {
-        Enter();
-        var ends = _closed.TryPeek(out var group) && group.EndsIncrement;
-        Exit();
-        return ends;
     }
 
     /// <summary>From now on units are given positions, but not kept; what is pending is dropped.</summary>
@@ -136,7 +135,7 @@ internal sealed class MergeBuffer
         Enter();
         _discarding = false;
         _activeLsn = _lsn = Math.Max(_lsn, atLeast);
-        _database = NoDatabase;
+        _database = Unselected;
         var start = _lsn;
         Exit();
         return start;
@@ -145,10 +144,11 @@ internal sealed class MergeBuffer
     private void Close(bool endsIncrement)
     {
         if (_lsn == _activeLsn && !endsIncrement) return;
-        _closed.Enqueue(new(_first, _activeLsn, _first is null ? 0 : _lsn - _activeLsn, endsIncrement));
+        _closed.Enqueue(new(_first, _activeLsn, _first is null ? 0 : _lsn - _activeLsn, _units, endsIncrement));
         Volatile.Write(ref _closedCount, _closed.Count);
         _first = _last = null;
         _activeLsn = _lsn;
+        _units = 0;
     }
 
     /// <summary>Lower case on purpose: Redis writes SELECT, and so the reader can tell where Redis went on in a file of ours.</summary>

@@ -1,20 +1,18 @@
 namespace RedisClone.Journal.Writing;
 
 /// <summary>A piece of the stream in memory. Segments of one group are chained.</summary>
-internal sealed class Segment
+internal sealed class Segment(int size)
 {
-    public const int Size = 256 * 1024;
-
     /// <summary>Room in front of the bytes, so that a group of one segment is written, header and all, as one span.</summary>
     public const int HeaderRoom = 128;
 
-    public byte[] Buffer { get; } = GC.AllocateUninitializedArray<byte>(HeaderRoom + Size, pinned: true);
+    public byte[] Buffer { get; } = GC.AllocateUninitializedArray<byte>(HeaderRoom + size, pinned: true);
 
     public int Length { get; set; }
 
     public Segment? Next { get; set; }
 
-    public int Free => Size - Length;
+    public int Free => Buffer.Length - HeaderRoom - Length;
 
     public ReadOnlySpan<byte> Bytes => Buffer.AsSpan(HeaderRoom, Length);
 
@@ -28,7 +26,7 @@ internal sealed class Segment
 }
 
 /// <summary>Keeps segments for reuse, up to a bound. The callers' lock protects it.</summary>
-internal sealed class SegmentPool
+internal sealed class SegmentPool(int segmentSize)
 {
     private const int MaxKept = 64;
 
@@ -38,7 +36,7 @@ internal sealed class SegmentPool
     public Segment Rent()
     {
         var segment = _free;
-        if (segment is null) return new();
+        if (segment is null) return new(segmentSize);
         _free = segment.Next;
         _count--;
         segment.Next = null;

@@ -1,0 +1,416 @@
+using System.Buffers;
+using System.Diagnostics;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Writing;
+
+namespace RedisClone.Journal;
+
+/// <summary>
+/// The merged-write engine: bytes in, "durable up to N" out. All shards append to one stream; whoever holds the writer's role takes all
+/// that has come together and writes it as one group, with one flush, while execution goes on.
+/// </summary>
+/// <remarks>
+/// Who writes. In <c>always</c> the journal's own thread, so that loops execute and reply during the flush; it lets loops that are in a round
+/// finish first, for less than one flush time, since a group costs the same for one unit as for fifty. A unit that is alone
+/// gains nothing from that: its loop writes it itself and saves two thread switches. In <c>everysec</c> and <c>no</c> no reply
+/// waits, and each loop writes what is there at the end of its round, as Redis does; the thread flushes.
+/// </remarks>
+public sealed class JournalEngine : IDisposable
+{
+    private static readonly TimeSpan IdleTime = TimeSpan.FromSeconds(1);
+
+    /// <summary>As long as Redis puts off a write while a flush is running.</summary>
+    private static readonly TimeSpan LongestPostponement = TimeSpan.FromSeconds(2);
+
+    /// <summary>A loop with this many units or fewer open writes them itself.</summary>
+    private const int LonelyUnits = 1;
+
+    private readonly MergeBuffer _buffer = new(WriterTuning.Default);
+    private readonly JournalWriter _writer;
+    private readonly IJournalObserver _observer;
+    private readonly RoundTracker _rounds;
+    private readonly WakeEvent _wake = new();
+    private readonly Thread _thread;
+
+    // The writer's role. A flush beside the writing holds _flushGate; whoever replaces the file takes both, _flushGate first.
+    private readonly Lock _role = new();
+    private readonly Lock _flushGate = new();
+
+    private int _policy;
+    private int _threadWaits;
+    private bool _stopping;
+    private long _sideFlushStart;
+    private long _nextFlush;
+    private long _groups, _flushes, _delayedFlushes;
+    private double _flushTicks;
+    private string _failure = "";
+
+    /// <param name="loops">How many event loops announce their rounds.</param>
+    /// <param name="policy">The setting <c>appendfsync</c>.</param>
+    /// <param name="observer">Is told what becomes durable.</param>
+    public JournalEngine(int loops, FlushPolicy policy, IJournalObserver observer)
+    {
+        _writer = new(_buffer, WriterTuning.Default);
+        _observer = observer;
+        _rounds = new(loops);
+        _policy = (int)policy;
+        _thread = new(Run) { IsBackground = true, Name = "journal" };
+        _thread.Start();
+    }
+
+    public JournalState State => _writer.State;
+
+    /// <summary>Why the journal failed; empty while it has not.</summary>
+    public string Failure => Volatile.Read(ref _failure);
+
+    /// <summary>The end of the stream: the position behind the last unit appended.</summary>
+    public long Lsn => _buffer.Lsn;
+
+    public long WrittenLsn => _writer.WrittenLsn;
+
+    public long DurableLsn => _writer.DurableLsn;
+
+    /// <summary>What is held in memory until it is written. Callers look at it before they take a shard, and wait when it is too much.</summary>
+    public long BytesPending => IsKeeping ? _buffer.Lsn - _writer.WrittenLsn : 0;
+
+    /// <summary>The length of the increment, for INFO and for the rewrite triggers.</summary>
+    public long IncrementSize => _writer.IncrementSize;
+
+    public FlushPolicy Policy
+    {
+        get => (FlushPolicy)Volatile.Read(ref _policy);
+        set
+        {
+            Volatile.Write(ref _policy, (int)value);
+            _wake.Set();
+        }
+    }
+
+    public JournalStatistics Statistics => new(
+        Volatile.Read(ref _groups), Volatile.Read(ref _flushes), Volatile.Read(ref _delayedFlushes), _flushTicks * 1e6 / Stopwatch.Frequency);
+
+    /// <summary>Starts on what recovery read: truncates what it cut, flushes, opens a new increment. The reason when that fails.</summary>
+    public string? Start(JournalDirectory directory, JournalReport report)
+    {
+        if (Lsn > report.Lsn) throw new InvalidOperationException("The stream has gone on without a journal: that takes a rebuild.");
+        lock (_flushGate)
+            lock (_role)
+                return Guarded(() => _writer.Start(directory, report), isFinal: true);
+    }
+
+    /// <summary>
+    /// Appends one unit (a command, or MULTI to EXEC, as RESP) and returns the position behind it. The caller holds the unit's shards. A unit that
+    /// selects databases itself is appended with database -1, and selects them in lower case. Never does I/O.
+    /// </summary>
+    public long Append(int database, ReadOnlySpan<byte> unit) => _buffer.Append(database, unit);
+
+    /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
+    public long Append(int database, in ReadOnlySequence<byte> unit) => _buffer.Append(database, unit);
+
+    /// <summary>The loop has found sockets readable, and goes on to read and execute.</summary>
+    public void RoundStarting(int loop) => _rounds.Start(loop);
+
+    /// <summary>The loop has executed what it read, and holds no shard. It may find its units durable when this returns.</summary>
+    public void RoundEnding(int loop)
+    {
+        _rounds.End(loop);
+
+        // Race: the thread announces that it waits, then looks for rounds and pending units; the loop does the opposite. Without a
+        // full fence on both sides each could miss the other.
+        Interlocked.MemoryBarrier();
+        if (!_buffer.HasPending || !IsKeeping) return;
+        if (Policy == FlushPolicy.Always)
+        {
+            if (_buffer.OpenUnits > LonelyUnits || !TryWriteHere(flush: true)) WakeThread();
+        }
+        else if (MayWriteDuringFlush() && !TryWriteHere(flush: false))
+        {
+            WakeThread();
+        }
+    }
+
+    /// <summary>For a producer that is not an event loop, after it has let go of its shards.</summary>
+    public void Appended()
+    {
+        Interlocked.MemoryBarrier();
+        if (_buffer.HasPending) WakeThread();
+    }
+
+    /// <summary>
+    /// Ends the increment exactly here and returns the position, for which a base is to be made: <see cref="JournalNames.TemporaryBase"/>, then
+    /// <see cref="InstallBase"/> or <see cref="AbandonBase"/>. The caller holds all shards. Does no I/O; one base at a time.
+    /// </summary>
+    public long SwitchIncrement()
+    {
+        var lsn = _buffer.Switch();
+        WakeThread();
+        return lsn;
+    }
+
+    /// <summary>
+    /// Begins anew where the journal is off or has failed: from the position returned on, for which a base is to be made as for
+    /// <see cref="SwitchIncrement"/>, the stream is kept again. Nothing becomes durable before the base is installed. The caller holds all shards.
+    /// </summary>
+    public long BeginRebuild(JournalDirectory directory)
+    {
+        lock (_flushGate)
+            lock (_role)
+            {
+                Volatile.Write(ref _failure, "");
+                return _writer.BeginRebuild(directory);
+            }
+    }
+
+    /// <summary>The base for <paramref name="lsn"/> is complete. The reason when it cannot be installed; then the rotation is over.</summary>
+    public string? InstallBase(long lsn, bool rdb)
+    {
+        lock (_flushGate)
+            lock (_role)
+            {
+                if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
+                if (!IsKeeping) return Failure;
+                var error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
+                if (error is not null)
+                {
+                    // While running, the old base and all increments still are a whole journal; a rebuild has failed.
+                    Volatile.Write(ref _failure, State == JournalState.Rebuilding ? error : "");
+                    _writer.AbandonBase();
+                    return error;
+                }
+                _observer.OnDurable(_writer.DurableLsn);
+                Guarded(_writer.DeleteHistory, isFinal: false);
+                return null;
+            }
+    }
+
+    public void AbandonBase()
+    {
+        lock (_flushGate)
+            lock (_role)
+                _writer.AbandonBase();
+    }
+
+    /// <summary>Writes and flushes everything appended so far, on this thread. False when the journal has failed or is off.</summary>
+    public bool Flush()
+    {
+        lock (_flushGate)
+            lock (_role)
+                return IsKeeping && Write(flush: true, maySwitch: true);
+    }
+
+    /// <summary>Writes and flushes everything, seals the increment, and turns the journal off. It can be started again.</summary>
+    public string? Stop()
+    {
+        lock (_flushGate)
+            lock (_role)
+            {
+                var error = Guarded(_writer.Stop, isFinal: true);
+                if (error is null) _observer.OnDurable(_writer.DurableLsn);
+                return error;
+            }
+    }
+
+    public void Dispose()
+    {
+        Volatile.Write(ref _stopping, true);
+        _wake.Set();
+        _thread.Join();
+        Stop();
+        _wake.Dispose();
+    }
+
+    private bool IsKeeping => State is JournalState.Running or JournalState.Rebuilding;
+
+    private bool TryWriteHere(bool flush)
+    {
+        while (_role.TryEnter())
+        {
+            try
+            {
+                if (!Write(flush, maySwitch: false)) return true;
+            }
+            finally
+            {
+                _role.Exit();
+            }
+
+            // Race: a producer that found the role taken left its unit to us. It appended before it tried; we look after letting go.
+            Interlocked.MemoryBarrier();
+            if (!_buffer.HasPending) return true;
+
+            // What came meanwhile belongs to others, and this loop has replies to send.
+            if (flush) return false;
+        }
+        return false;
+    }
+
+    /// <summary>Under the role: writes what is pending, as the policy wants it. False when it failed.</summary>
+    private bool Write(bool flush, bool maySwitch)
+    {
+        try
+        {
+            while (_writer.WriteNext(fillAhead: flush, maySwitch)) _groups++;
+            if (!flush || !_writer.HasUnflushed) return true;
+            var start = Stopwatch.GetTimestamp();
+            _writer.Flush();
+            _flushTicks += (Stopwatch.GetTimestamp() - start - _flushTicks) / 8;
+            _flushes++;
+        }
+        catch (Exception error) when (IsDiskError(error))
+        {
+            Fail(error);
+            return false;
+        }
+        _observer.OnDurable(_writer.DurableLsn);
+        return true;
+    }
+
+    private string? Guarded(Action step, bool isFinal)
+    {
+        try
+        {
+            step();
+            return null;
+        }
+        catch (Exception error) when (IsDiskError(error))
+        {
+            if (isFinal) Fail(error);
+            return error.Message;
+        }
+    }
+
+    private static bool IsDiskError(Exception error) => error is IOException or UnauthorizedAccessException;
+
+    private void Fail(Exception error)
+    {
+        _writer.Fail();
+        Volatile.Write(ref _failure, error.Message);
+        _observer.OnFailed(error.Message);
+    }
+
+    private bool MayWriteDuringFlush()
+    {
+        var start = Volatile.Read(ref _sideFlushStart);
+        if (start == 0) return true;
+        if (Stopwatch.GetElapsedTime(start) < LongestPostponement) return false;
+        Interlocked.Increment(ref _delayedFlushes);
+        return true;
+    }
+
+    private void WakeThread()
+    {
+        if (Volatile.Read(ref _threadWaits) != 0 && Interlocked.Exchange(ref _threadWaits, 0) != 0) _wake.Set();
+    }
+
+    private void Run()
+    {
+        while (!Volatile.Read(ref _stopping))
+        {
+            if (!IsKeeping) Sleep(IdleTime);
+            else if (Policy == FlushPolicy.Always) RunAlways();
+            else RunRelaxed();
+        }
+    }
+
+    private void RunAlways()
+    {
+        if (_buffer.HasPending || _writer.HasUnflushed)
+        {
+            LetRoundsEnd();
+            lock (_flushGate)
+                lock (_role)
+                    Write(flush: true, maySwitch: true);
+        }
+        else if (!Sleep(IdleTime))
+        {
+            Mark();
+        }
+    }
+
+    private void RunRelaxed()
+    {
+        if (_buffer.HasPending)
+        {
+            lock (_flushGate)
+                lock (_role)
+                    Write(flush: false, maySwitch: true);
+        }
+        var now = Stopwatch.GetTimestamp();
+        if (Policy == FlushPolicy.EverySecond && now >= _nextFlush)
+        {
+            _nextFlush = now + Stopwatch.Frequency;
+            FlushBeside();
+        }
+        var untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
+        if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
+    }
+
+    /// <summary>Flushes while loops go on writing, as far as <see cref="MayWriteDuringFlush"/> lets them.</summary>
+    private void FlushBeside()
+    {
+        lock (_flushGate)
+        {
+            IncrementFile? file;
+            long covers;
+            lock (_role)
+            {
+                if (!_writer.HasUnflushed) return;
+                file = _writer.FileToFlush(out covers);
+            }
+            try
+            {
+                Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
+                file!.Flush();
+            }
+            catch (Exception error) when (IsDiskError(error) || error is ObjectDisposedException)
+            {
+                // Disposed: a write failed meanwhile, and that has been said.
+                lock (_role)
+                    if (IsKeeping) Fail(error);
+                return;
+            }
+            finally
+            {
+                Volatile.Write(ref _sideFlushStart, 0);
+            }
+            lock (_role)
+            {
+                _writer.Flushed(covers);
+                _flushes++;
+                _observer.OnDurable(_writer.DurableLsn);
+            }
+        }
+    }
+
+    /// <summary>Idle: states in the file how far it is durable, so that after a crash damage can be told from a torn tail.</summary>
+    private void Mark()
+    {
+        lock (_flushGate)
+            lock (_role)
+                if (!_buffer.HasPending && _writer.HasUnmarked) Guarded(_writer.WriteMark, isFinal: true);
+    }
+
+    /// <summary>Waits until no loop is in a round, but less than a flush would take.</summary>
+    private void LetRoundsEnd()
+    {
+        var until = Stopwatch.GetTimestamp() + (long)_flushTicks / 2;
+        while (true)
+        {
+            Volatile.Write(ref _threadWaits, 1);
+            Interlocked.MemoryBarrier();
+            var left = until - Stopwatch.GetTimestamp();
+            if (!_rounds.AnyInRound || left <= 0 || !_wake.Wait(Stopwatch.GetElapsedTime(0, left))) break;
+        }
+        Volatile.Write(ref _threadWaits, 0);
+    }
+
+    /// <summary>Waits for something to do; false when the time ran out.</summary>
+    private bool Sleep(TimeSpan time)
+    {
+        Volatile.Write(ref _threadWaits, 1);
+        Interlocked.MemoryBarrier();
+        var woken = (_buffer.HasPending && IsKeeping) || _wake.Wait(time);
+        Volatile.Write(ref _threadWaits, 0);
+        return woken;
+    }
+}

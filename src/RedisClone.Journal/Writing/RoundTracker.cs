@@ -1,0 +1,33 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Journal.Writing;
+
+/// <summary>
+/// Which event loops are in a round, that is, between having found sockets readable and having executed what they sent. A loop writes its
+/// own cell only, and each has its own cache lines.
+/// </summary>
+internal sealed class RoundTracker(int loops)
+{
+    private readonly Cell[] _cells = new Cell[loops + 1];
+
+    public void Start(int loop) => Volatile.Write(ref _cells[loop].InRound, true);
+
+    public void End(int loop) => Volatile.Write(ref _cells[loop].InRound, false);
+
+    public bool AnyInRound
+    {
+        get
+        {
+            for (var i = 0; i < loops; i++)
+                if (Volatile.Read(ref _cells[i].InRound)) return true;
+            return false;
+        }
+    }
+
+    [StructLayout(LayoutKind.Explicit, Size = 128)]
+    private struct Cell
+    {
+        [FieldOffset(64)]
+        public bool InRound;
+    }
+}

@@ -1,0 +1,168 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Writing;
+
+namespace RedisClone.Journal.Tests.Support;
+
+/// <summary>
+/// A server in small, on one thread: it appends units, writes groups, flushes, rotates, fails and begins anew, as a random number
+/// generator says, and remembers what it promised.
+/// </summary>
+internal sealed class JournalRun
+{
+    public static readonly JournalNames Names = new("/data");
+
+    private readonly SimulatedDisk _disk;
+    private readonly Random _random;
+    private readonly MergeBuffer _buffer;
+    private readonly JournalWriter _writer;
+    private JournalDirectory? _directory;
+    private long _rotation = -1;
+    private int _number;
+
+    public JournalRun(SimulatedDisk disk, Random random, List<Unit> units)
+    {
+        _disk = disk;
+        _random = random;
+        Units = units;
+        _number = units.Count;
+        var tuning = new WriterTuning { SegmentSize = 1024, MaxGroup = 6000, FirstFill = 2048, LargestFill = 8192, Salts = new(random.Next()) };
+        _buffer = new(tuning);
+        _writer = new(_buffer, tuning);
+    }
+
+    /// <summary>Everything that ever took effect, in the global order.</summary>
+    public List<Unit> Units { get; }
+
+    /// <summary>What was said to be durable.</summary>
+    public long Acknowledged { get; private set; }
+
+    public JournalState State => _writer.State;
+
+    /// <summary>Reads what is there, without changing anything.</summary>
+    public static JournalReport Read(IDisk disk, Collector collector, ReadOptions? options = null)
+    {
+        if (!JournalDirectory.TryReadManifest(disk, Names, out var manifest, out var error))
+            return new() { Outcome = JournalOutcome.Refused, Reason = error };
+        return new JournalReader(disk, Names, manifest, options ?? new()).Read(collector);
+    }
+
+    /// <summary>Starts on what the disk holds; false when the disk failed.</summary>
+    public bool Start(JournalReport report)
+    {
+        try
+        {
+            _directory = JournalDirectory.TryOpen(_disk, Names, out _);
+            if (_directory is null) return false;
+            _writer.Start(_directory, report);
+            return true;
+        }
+        catch (IOException)
+        {
+            _writer.Fail();
+            return false;
+        }
+    }
+
+    /// <summary>Runs some steps, until the disk fails for good or the steps are done.</summary>
+    public void Run(int steps, bool always)
+    {
+        for (var i = 0; i < steps; i++)
+        {
+            try
+            {
+                if (_writer.State is JournalState.Failed or JournalState.Off) Rebuild();
+                else Step(always);
+            }
+            catch (IOException)
+            {
+                if (_rotation >= 0 && _writer.State == JournalState.Running && _isInstalling)
+                {
+                    // As the engine does: an error while a base is installed ends the rotation only.
+                    _writer.AbandonBase();
+                }
+                else
+                {
+                    _writer.Fail();
+                }
+                _rotation = -1;
+                _isInstalling = false;
+            }
+            Acknowledged = Math.Max(Acknowledged, _writer.DurableLsn);
+        }
+    }
+
+    public void Stop()
+    {
+        try
+        {
+            _writer.Stop();
+        }
+        catch (IOException)
+        {
+            _writer.Fail();
+        }
+        Acknowledged = Math.Max(Acknowledged, _writer.DurableLsn);
+        _directory?.Dispose();
+    }
+
+    private bool _isInstalling;
+
+    private void Step(bool always)
+    {
+        switch (_random.Next(16))
+        {
+            case 0 when _rotation < 0 && _writer.State == JournalState.Running:
+                _rotation = _buffer.Switch();
+                break;
+            case 1 when _rotation >= 0:
+                while (!_writer.HasSwitched(_rotation) && _writer.WriteNext(always)) { }
+                _isInstalling = true;
+                WriteBase(_rotation);
+                _writer.InstallBase(_rotation, rdb: true);
+                _isInstalling = false;
+                _rotation = -1;
+                _writer.DeleteHistory();
+                break;
+            case 2 when _rotation >= 0 && _random.Next(3) == 0:
+                _rotation = -1;
+                _writer.AbandonBase();
+                break;
+            case 3 when !_buffer.HasPending:
+                _writer.WriteMark();
+                break;
+            case 4 when !always:
+                _writer.Flush();
+                break;
+            case < 10:
+                for (var i = _random.Next(1, 5); i > 0; i--) Append();
+                break;
+            default:
+                while (_writer.WriteNext(fillAhead: always)) { }
+                if (always) _writer.Flush();
+                break;
+        }
+    }
+
+    private void Append()
+    {
+        var database = _random.Next(4) == 0 ? 1 : 0;
+        var bytes = Support.Units.Make(_random, _number++);
+        Units.Add(new(_buffer.Append(database, bytes), database, bytes));
+    }
+
+    private void Rebuild()
+    {
+        _directory ??= JournalDirectory.TryOpen(_disk, Names, out _);
+        if (_directory is null) return;
+        _rotation = _writer.BeginRebuild(_directory);
+    }
+
+    private void WriteBase(long lsn)
+    {
+        using var file = _disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New);
+        file.Write(0, Collector.Snapshot(lsn));
+        file.Flush();
+    }
+}

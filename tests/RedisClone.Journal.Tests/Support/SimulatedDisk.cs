@@ -1,0 +1,370 @@
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Journal.Tests.Support;
+
+/// <summary>The kinds of calls that can be made to fail, each counted on its own.</summary>
+public enum DiskCall { Open, Write, Flush, Truncate, Rename, Delete, FlushDirectory, Read, List, Lock }
+
+/// <summary>
+/// A disk in memory, deterministic from a seed. What is not flushed is kept as a list of operations; <see cref="Crash"/> decides, sector
+/// by sector and name by name, which of them survived: dropped, reordered, torn, replaced by zeros. Flushes may lie, the Nth call of a
+/// kind may fail, and the power may go at the Nth operation.
+/// </summary>
+public sealed class SimulatedDisk : IDisk
+{
+    private const int Sector = 512;
+
+    private readonly Dictionary<string, Inode> _names = [];
+    private readonly Dictionary<string, Inode> _durableNames = [];
+    private readonly List<(string Name, Inode? Target)[]> _pendingNames = [];
+    private readonly HashSet<string> _directories = [];
+    private readonly HashSet<string> _locks = [];
+    private readonly int[] _calls = new int[Enum.GetValues<DiskCall>().Length];
+    private readonly Lock _gate = new();
+    private bool _isDead;
+
+    /// <summary>The power goes at this operation (counted from 1, reads not counted); 0 is never.</summary>
+    public int PowerLossAt { get; set; }
+
+    public int Operations { get; private set; }
+
+    public DiskCall FailingCall { get; set; }
+
+    /// <summary>The call of <see cref="FailingCall"/> that fails, counted from 1; 0 is none.</summary>
+    public int FailsAt { get; set; }
+
+    /// <summary>Once a call has failed, everything fails, as on a disk that is gone.</summary>
+    public bool FailsForGood { get; set; }
+
+    /// <summary>The chance that a flush returns without having flushed.</summary>
+    public double LyingFlushes { get; set; }
+
+    public Random Random { get; init; } = new(1);
+
+    public int CallsOf(DiskCall call) => _calls[(int)call];
+
+    public IDiskFile Open(string path, DiskOpen how)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.Open, mutates: how == DiskOpen.New);
+            if (how == DiskOpen.New)
+            {
+                // As O_TRUNC does: an existing file keeps its identity and loses its bytes.
+                if (_names.TryGetValue(path, out var old)) old.Truncate(0);
+                else Rename([(path, new Inode())]);
+                ThrowIfDead();
+            }
+            return _names.TryGetValue(path, out var inode) ? new Handle(this, inode) : throw new FileNotFoundException(path);
+        }
+    }
+
+    public bool Exists(string path) => Under(() => _names.ContainsKey(path));
+
+    public bool DirectoryExists(string path) => Under(() => _directories.Contains(path));
+
+    public void CreateDirectory(string path) => Under(() => _directories.Add(path));
+
+    public IReadOnlyList<string> List(string directory)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.List, mutates: false);
+            return [.. _names.Keys.Where(p => Path.GetDirectoryName(p) == directory).Select(p => Path.GetFileName(p)!)];
+        }
+    }
+
+    public void Rename(string from, string to)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.Rename, mutates: true);
+            if (!_names.TryGetValue(from, out var inode)) throw new FileNotFoundException(from);
+            Rename([(from, null), (to, inode)]);
+            ThrowIfDead();
+        }
+    }
+
+    public void Delete(string path)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.Delete, mutates: true);
+            if (_names.ContainsKey(path)) Rename([(path, null)]);
+            ThrowIfDead();
+        }
+    }
+
+    public void FlushDirectory(string path)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.FlushDirectory, mutates: true);
+            ThrowIfDead();
+            if (Random.NextDouble() < LyingFlushes) return;
+            foreach (var change in _pendingNames) Apply(_durableNames, change);
+            _pendingNames.Clear();
+        }
+    }
+
+    public IDisposable? TryLock(string path)
+    {
+        lock (_gate)
+        {
+            Count(DiskCall.Lock, mutates: false);
+            return _locks.Add(path) ? new Held(() => Under(() => _locks.Remove(path))) : null;
+        }
+    }
+
+    /// <summary>What is found after the power came back: a new disk, which neither fails nor lies.</summary>
+    public SimulatedDisk Crash(Random random)
+    {
+        var after = new SimulatedDisk { Random = random };
+        foreach (var directory in _directories) after._directories.Add(directory);
+        var names = new Dictionary<string, Inode>(_durableNames);
+        var mode = random.Next(4);
+        var kept = mode switch { 0 => 0, 1 => _pendingNames.Count, _ => random.Next(_pendingNames.Count + 1) };
+        for (var i = 0; i < _pendingNames.Count; i++)
+            if (mode == 3 ? random.Next(2) == 0 : i < kept) Apply(names, _pendingNames[i]);
+        var survivors = new Dictionary<Inode, Inode>();
+        foreach (var (name, inode) in names)
+        {
+            if (!survivors.TryGetValue(inode, out var survivor)) survivors[inode] = survivor = new Inode(inode.AfterCrash(random));
+            after._names[name] = after._durableNames[name] = survivor;
+        }
+        return after;
+    }
+
+    /// <summary>A file's bytes, to look at and to damage.</summary>
+    public byte[] this[string path]
+    {
+        get => _names[path].Bytes;
+        set
+        {
+            if (_names.TryGetValue(path, out var inode)) inode.Replace(value);
+            else _names[path] = _durableNames[path] = new Inode(value);
+        }
+    }
+
+    public void Remove(string path)
+    {
+        _names.Remove(path);
+        _durableNames.Remove(path);
+    }
+
+    public SimulatedDisk Clone()
+    {
+        var copy = new SimulatedDisk();
+        foreach (var directory in _directories) copy._directories.Add(directory);
+        foreach (var (name, inode) in _names) copy._names[name] = copy._durableNames[name] = new Inode(inode.Bytes);
+        return copy;
+    }
+
+    private void Count(DiskCall call, bool mutates)
+    {
+        ThrowIfDead();
+        if (mutates && ++Operations == PowerLossAt) _isDead = true;
+        if (++_calls[(int)call] == FailsAt && call == FailingCall)
+        {
+            if (FailsForGood) _isDead = true;
+            throw new IOException($"{call} {FailsAt} fails: No space left on device");
+        }
+    }
+
+    /// <summary>Ends each call that changes something: at the moment of the power loss it may have come through, or not.</summary>
+    private void ThrowIfDead()
+    {
+        if (_isDead) throw new IOException("the power is off");
+    }
+
+    private void Rename((string Name, Inode? Target)[] change)
+    {
+        Apply(_names, change);
+        _pendingNames.Add(change);
+    }
+
+    private static void Apply(Dictionary<string, Inode> names, (string Name, Inode? Target)[] change)
+    {
+        foreach (var (name, target) in change)
+            if (target is null) names.Remove(name);
+            else names[name] = target;
+    }
+
+    private T Under<T>(Func<T> step)
+    {
+        lock (_gate) return step();
+    }
+
+    private sealed class Held(Action release) : IDisposable
+    {
+        public void Dispose() => release();
+    }
+
+    private sealed class Handle(SimulatedDisk disk, Inode inode) : IDiskFile
+    {
+        private bool _isClosed;
+
+        public long Length => disk.Under(() => inode.Length);
+
+        public int Read(long offset, Span<byte> into)
+        {
+            lock (disk._gate)
+            {
+                disk.Count(DiskCall.Read, mutates: false);
+                return inode.Read(offset, into);
+            }
+        }
+
+        public void Write(long offset, ReadOnlySpan<byte> bytes)
+        {
+            lock (disk._gate)
+            {
+                ObjectDisposedException.ThrowIf(_isClosed, this);
+                try
+                {
+                    disk.Count(DiskCall.Write, mutates: true);
+                }
+                catch (IOException) when (!disk._isDead)
+                {
+                    // A write that fails may have come through in part.
+                    inode.Write(offset, bytes[..disk.Random.Next(bytes.Length + 1)]);
+                    throw;
+                }
+                inode.Write(offset, bytes);
+                disk.ThrowIfDead();
+            }
+        }
+
+        public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts)
+        {
+            var all = new byte[parts.Sum(p => p.Length)];
+            var at = 0;
+            foreach (var part in parts)
+            {
+                part.CopyTo(all.AsMemory(at));
+                at += part.Length;
+            }
+            Write(offset, all);
+        }
+
+        public void Flush()
+        {
+            lock (disk._gate)
+            {
+                ObjectDisposedException.ThrowIf(_isClosed, this);
+                disk.Count(DiskCall.Flush, mutates: true);
+                disk.ThrowIfDead();
+                if (disk.Random.NextDouble() >= disk.LyingFlushes) inode.Flush();
+            }
+        }
+
+        public void Truncate(long length)
+        {
+            lock (disk._gate)
+            {
+                disk.Count(DiskCall.Truncate, mutates: true);
+                inode.Truncate((int)length);
+                disk.ThrowIfDead();
+            }
+        }
+
+        public void Dispose() => _isClosed = true;
+    }
+
+    /// <summary>A file: its bytes, what of them is durable, and what happened since.</summary>
+    private sealed class Inode
+    {
+        private readonly List<(int Offset, byte[]? Bytes)> _pending = [];
+        private byte[] _bytes;
+        private byte[] _durable;
+
+        public Inode() => _bytes = _durable = [];
+
+        public Inode(byte[] bytes)
+        {
+            _durable = bytes;
+            _bytes = [.. bytes];
+            Length = bytes.Length;
+        }
+
+        public int Length { get; private set; }
+
+        public byte[] Bytes => _bytes[..Length];
+
+        public int Read(long offset, Span<byte> into)
+        {
+            var count = (int)Math.Clamp(Length - offset, 0, into.Length);
+            _bytes.AsSpan((int)Math.Min(offset, Length), count).CopyTo(into);
+            return count;
+        }
+
+        public void Write(long offset, ReadOnlySpan<byte> bytes)
+        {
+            if (bytes.IsEmpty) return;
+            _pending.Add(((int)offset, bytes.ToArray()));
+            _bytes = Applied(_bytes, Length, _pending[^1], out var length);
+            Length = length;
+        }
+
+        public void Truncate(int length)
+        {
+            if (length == Length) return;
+            _pending.Add((length, null));
+            _bytes = Applied(_bytes, Length, _pending[^1], out length);
+            Length = length;
+        }
+
+        public void Flush()
+        {
+            if (_pending.Count == 0) return;
+            _pending.Clear();
+            _durable = Bytes;
+        }
+
+        public void Replace(byte[] bytes)
+        {
+            _pending.Clear();
+            _durable = bytes;
+            _bytes = [.. bytes];
+            Length = bytes.Length;
+        }
+
+        public byte[] AfterCrash(Random random)
+        {
+            if (_pending.Count == 0) return _durable;
+            var mode = random.Next(4);
+            if (mode == 0) return _durable;
+            if (mode == 1) return Bytes;
+
+            // Each sector shows the file as it was after some number of the pending operations; so does the length.
+            var sectors = (Math.Max(_durable.Length, LongestPending()) + Sector - 1) / Sector;
+            var versions = new int[sectors];
+            var common = random.Next(_pending.Count + 1);
+            for (var i = 0; i < sectors; i++) versions[i] = mode == 2 && random.Next(3) > 0 ? common : random.Next(_pending.Count + 1);
+            var lengthVersion = random.Next(3) == 0 ? random.Next(_pending.Count + 1) : _pending.Count;
+
+            var result = new byte[sectors * Sector];
+            var (bytes, length, resultLength) = (_durable, _durable.Length, _durable.Length);
+            for (var version = 0; version <= _pending.Count; version++)
+            {
+                if (version > 0) bytes = Applied(bytes.AsSpan(0, length).ToArray(), length, _pending[version - 1], out length);
+                for (var i = 0; i < sectors; i++)
+                    if (versions[i] == version) bytes.AsSpan(Math.Min(length, i * Sector), Math.Clamp(length - i * Sector, 0, Sector)).CopyTo(result.AsSpan(i * Sector));
+                if (version == lengthVersion) resultLength = length;
+            }
+            if (random.Next(4) == 0 && resultLength > _durable.Length) resultLength = random.Next(_durable.Length, resultLength + 1);
+            return result[..resultLength];
+        }
+
+        private int LongestPending() => _pending.Max(p => p.Offset + (p.Bytes?.Length ?? 0));
+
+        private static byte[] Applied(byte[] bytes, int length, (int Offset, byte[]? Bytes) change, out int newLength)
+        {
+            newLength = change.Bytes is null ? change.Offset : Math.Max(length, change.Offset + change.Bytes.Length);
+            if (bytes.Length < newLength) Array.Resize(ref bytes, Math.Max(newLength, bytes.Length * 2));
+            if (newLength > length) bytes.AsSpan(length, newLength - length).Clear();
+            change.Bytes?.CopyTo(bytes.AsSpan(change.Offset));
+            return bytes;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Journal.Tests.Support;
+
+/// <summary>One unit as it was appended, and where it came to lie.</summary>
+public sealed record Unit(long Lsn, int Database, byte[] Bytes);
+
+/// <summary>Makes RESP.</summary>
+public static class Units
+{
+    public static byte[] Command(params string[] words) => [.. words.Length.AsHeader('*'), .. words.SelectMany(w => Bulk(Encoding.Latin1.GetBytes(w)))];
+
+    public static byte[] Bulk(byte[] value) => [.. value.Length.AsHeader('$'), .. value, (byte)'\r', (byte)'\n'];
+
+    /// <summary>A SET, now and then a transaction; its value may look like what the journal itself writes.</summary>
+    public static byte[] Make(Random random, int number, int maxValue = 700)
+    {
+        if (random.Next(6) > 0) return Set(random, number, maxValue);
+        return [.. Command("MULTI"), .. Set(random, number, maxValue), .. Command("DEL", "k" + number), .. Command("EXEC")];
+    }
+
+    private static byte[] Set(Random random, int number, int maxValue)
+    {
+        var value = random.Next(8) switch
+        {
+            0 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#RC1 lsn=0 durable=0 len=0 crc=00000000 chk=00000000\r\n", random.Next(1, 5)))),
+            1 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#\n", random.Next(1, maxValue / 2 + 1)))),
+            2 => new byte[random.Next(maxValue)],
+            3 => [.. Command("SELECT", "3"), .. Command("SET", "a", "b")],
+            _ => RandomBytes(random, random.Next(maxValue)),
+        };
+        return [.. 3.AsHeader('*'), .. Bulk("SET"u8.ToArray()), .. Bulk(Encoding.Latin1.GetBytes("key:" + number.ToString(CultureInfo.InvariantCulture))), .. Bulk(value)];
+    }
+
+    private static byte[] RandomBytes(Random random, int length)
+    {
+        var bytes = new byte[length];
+        random.NextBytes(bytes);
+        return bytes;
+    }
+
+    private static byte[] AsHeader(this int count, char prefix) => Encoding.Latin1.GetBytes($"{prefix}{count}\r\n");
+}
+
+/// <summary>Collects what a journal holds. Snapshots are simulated: five letters, and the position that they stand for.</summary>
+public sealed class Collector : IJournalSink
+{
+    public const int SnapshotLength = 24;
+
+    public List<Unit> Units { get; } = [];
+
+    public int Verified { get; private set; }
+
+    public long SnapshotLsn { get; private set; }
+
+    public static byte[] Snapshot(long lsn)
+    {
+        var bytes = new byte[SnapshotLength];
+        "REDIS"u8.CopyTo(bytes);
+        BitConverter.TryWriteBytes(bytes.AsSpan(8), lsn);
+        BitConverter.TryWriteBytes(bytes.AsSpan(16), ~lsn);
+        return bytes;
+    }
+
+    public string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
+    {
+        var bytes = new byte[SnapshotLength];
+        var read = file.Read(0, bytes);
+        lsn = BitConverter.ToInt64(bytes, 8);
+        end = SnapshotLength;
+        if (read != SnapshotLength || BitConverter.ToInt64(bytes, 16) != ~lsn) return "snapshot damaged";
+        SnapshotLsn = lsn;
+        return null;
+    }
+
+    public string? Apply(in JournalUnit unit)
+    {
+        Units.Add(new(unit.Lsn, unit.Database, unit.Bytes.ToArray()));
+        if (unit.IsVerified) Verified++;
+        return null;
+    }
+}
