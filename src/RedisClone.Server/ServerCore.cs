@@ -4,6 +4,7 @@ using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
+using RedisClone.Server.Pubsub;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
@@ -18,7 +19,7 @@ public sealed class ServerCore
         Commands = new CommandTable(CommandFamilies.All);
         Lanes = new LaneSet(Commands.All.Length);
         Shards = new ShardMap(ShardCount(config), config.Databases);
-        Notifications = new Notifications(this) { Enabled = config.NotifyKeyspaceEvents };
+        Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
         Executor = new Executor(this);
@@ -39,7 +40,9 @@ public sealed class ServerCore
 
     public EffectLog Effects { get; } = new();
 
-    public Notifications Notifications { get; }
+    internal Hub Hub { get; } = new();
+
+    internal Notifications Notifications { get; }
 
     public KeyEvents KeyEvents { get; }
 

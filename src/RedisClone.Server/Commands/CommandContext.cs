@@ -138,7 +138,7 @@ public ref partial struct CommandContext
         if (!entry.Exists)
         {
             Lane.KeyspaceMisses++;
-            Server.Notifications.KeyMiss(Args[argument], Session.Database);
+            Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
             return entry;
         }
         Lane.KeyspaceHits++;

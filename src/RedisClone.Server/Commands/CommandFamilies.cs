@@ -13,6 +13,7 @@ internal static class CommandFamilies
         .. ListMoves.Rows,
         .. ScanCommands.Rows,
         .. StringCommands.Rows,
+        .. PubSubCommands.Rows,
         .. TransactionCommands.Rows,
     ];
 }

@@ -1,24 +1,34 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server;
 
 /// <summary>Publishes key events to subscribers of __keyspace@…__ and __keyevent@…__ channels.</summary>
-public sealed class Notifications(ServerCore server)
+internal sealed class Notifications(Hub hub)
 {
     /// <summary>The classes that are on; None in a default server, which then pays one test.</summary>
     public NotifyFlags Enabled { get; set; }
 
     public void Publish(NotifyFlags kind, string keyEvent, ReadOnlySpan<byte> key, int database)
     {
-        if ((Enabled & kind) == 0) return;
-        _ = server;
-        _ = keyEvent;
-        _ = key;
-        _ = database;
+        if ((Enabled & kind) == 0 || !hub.HasListeners) return;
+        Span<byte> name = stackalloc byte[64];
+        int length = Encoding.ASCII.GetBytes(keyEvent, name);
+        ReadOnlySpan<byte> eventName = name[..length];
+        if ((Enabled & NotifyFlags.Keyspace) != 0) PublishTo("keyspace", database, key, eventName);
+        if ((Enabled & NotifyFlags.Keyevent) != 0) PublishTo("keyevent", database, eventName, key);
     }
 
-    public void KeyMiss(ReadOnlySpan<byte> key, int database)
+    private void PublishTo(string kind, int database, ReadOnlySpan<byte> subject, ReadOnlySpan<byte> message)
     {
-        if ((Enabled & NotifyFlags.KeyMiss) != 0) Publish(NotifyFlags.KeyMiss, "keymiss", key, database);
+        const int room = 40;
+        byte[] channel = ArrayPool<byte>.Shared.Rent(room + subject.Length);
+        System.Text.Unicode.Utf8.TryWrite(channel, CultureInfo.InvariantCulture, $"__{kind}@{database}__:", out int length);
+        subject.CopyTo(channel.AsSpan(length));
+        hub.Publish(channel.AsSpan(0, length + subject.Length), message);
+        ArrayPool<byte>.Shared.Return(channel);
     }
 }

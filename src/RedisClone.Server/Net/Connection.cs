@@ -253,6 +253,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     internal async ValueTask LeaveAsync()
     {
         _batch.Clear();
+        _server.Hub.UnsubscribeAll(Session);
         if (Session.Watched.Count == 0) return;
         var watched = default(ShardSet);
         foreach ((Shard shard, _, _) in Session.Watched) watched.Add(shard.Index);

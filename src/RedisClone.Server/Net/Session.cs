@@ -1,6 +1,7 @@
 using System.Net;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
+using RedisClone.Server.Pubsub;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Net;
@@ -24,6 +25,8 @@ public enum ReplyMode : byte
 /// </summary>
 public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 {
+    private HashSet<byte[]>[]? _subscriptions;
+
     public ServerCore Server => server;
 
     public long Id => id;
@@ -77,7 +80,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public bool CloseAfterReply { get; set; }
 
     /// <summary>Subscriptions of any kind: above zero, a RESP2 client may only subscribe, unsubscribe, ping and leave.</summary>
-    public int Subscriptions { get; set; }
+    public int Subscriptions => _subscriptions is null ? 0 : _subscriptions[0].Count + _subscriptions[1].Count + _subscriptions[2].Count;
 
     public long CreatedAt { get; init; }
 
@@ -108,9 +111,19 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         WatchedKeyChanged = false;
     }
 
+    /// <summary>What the client listens to; written only by its own commands.</summary>
+    internal HashSet<byte[]> SubscriptionsOf(SubscriptionKind kind)
+    {
+        _subscriptions ??= [NewSet(), NewSet(), NewSet()];
+        return _subscriptions[(int)kind];
+
+        static HashSet<byte[]> NewSet() => new(Channels.ByteComparer.Instance);
+    }
+
     /// <summary>Back to how it was on connecting, as RESET does; the name of the library stays.</summary>
     public void Reset()
     {
+        server.Hub.UnsubscribeAll(this);
         Database = 0;
         Authenticated = !server.AuthenticationRequired;
         User = "default";

@@ -1,0 +1,162 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Pubsub;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Publishing to channels, and listening to them.</summary>
+internal static class PubSubCommands
+{
+    private const CommandFlags Listening = PubSub | NoScript | Loading | Stale | EndsBatch | InSubscribedMode;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("SUBSCRIBE", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Listens to channels.") { Complexity = "O(N) where N is the number of channels to subscribe to." },
+        new("UNSUBSCRIBE", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Stops listening to channels, or to all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
+        new("PSUBSCRIBE", -2, Keys.None, Listening, "pubsub", "2.0.0", SubscribePattern, "Listens to all channels whose name matches.")
+            { Complexity = "O(N) where N is the number of patterns to subscribe to." },
+        new("PUNSUBSCRIBE", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Stops listening by patterns, or by all.")
+            { Complexity = "O(N) where N is the number of patterns to unsubscribe." },
+        new("SSUBSCRIBE", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", SubscribeShard, "Listens to shard channels.")
+            { Complexity = "O(N) where N is the number of shard channels to subscribe to." },
+        new("SUNSUBSCRIBE", -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Stops listening to shard channels, or to all.")
+            { Complexity = "O(N) where N is the number of shard channels to unsubscribe." },
+        new("PUBLISH", 3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish, "Sends a message to a channel; tells how many got it.")
+            { Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
+        new("SPUBLISH", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
+            { Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
+        new("PUBSUB", -2, Keys.None, None, "pubsub", "2.8.0", null, "Tells who listens to what.")
+        {
+            Complexity = "Depends on subcommand.",
+            Subcommands =
+            [
+                new("CHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels that somebody listens to.") { Complexity = "O(N) where N is the number of active channels." },
+                new("NUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
+                new("NUMPAT", 2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountPatterns, "Counts the patterns that somebody listens by."),
+                new("SHARDCHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels that somebody listens to.") { Complexity = "O(N) where N is the number of active shard channels." },
+                new("SHARDNUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
+                new("HELP", 2, Keys.None, Loading | Stale, "pubsub", "6.2.0", Help, "Tells about the subcommands."),
+            ],
+        },
+    ];
+
+    private static void Subscribe(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Channel, "subscribe"u8);
+
+    private static void SubscribePattern(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Pattern, "psubscribe"u8);
+
+    private static void SubscribeShard(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Shard, "ssubscribe"u8);
+
+    private static void Unsubscribe(ref CommandContext c) => Unsubscribe(ref c, SubscriptionKind.Channel, "unsubscribe"u8);
+
+    private static void UnsubscribePattern(ref CommandContext c) => Unsubscribe(ref c, SubscriptionKind.Pattern, "punsubscribe"u8);
+
+    private static void UnsubscribeShard(ref CommandContext c) => Unsubscribe(ref c, SubscriptionKind.Shard, "sunsubscribe"u8);
+
+    private static void Subscribe(ref CommandContext c, SubscriptionKind kind, ReadOnlySpan<byte> word)
+    {
+        for (int i = 1; i < c.Args.Count; i++)
+        {
+            c.Server.Hub.Subscribe(c.Session, kind, c.Args[i]);
+            Confirm(ref c, word, c.Args[i], kind);
+        }
+    }
+
+    private static void Unsubscribe(ref CommandContext c, SubscriptionKind kind, ReadOnlySpan<byte> word)
+    {
+        if (c.Args.Count == 1)
+        {
+            byte[][] all = [.. c.Session.SubscriptionsOf(kind)];
+            foreach (byte[] name in all)
+            {
+                c.Server.Hub.Unsubscribe(c.Session, kind, name);
+                Confirm(ref c, word, name, kind);
+            }
+            if (all.Length == 0) Confirm(ref c, word, default, kind, nothing: true);
+            return;
+        }
+        for (int i = 1; i < c.Args.Count; i++)
+        {
+            c.Server.Hub.Unsubscribe(c.Session, kind, c.Args[i]);
+            Confirm(ref c, word, c.Args[i], kind);
+        }
+    }
+
+    private static void Confirm(
+        ref CommandContext c, scoped ReadOnlySpan<byte> word, scoped ReadOnlySpan<byte> name, SubscriptionKind kind, bool nothing = false)
+    {
+        c.Reply.PushHeader(3);
+        c.Reply.Bulk(word);
+        if (nothing) c.Reply.Null();
+        else c.Reply.Bulk(name);
+        Session session = c.Session;
+        c.Reply.Integer(kind == SubscriptionKind.Shard
+            ? session.SubscriptionsOf(SubscriptionKind.Shard).Count
+            : session.SubscriptionsOf(SubscriptionKind.Channel).Count + session.SubscriptionsOf(SubscriptionKind.Pattern).Count);
+    }
+
+    private static void Publish(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
+
+    private static void PublishToShard(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.PublishToShard(c.Args[1], c.Args[2]));
+
+    private static void ListChannels(ref CommandContext c) => List(ref c, SubscriptionKind.Channel);
+
+    private static void ListShardChannels(ref CommandContext c) => List(ref c, SubscriptionKind.Shard);
+
+    private static void List(ref CommandContext c, SubscriptionKind kind)
+    {
+        if (c.Args.Count > 3)
+        {
+            c.Fail(Errors.WrongArity(c.Row.FullName));
+            return;
+        }
+        DeferredReply reply = c.Reply.BeginDeferred();
+        long count = 0;
+        foreach ((byte[] name, _) in c.Server.Hub[kind].All)
+        {
+            if (c.Args.Count == 3 && !Glob.Matches(c.Args[2], name)) continue;
+            c.Reply.Bulk(name);
+            count++;
+        }
+        c.Reply.EndArray(reply, count);
+    }
+
+    private static void CountSubscribers(ref CommandContext c) => Count(ref c, SubscriptionKind.Channel);
+
+    private static void CountShardSubscribers(ref CommandContext c) => Count(ref c, SubscriptionKind.Shard);
+
+    private static void Count(ref CommandContext c, SubscriptionKind kind)
+    {
+        c.Reply.ArrayHeader(2L * (c.Args.Count - 2));
+        for (int i = 2; i < c.Args.Count; i++)
+        {
+            c.Reply.Bulk(c.Args[i]);
+            c.Reply.Integer(c.Server.Hub[kind].SubscribersOf(c.Args[i]).Length);
+        }
+    }
+
+    private static void CountPatterns(ref CommandContext c) => c.Reply.Integer(c.Server.Hub[SubscriptionKind.Pattern].Count);
+
+    private static void Help(ref CommandContext c)
+    {
+        string[] lines =
+        [
+            "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CHANNELS [<pattern>]",
+            "    Return the currently active channels matching a <pattern> (default: '*').",
+            "NUMPAT",
+            "    Return number of subscriptions to patterns.",
+            "NUMSUB [<channel> ...]",
+            "    Return the number of subscribers for the specified channels, excluding",
+            "    pattern subscriptions(default: no channels).",
+            "SHARDCHANNELS [<pattern>]",
+            "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+            "SHARDNUMSUB [<shardchannel> ...]",
+            "    Return the number of subscribers for the specified shard level channel(s)",
+            "HELP",
+            "    Print this help.",
+        ];
+        c.Reply.ArrayHeader(lines.Length);
+        foreach (string line in lines) c.Reply.SimpleString(System.Text.Encoding.ASCII.GetBytes(line));
+    }
+}

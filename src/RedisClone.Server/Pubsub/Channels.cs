@@ -1,0 +1,62 @@
+using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
+using RedisClone.Server.Net;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Pubsub;
+
+/// <summary>
+/// Who listens to which channel. A publisher reads one immutable array and takes no lock; whoever subscribes replaces the array
+/// of its own channel only.
+/// </summary>
+internal sealed class Channels
+{
+    private readonly ConcurrentDictionary<byte[], Session[]> _byName = new(ByteComparer.Instance);
+    private readonly ConcurrentDictionary<byte[], Session[]>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
+
+    public Channels() => _bySpan = _byName.GetAlternateLookup<ReadOnlySpan<byte>>();
+
+    public bool IsEmpty => _byName.IsEmpty;
+
+    public int Count => _byName.Count;
+
+    public IEnumerable<KeyValuePair<byte[], Session[]>> All => _byName;
+
+    public Session[] SubscribersOf(ReadOnlySpan<byte> name) => _bySpan.TryGetValue(name, out Session[]? sessions) ? sessions : [];
+
+    public void Add(byte[] name, Session session) =>
+        _byName.AddOrUpdate(name, static (_, added) => [added], static (_, sessions, added) => [.. sessions, added], session);
+
+    public void Remove(byte[] name, Session session)
+    {
+        // A channel without subscribers is none; another may subscribe between reading and removing, then we try again.
+        while (_byName.TryGetValue(name, out Session[]? sessions))
+        {
+            int at = Array.IndexOf(sessions, session);
+            if (at < 0) return;
+            if (sessions.Length == 1)
+            {
+                if (_byName.TryRemove(new KeyValuePair<byte[], Session[]>(name, sessions))) return;
+                continue;
+            }
+            Session[] fewer = [.. sessions.AsSpan(0, at), .. sessions.AsSpan(at + 1)];
+            if (_byName.TryUpdate(name, fewer, sessions)) return;
+        }
+    }
+
+    /// <summary>Byte strings by content.</summary>
+    internal sealed class ByteComparer : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>
+    {
+        public static readonly ByteComparer Instance = new();
+
+        public bool Equals(byte[]? x, byte[]? y) => x.AsSpan().SequenceEqual(y);
+
+        public int GetHashCode([DisallowNull] byte[] obj) => (int)KeyHash.Of(obj);
+
+        public bool Equals(ReadOnlySpan<byte> alternate, byte[] other) => alternate.SequenceEqual(other);
+
+        public int GetHashCode(ReadOnlySpan<byte> alternate) => (int)KeyHash.Of(alternate);
+
+        public byte[] Create(ReadOnlySpan<byte> alternate) => alternate.ToArray();
+    }
+}

@@ -1,0 +1,96 @@
+using System.Buffers;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server.Pubsub;
+
+/// <summary>The kinds of subscription, each with its own words on the wire.</summary>
+internal enum SubscriptionKind
+{
+    Channel,
+    Pattern,
+    Shard,
+}
+
+/// <summary>
+/// Delivers published messages. Each message is encoded once for all subscribers that speak the same protocol; delivery to one
+/// client is in the order of publishing.
+/// </summary>
+internal sealed class Hub
+{
+    private readonly Channels[] _channels = [new(), new(), new()];
+
+    public Channels this[SubscriptionKind kind] => _channels[(int)kind];
+
+    /// <summary>Whether a message to any channel could reach anybody: what makes key events free when nobody listens.</summary>
+    public bool HasListeners => !this[SubscriptionKind.Channel].IsEmpty || !this[SubscriptionKind.Pattern].IsEmpty;
+
+    /// <summary>Delivers to the subscribers of a channel and of matching patterns; returns how many got it.</summary>
+    public int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    {
+        int receivers = Deliver(this[SubscriptionKind.Channel].SubscribersOf(channel), "message"u8, default, channel, message);
+        if (this[SubscriptionKind.Pattern].IsEmpty) return receivers;
+        foreach ((byte[] pattern, Session[] sessions) in this[SubscriptionKind.Pattern].All)
+            if (Glob.Matches(pattern, channel)) receivers += Deliver(sessions, "pmessage"u8, pattern, channel, message);
+        return receivers;
+    }
+
+    public int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) =>
+        Deliver(this[SubscriptionKind.Shard].SubscribersOf(channel), "smessage"u8, default, channel, message);
+
+    /// <summary>True if the client was not subscribed before.</summary>
+    public bool Subscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    {
+        byte[] owned = name.ToArray();
+        if (!session.SubscriptionsOf(kind).Add(owned)) return false;
+        this[kind].Add(owned, session);
+        return true;
+    }
+
+    public bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    {
+        byte[] owned = name.ToArray();
+        if (!session.SubscriptionsOf(kind).Remove(owned)) return false;
+        this[kind].Remove(owned, session);
+        return true;
+    }
+
+    /// <summary>Ends all subscriptions of a client that leaves or starts anew.</summary>
+    public void UnsubscribeAll(Session session)
+    {
+        if (session.Subscriptions == 0) return;
+        foreach (SubscriptionKind kind in Enum.GetValues<SubscriptionKind>())
+        {
+            foreach (byte[] name in session.SubscriptionsOf(kind)) this[kind].Remove(name, session);
+            session.SubscriptionsOf(kind).Clear();
+        }
+    }
+
+    private static int Deliver(
+        Session[] sessions, ReadOnlySpan<byte> word, ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    {
+        byte[]? resp2 = null, resp3 = null;
+        foreach (Session session in sessions)
+        {
+            ref byte[]? encoded = ref session.Reply.Version >= 3 ? ref resp3 : ref resp2;
+            encoded ??= Encode(session.Reply.Version, word, pattern, channel, message);
+            session.Connection!.Push(encoded);
+        }
+        return sessions.Length;
+    }
+
+    private static byte[] Encode(
+        int version, ReadOnlySpan<byte> word, ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    {
+        bool byPattern = word[0] == 'p';
+        var output = new ArrayBufferWriter<byte>(message.Length + channel.Length + pattern.Length + 64);
+        var writer = new ReplyWriter(output) { Version = version };
+        writer.PushHeader(byPattern ? 4 : 3);
+        writer.Bulk(word);
+        if (byPattern) writer.Bulk(pattern);
+        writer.Bulk(channel);
+        writer.Bulk(message);
+        writer.Commit();
+        return output.WrittenSpan.ToArray();
+    }
+}
