@@ -9,7 +9,7 @@ namespace RedisClone.Protocol;
 /// </summary>
 internal sealed class ReplyScratch
 {
-    public const int HoleSize = 24;
+    public const int HoleSize = 32;
 
     private const int FirstChunk = 4 * 1024;
     private const int LaterChunk = 64 * 1024;

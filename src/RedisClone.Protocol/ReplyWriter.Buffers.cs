@@ -122,9 +122,13 @@ public sealed partial class ReplyWriter
     private void EndDeferred(DeferredReply reply, byte type, long count)
     {
         Span<byte> header = stackalloc byte[MaxHeader];
-        int length = FormatHeader(type, count, header);
-        _scratch.FillHole(reply.Hole, header[..length]);
-        _before -= ReplyScratch.HoleSize - length;
+        EndDeferred(reply, header[..FormatHeader(type, count, header)]);
+    }
+
+    private void EndDeferred(DeferredReply reply, ReadOnlySpan<byte> header)
+    {
+        _scratch.FillHole(reply.Hole, header);
+        _before -= ReplyScratch.HoleSize - header.Length;
         if (--_deferred == 0) LeaveScratch();
     }
 

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Buffers.Binary;
+using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
 
@@ -183,6 +184,18 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
     public void EndSet(DeferredReply reply, long count) => EndDeferred(reply, SetType, count);
 
     public void EndPush(DeferredReply reply, long count) => EndDeferred(reply, Version >= 3 ? (byte)'>' : (byte)'*', count);
+
+    /// <summary>Ends what is no aggregate but a number that is known late, as a bulk string: a cursor.</summary>
+    public void EndBulkNumber(DeferredReply reply, ulong number)
+    {
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
+        number.TryFormat(digits, out int length, default, CultureInfo.InvariantCulture);
+        Span<byte> bulk = stackalloc byte[MaxHeader];
+        int at = FormatHeader((byte)'$', length, bulk);
+        digits[..length].CopyTo(bulk[at..]);
+        "\r\n"u8.CopyTo(bulk[(at + length)..]);
+        EndDeferred(reply, bulk[..(at + length + 2)]);
+    }
 
     private byte MapType => Version >= 3 ? (byte)'%' : (byte)'*';
 

@@ -18,6 +18,9 @@ internal static class Limits
     /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
     public const int StackKeys = 64;
 
+    /// <summary>Elements that one command returns with repetitions (a negative count): a reply must not outgrow memory by a typing error.</summary>
+    public const long RepeatedElements = 1 << 27;
+
     static Limits()
     {
         if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");

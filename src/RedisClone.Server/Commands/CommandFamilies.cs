@@ -8,6 +8,7 @@ internal static class CommandFamilies
         .. ConnectionCommands.Rows,
         .. DatabaseCommands.Rows,
         .. ExpiryCommands.Rows,
+        .. HashCommands.Rows,
         .. KeyCommands.Rows,
         .. ListCommands.Rows,
         .. ListMoves.Rows,

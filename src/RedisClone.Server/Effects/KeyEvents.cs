@@ -39,6 +39,42 @@ public sealed class KeyEvents(ServerCore server)
         Remove(entry, database, lane, NotifyFlags.Evicted, "evicted");
     }
 
+    /// <summary>
+    /// Removes up to so many fields of a hash whose time has passed, and the hash's key with the last of them. The entry is not valid any more
+    /// then.
+    /// </summary>
+    public int ExpireFields(in Entry entry, int limit, int database, Lane lane)
+    {
+        ReadOnlySpan<byte> key = entry.Key;
+        var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, key);
+        int removed = HashValue.RemoveExpired(entry, limit, ref visitor);
+        if (removed == 0) return 0;
+        lane.ExpiredFields += removed;
+        lane.Changes += removed;
+        key = entry.Key;
+        Modified(server.Shards.Of(entry.Hash), key, database, NotifyFlags.Hash, "hexpired", author: null, lane);
+        if (HashValue.Count(entry) > 0) return removed;
+        Notify(key, database, NotifyFlags.Generic, "del");
+        entry.Keyspace.Remove(entry);
+        return removed;
+    }
+
+    /// <summary>Writes each expired field down as removed. The key's bytes stay where they are while fields are being removed.</summary>
+    private readonly ref struct FieldDeletion(EffectBuffer? effects, int database, ReadOnlySpan<byte> key) : IElementVisitor
+    {
+        private readonly ReadOnlySpan<byte> _key = key;
+
+        public void Visit(scoped Element element)
+        {
+            if (effects is null) return;
+            Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+            effects.Begin(database, 3);
+            effects.Add("HDEL"u8);
+            effects.Add(_key);
+            effects.Add(element.Text(digits));
+        }
+    }
+
     private void Remove(in Entry entry, int database, Lane lane, NotifyFlags kind, string keyEvent)
     {
         ReadOnlySpan<byte> key = entry.Key;

@@ -13,7 +13,7 @@ public sealed class Lane
 
     private Lane(int commands) => Calls = new CommandCounters[commands];
 
-    public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, EvictedKeys, NetInput, NetOutput, ErrorReplies;
+    public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
     public long UnexpectedErrors, Changes;
 
     /// <summary>By <see cref="CommandRow.Id"/>.</summary>

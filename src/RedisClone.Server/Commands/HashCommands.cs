@@ -1,0 +1,305 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Hashes: values by field. What lets fields expire is in HashExpiryCommands.</summary>
+internal static class HashCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("HSET", -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", Set, "Gives fields of a hash values.")
+            { Complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs." },
+        new("HMSET", -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", SetOk, "Gives fields of a hash values.")
+            { Complexity = "O(N) where N is the number of fields being set.", DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" },
+        new("HSETNX", 4, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "hash", "2.0.0", SetIfAbsent, "Gives a field of a hash a value if it has none."),
+        new("HGET", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", Get, "Returns a field's value."),
+        new("HMGET", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", GetMany, "Returns the values of several fields.")
+            { Complexity = "O(N) where N is the number of fields being requested." },
+        new("HGETALL", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", GetAll, "Returns all fields with their values.")
+            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+        new("HKEYS", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Names, "Returns the names of all fields.")
+            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+        new("HVALS", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Values, "Returns the values of all fields.")
+            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+        new("HLEN", 2, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Length, "Counts a hash's fields."),
+        new("HEXISTS", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Exists, "Tells whether a hash has a field."),
+        new("HSTRLEN", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "3.2.0", ValueLength, "Returns the length of a field's value."),
+        new("HDEL", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "hash", "2.0.0", Delete, "Removes fields from a hash.")
+            { Complexity = "O(N) where N is the number of fields to be removed." },
+        new("HINCRBY", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.0.0", Increment, "Adds an integer to a field's value."),
+        new("HINCRBYFLOAT", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.6.0", IncrementFloat, "Adds a number to a field's value."),
+        new("HRANDFIELD", -2, Keys.At(1, RO | Access), ReadOnly, "hash", "6.2.0", RandomFields, "Returns fields at random.")
+            { Complexity = "O(N) where N is the number of fields returned", Tips = ["nondeterministic_output"] },
+        new("HSCAN", -3, Keys.At(1, RO | Access), ReadOnly, "hash", "2.8.0", Scan, "Walks over the fields of a hash, a few at a time.")
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = ["nondeterministic_output"] },
+    ];
+
+    private const string OfSize = "O(N) where N is the size of the hash.";
+
+    /// <summary>
+    /// Finds the hash at a key argument, or its absence, with no expired field in it; false when the handler must return at once.
+    /// </summary>
+    public static bool TryFind(scoped ref CommandContext c, int argument, bool write, out Entry found)
+    {
+        Entry entry = found = write ? c.FindForWrite(argument) : c.FindForRead(argument);
+        if (!entry.Exists) return true;
+        if (!c.Expect(entry, ValueType.Hash)) return false;
+        long next = HashValue.NextExpiry(entry);
+        if (next == 0 || next >= c.Now || !c.Server.ExpiryEnabled) return true;
+        if (c.MoveToWorker(HashValue.Count(entry))) return false;
+        c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
+        found = c.Peek(argument);
+        return true;
+    }
+
+    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
+    {
+        if (HashValue.Count(entry) > 0) return;
+        entry.Keyspace.Remove(entry);
+        c.Notify(keyArgument, NotifyFlags.Generic, "del");
+    }
+
+    // ---- writing
+
+    private static void Set(ref CommandContext c) => Set(ref c, ok: false);
+
+    private static void SetOk(ref CommandContext c) => Set(ref c, ok: true);
+
+    private static void Set(ref CommandContext c, bool ok)
+    {
+        if (c.Args.Count % 2 != 0)
+        {
+            c.Fail(Errors.WrongArity(c.Row.FullName));
+            return;
+        }
+        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        Reserve(ref c, entry, 2);
+        long added = 0;
+        for (int i = 2; i < c.Args.Count; i += 2)
+            if (HashValue.Set(entry, c.Args[i], c.Args[i + 1])) added++;
+        c.Modified(1, NotifyFlags.Hash, "hset");
+        if (ok) c.Reply.Ok();
+        else c.Reply.Integer(added);
+    }
+
+    /// <summary>Announces the fields and values from an argument on, so that the hash takes its form once.</summary>
+    public static void Reserve(ref CommandContext c, in Entry entry, int from)
+    {
+        int longest = 0;
+        for (int i = from; i < c.Args.Count; i++) longest = Math.Max(longest, c.Args[i].Length);
+        HashValue.Reserve(entry, (c.Args.Count - from) / 2, longest);
+    }
+
+    private static void SetIfAbsent(ref CommandContext c)
+    {
+        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        }
+        else if (HashValue.Contains(entry, c.Args[2]))
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        HashValue.Set(entry, c.Args[2], c.Args[3]);
+        c.Modified(1, NotifyFlags.Hash, "hset");
+        c.Reply.Integer(1);
+    }
+
+    private static void Delete(ref CommandContext c)
+    {
+        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        long removed = 0;
+        for (int i = 2; entry.Exists && i < c.Args.Count; i++)
+            if (HashValue.Remove(entry, c.Args[i])) removed++;
+        if (removed > 0)
+        {
+            c.Modified(1, NotifyFlags.Hash, "hdel");
+            RemoveIfEmpty(ref c, entry, 1);
+        }
+        c.Reply.Integer(removed);
+    }
+
+    private static void Increment(ref CommandContext c)
+    {
+        long by = c.Int64(3);
+        if (c.Failed || !TryFind(ref c, 1, write: true, out Entry entry)) return;
+        long value = 0;
+        if (entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field) && !field.Value.TryGetInteger(out value))
+            c.Fail("ERR hash value is not an integer");
+        else if (by < 0 ? value < long.MinValue - by : value > long.MaxValue - by)
+            c.Fail(Errors.Overflow);
+        if (c.Failed) return;
+        value += by;
+        if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
+        HashValue.Set(entry, c.Args[2], digits[..RedisNumber.WriteInt64(value, digits)], HashValue.KeepExpiry);
+        c.Modified(1, NotifyFlags.Hash, "hincrby");
+        c.Reply.Integer(value);
+    }
+
+    private static void IncrementFloat(ref CommandContext c)
+    {
+        if (!LongDouble.TryParse(c.Args[3], out LongDouble by)) c.Fail(Errors.NotFloat);
+        else if (by.IsInfinity) c.Fail("ERR value is NaN or Infinity");
+        if (c.Failed || !TryFind(ref c, 1, write: true, out Entry entry)) return;
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
+        LongDouble value = default;
+        bool expires = false;
+        if (entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field))
+        {
+            expires = field.Expiry != 0;
+            if (!LongDouble.TryParse(field.Value.Text(digits), out value)) c.Fail("ERR hash value is not a float");
+        }
+        LongDouble sum = value + by;
+        if (!c.Failed && sum.IsInfinity) c.Fail("ERR increment would produce NaN or Infinity");
+        if (c.Failed) return;
+        Span<byte> text = stackalloc byte[LongDouble.MaxLength];
+        text = text[..sum.Format(text)];
+        if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        HashValue.Set(entry, c.Args[2], text, HashValue.KeepExpiry);
+        ReplaceBySet(ref c, text, expires);
+        c.Modified(1, NotifyFlags.Hash, "hincrbyfloat");
+        c.Reply.Bulk(text);
+    }
+
+    /// <summary>A sum of fractions is journalled as its result; HSET would take the field's expiry away, HSETEX KEEPTTL does not.</summary>
+    private static void ReplaceBySet(ref CommandContext c, scoped ReadOnlySpan<byte> value, bool expires)
+    {
+        if (c.ReplaceEffect(arguments: expires ? 7 : 4) is not { } effect) return;
+        effect.Add(expires ? "HSETEX"u8 : "HSET"u8);
+        effect.Add(c.Args[1]);
+        if (expires)
+        {
+            effect.Add("KEEPTTL"u8);
+            effect.Add("FIELDS"u8);
+            effect.Add(1);
+        }
+        effect.Add(c.Args[2]);
+        effect.Add(value);
+    }
+
+    // ---- reading
+
+    private static void Get(ref CommandContext c)
+    {
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        ReplyValue(ref c, entry, 2);
+    }
+
+    private static void GetMany(ref CommandContext c)
+    {
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        c.Reply.ArrayHeader(c.Args.Count - 2);
+        for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, entry, i);
+    }
+
+    /// <summary>The value of the field that an argument names, or null.</summary>
+    public static void ReplyValue(ref CommandContext c, in Entry entry, int argument)
+    {
+        if (entry.Exists && HashValue.TryGet(entry, c.Args[argument], out HashField field)) ListCommands.Reply(ref c, field.Value);
+        else c.Reply.Null();
+    }
+
+    private static void GetAll(ref CommandContext c) => ReplyAll(ref c, names: true, values: true);
+
+    private static void Names(ref CommandContext c) => ReplyAll(ref c, names: true, values: false);
+
+    private static void Values(ref CommandContext c) => ReplyAll(ref c, names: false, values: true);
+
+    private static void ReplyAll(ref CommandContext c, bool names, bool values)
+    {
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        long count = entry.Exists ? HashValue.Count(entry) : 0;
+        if (c.MoveToWorker(count)) return;
+        if (names && values) c.Reply.MapHeader(count);
+        else c.Reply.ArrayHeader(count);
+        if (count == 0) return;
+        foreach (HashField field in HashValue.Fields(entry))
+        {
+            if (names) ListCommands.Reply(ref c, field.Name);
+            if (values) ListCommands.Reply(ref c, field.Value);
+        }
+    }
+
+    private static void Length(ref CommandContext c)
+    {
+        if (TryFind(ref c, 1, write: false, out Entry entry)) c.Reply.Integer(entry.Exists ? HashValue.Count(entry) : 0);
+    }
+
+    private static void Exists(ref CommandContext c)
+    {
+        if (TryFind(ref c, 1, write: false, out Entry entry))
+            c.Reply.Integer(entry.Exists && HashValue.Contains(entry, c.Args[2]) ? 1 : 0);
+    }
+
+    private static void ValueLength(ref CommandContext c)
+    {
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        c.Reply.Integer(entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field) ? field.Value.Length : 0);
+    }
+
+    private static void RandomFields(ref CommandContext c)
+    {
+        if (!RandomCount.TryParse(ref c, "WITHVALUES"u8, out RandomCount wanted)) return;
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            if (wanted.Single) c.Reply.Null();
+            else c.Reply.EmptyArray();
+            return;
+        }
+        long count = wanted.CountOf(HashValue.Count(entry));
+        if (c.MoveToWorker(wanted.WorkOf(count, HashValue.Count(entry)))) return;
+        if (wanted.Single)
+        {
+            HashValue.TryGetRandom(entry, out HashField one);
+            ListCommands.Reply(ref c, one.Name);
+            return;
+        }
+        c.Reply.ArrayHeader(wanted.With && c.Reply.Version < 3 ? 2 * count : count);
+        if (!wanted.Repeats)
+        {
+            foreach (HashField field in HashValue.Sample(entry, count)) ReplyRandom(ref c, field, wanted.With);
+            return;
+        }
+        for (; count > 0; count--)
+        {
+            HashValue.TryGetRandom(entry, out HashField field);
+            ReplyRandom(ref c, field, wanted.With);
+        }
+    }
+
+    private static void ReplyRandom(ref CommandContext c, scoped HashField field, bool withValue)
+    {
+        if (withValue && c.Reply.Version >= 3) c.Reply.ArrayHeader(2);
+        ListCommands.Reply(ref c, field.Name);
+        if (withValue) ListCommands.Reply(ref c, field.Value);
+    }
+
+    private static void Scan(ref CommandContext c)
+    {
+        if (!CollectionScan.TryCursor(ref c, out ulong cursor)) return;
+        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!CollectionScan.TryBegin(ref c, entry, noValues: true, out ScanFilter filter)) return;
+        if (c.MoveToWorker(entry.Encoding == ValueEncoding.Large ? filter.Count : HashValue.Count(entry))) return;
+        var page = new CollectionScan(ref c, filter);
+        do
+        {
+            foreach (HashField field in HashValue.Scan(entry, ref cursor))
+            {
+                if (!page.Takes(ref c, field.Name)) continue;
+                ListCommands.Reply(ref c, field.Name);
+                if (!filter.NoValues) ListCommands.Reply(ref c, field.Value);
+            }
+        }
+        while (page.GoesOn(cursor));
+        page.End(ref c, cursor, filter.NoValues ? 1 : 2);
+    }
+}

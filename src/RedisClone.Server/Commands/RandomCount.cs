@@ -1,0 +1,44 @@
+namespace RedisClone.Server.Commands;
+
+/// <summary>How many elements HRANDFIELD, SRANDMEMBER and ZRANDMEMBER are asked for: one, up to so many, or exactly so many with repetitions.</summary>
+internal readonly record struct RandomCount
+{
+    private readonly long _count;
+
+    private RandomCount(long count, bool single, bool repeats, bool with)
+    {
+        _count = count;
+        Single = single;
+        Repeats = repeats;
+        With = with;
+    }
+
+    /// <summary>No count was given: one element, not in an array.</summary>
+    public bool Single { get; }
+
+    /// <summary>The count was negative: the same element may be returned more than once.</summary>
+    public bool Repeats { get; }
+
+    /// <summary>Values or scores are wanted too.</summary>
+    public bool With { get; }
+
+    /// <summary>Reads the optional count at argument 2 and the word after it; false with an error latched.</summary>
+    public static bool TryParse(ref CommandContext c, ReadOnlySpan<byte> withWord, out RandomCount count)
+    {
+        count = new RandomCount(1, single: true, repeats: false, with: false);
+        if (c.Args.Count == 2) return true;
+        long wanted = c.Int64(2);
+        if (!c.Failed && wanted == long.MinValue) c.Fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        if (c.Failed) return false;
+        bool with = c.Args.Count == 4 && !withWord.IsEmpty && c.Is(3, withWord);
+        if (c.Args.Count > 3 && !with) return c.FailSyntax();
+        if (with && wanted is < -long.MaxValue / 2 or > long.MaxValue / 2 || -wanted > Limits.RepeatedElements) return c.Fail(Errors.OutOfRange);
+        count = new RandomCount(Math.Abs(wanted), single: false, repeats: wanted < 0, with);
+        return true;
+    }
+
+    public long CountOf(long size) => Repeats ? _count : Math.Min(_count, size);
+
+    /// <summary>A sample without repetition may have to walk over what it does not take.</summary>
+    public long WorkOf(long count, long size) => Single ? 1 : Repeats ? count : Math.Min(size, count * 16);
+}
