@@ -13,11 +13,18 @@ if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).Wri
 if (load.Config is not { } config) return load.ExitCode;
 
 WebApplication server = Hosting.Build(config);
-var log = server.Services.GetRequiredService<ServerCore>().Log;
+var core = server.Services.GetRequiredService<ServerCore>();
+var log = core.Log;
 log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
 Console.WriteLine($" PID: {Environment.ProcessId}");
+if (core.LoadData() is { } refusal)
+{
+    log.LogCritical("{Refusal}", refusal);
+    return 1;
+}
 await server.StartAsync();
 log.LogInformation("Server initialized");
 log.LogInformation("Ready to accept connections tcp");
 await server.WaitForShutdownAsync();
+if (core.Journal?.Stop() is { } failure) log.LogError("The journal could not be closed: {Failure}", failure);
 return 0;

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
+using RedisClone.Server.Durability;
 using RedisClone.Server.Net;
 using RedisClone.Server.Pubsub;
 using RedisClone.Server.Shards;
@@ -40,6 +41,9 @@ public sealed class ServerCore
 
     public EffectLog Effects { get; } = new();
 
+    /// <summary>Null where no journal is kept.</summary>
+    internal JournalKeeper? Journal { get; set; }
+
     internal Hub Hub { get; } = new();
 
     internal Notifications Notifications { get; }
@@ -65,6 +69,14 @@ public sealed class ServerCore
 
     /// <summary>Ticks of the clock that command times are measured with, as microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
+
+    /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
+    public string? LoadData()
+    {
+        if (!Config.AppendOnly) return null;
+        Journal = new JournalKeeper(this);
+        return Journal.Start();
+    }
 
     private static int ShardCount(ServerConfig config)
     {

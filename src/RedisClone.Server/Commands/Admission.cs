@@ -22,7 +22,8 @@ internal static class Admission
         if (!session.Authenticated && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
-        _ = server;
+        if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
+            return $"MISCONF Errors writing to the AOF file: {journal.Failure}";
         return null;
     }
 

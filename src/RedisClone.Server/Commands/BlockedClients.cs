@@ -36,12 +36,12 @@ internal sealed class BlockedClients(ServerCore server)
     }
 
     /// <summary>Serves whoever waits for the keys that the command just run made ready; the command's shards are held.</summary>
-    public void Serve(Lane lane, long now)
+    public void Serve(Lane lane, long now, in ShardSet held)
     {
         for (int i = 0; i < lane.ReadyKeys.Count; i++)
         {
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
-            while (NextWaiter(shard, key) is { } waiter) ServeOne(waiter, lane, now);
+            while (NextWaiter(shard, key) is { } waiter) ServeOne(waiter, lane, now, held);
         }
         lane.ReadyKeys.Clear();
     }
@@ -62,7 +62,7 @@ internal sealed class BlockedClients(ServerCore server)
     }
 
     /// <summary>Runs a claimed client's command for it: the claim makes its session ours until we let the connection go on.</summary>
-    private void ServeOne(Waiter waiter, Lane lane, long now)
+    private void ServeOne(Waiter waiter, Lane lane, long now, in ShardSet held)
     {
         Session session = waiter.Session;
         Connection connection = session.Connection!;
@@ -72,7 +72,7 @@ internal sealed class BlockedClients(ServerCore server)
         Request request = connection.CurrentRequest;
         ulong hash = row.FirstKey > 0 ? KeyHash.Of(request[row.FirstKey]) : 0;
         server.Executor.RunPart(session, row, request, hash, now, lane, onWorker: true, ref started);
-        if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
+        if (server.Effects.Wanted) server.Executor.PlaceEffects(session, lane, held);
         connection.Resume();
     }
 

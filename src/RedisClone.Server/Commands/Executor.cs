@@ -38,9 +38,26 @@ internal sealed class Executor(ServerCore server)
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
         // Even a command that is to run again may have noticed that keys had expired.
-        if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
-        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, now);
+        if (server.Effects.Wanted) PlaceEffects(session, lane, held);
+        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, now, held);
         return outcome;
+    }
+
+    /// <summary>
+    /// Gives the effects of what was just run their place in the one order, while the shards are held; the session's replies have seen
+    /// everything up to there, or up to the last change of any of these shards.
+    /// </summary>
+    public void PlaceEffects(Session session, Lane lane, in ShardSet held)
+    {
+        long placed = server.Effects.Append(lane.Effects);
+        long seen = Math.Max(session.SeenLsn, placed);
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+        {
+            Shard shard = server.Shards[i];
+            if (placed > 0) shard.Lsn = placed;
+            else seen = Math.Max(seen, shard.Lsn);
+        }
+        session.SeenLsn = seen;
     }
 
     /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>

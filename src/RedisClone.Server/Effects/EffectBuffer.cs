@@ -9,27 +9,41 @@ namespace RedisClone.Server;
 /// </summary>
 public sealed class EffectBuffer
 {
-    private byte[] _bytes = new byte[4096];
-    private int _length;
+    private const int InitialSize = 4096;
+    private const int KeptSize = 1 << 20;
+
+    // Room is kept in front, so that a unit of several commands becomes a transaction without being moved.
+    private static readonly int Front = "*1\r\n$5\r\nMULTI\r\n"u8.Length;
+
+    private byte[] _bytes = new byte[InitialSize];
+    private int _length = Front;
     private int _owed;               // arguments announced and not yet added
+    private int _current;            // the database of the last command
 
     /// <summary>Commands in the unit.</summary>
     public int Commands { get; private set; }
 
-    /// <summary>The database of the unit's last command; a change of it within the unit is written as SELECT.</summary>
-    public int Database { get; private set; } = -1;
+    /// <summary>The database of all commands of the unit, -1 when they are of several and the unit selects them itself.</summary>
+    public int Database { get; private set; }
 
-    /// <summary>The database that the unit begins in.</summary>
-    public int FirstDatabase { get; private set; }
-
-    public ReadOnlySpan<byte> Bytes => _bytes.AsSpan(0, _length);
+    /// <summary>The unit as RESP: one command, or MULTI to EXEC.</summary>
+    public ReadOnlySpan<byte> Unit
+    {
+        get
+        {
+            if (Commands == 1) return _bytes.AsSpan(Front, _length - Front);
+            "*1\r\n$5\r\nMULTI\r\n"u8.CopyTo(_bytes);
+            Room(16);
+            "*1\r\n$4\r\nEXEC\r\n"u8.CopyTo(_bytes.AsSpan(_length));
+            return _bytes.AsSpan(0, _length + "*1\r\n$4\r\nEXEC\r\n"u8.Length);
+        }
+    }
 
     public void Begin(int database, int arguments)
     {
         Debug.Assert(_owed == 0, "an effect has fewer arguments than announced");
-        if (Commands == 0) FirstDatabase = database;
-        else if (database != Database) Select(database);
-        Database = database;
+        if (Commands == 0) Database = _current = database;
+        else if (database != _current) Select(database);
         Commands++;
         Header((byte)'*', arguments);
         _owed = arguments;
@@ -69,17 +83,37 @@ public sealed class EffectBuffer
 
     public void Clear()
     {
-        _length = 0;
+        _length = Front;
         _owed = 0;
         Commands = 0;
-        if (_bytes.Length > 1 << 20) _bytes = new byte[4096];
+        if (_bytes.Length > KeptSize) _bytes = new byte[InitialSize];
     }
 
+    /// <summary>Later commands of the unit are of another database: from then on the unit says of each which it is.</summary>
     private void Select(int database)
+    {
+        if (Database >= 0)
+        {
+            byte[] before = _bytes.AsSpan(Front, _length - Front).ToArray();
+            int first = Database;
+            Database = -1;
+            _length = Front;
+            WriteSelect(first);
+            Room(before.Length);
+            before.CopyTo(_bytes.AsSpan(_length));
+            _length += before.Length;
+            Commands++;
+        }
+        WriteSelect(database);
+        _current = database;
+        Commands++;
+    }
+
+    private void WriteSelect(int database)
     {
         Header((byte)'*', 2);
         _owed = 2;
-        Add("SELECT"u8);
+        Add("select"u8);
         Add(database);
     }
 

@@ -3,7 +3,7 @@ namespace RedisClone.Server;
 /// <summary>Receives units of effects in the order in which they took place; called under the holds of the shards concerned.</summary>
 public interface IEffectSink
 {
-    /// <summary>Places a unit in the global order; returns its number (LSN).</summary>
+    /// <summary>Places a unit in the global order; returns the position behind it (LSN).</summary>
     long Append(EffectBuffer unit);
 }
 
@@ -22,10 +22,13 @@ public sealed class EffectLog
 
     public void Detach(IEffectSink sink) => _sinks = [.. _sinks.Where(s => s != sink)];
 
-    internal void Append(EffectBuffer unit)
+    /// <summary>Places the unit, if it has anything, and returns the position behind it; 0 otherwise.</summary>
+    internal long Append(EffectBuffer unit)
     {
-        if (unit.Commands == 0) return;
-        foreach (IEffectSink sink in _sinks) sink.Append(unit);
+        if (unit.Commands == 0) return 0;
+        long position = 0;
+        foreach (IEffectSink sink in _sinks) position = Math.Max(position, sink.Append(unit));
         unit.Clear();
+        return position;
     }
 }

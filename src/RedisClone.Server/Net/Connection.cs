@@ -3,6 +3,7 @@ using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
+using RedisClone.Server.Durability;
 using RedisClone.Server.Shards;
 using RedisClone.Storage.Memory;
 
@@ -75,10 +76,14 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Lets a suspended connection go on, on its own thread; may be called by any thread, also under a hold.</summary>
     internal void Resume() => _resumed.Set();
 
+    /// <summary>The same on its own thread, inline.</summary>
+    internal void ResumeHere() => _resumed.SetHere();
+
     internal async Task RunAsync()
     {
         PipeReader input = _transport.Transport.Input;
         PipeWriter output = _transport.Transport.Output;
+        LoopRounds? rounds = _server.Journal?.RoundsOf(_scheduler);
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
             static state => ((Connection)state!).Session.Waiter?.Wake(WakeReason.Closed), this);
         while (true)
@@ -89,6 +94,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             bool any = _batch.Count > 0;
             if (any)
             {
+                rounds?.Enter();
                 Prepare();
                 for (_current = 0; !Execute();)
                 {
@@ -103,11 +109,33 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             }
             _batch.Clear();
             input.AdvanceTo(consumed, examined);
-            if (_pushes.Any) _pushes.WriteTo(Session.Reply);
+            if (_pushes.Any) WritePushes();
             Session.Reply.Commit();
+            if (_server.Journal is { HoldsReplies: true } journal && !await BecomeDurableAsync(journal, rounds)) break;
             FlushResult flushed = await output.FlushAsync();
             if (Session.CloseAfterReply || read.IsCompleted && !any || flushed.IsCompleted) break;
         }
+    }
+
+    /// <summary>What others did may be told here only once it is durable: whatever was placed by now counts as seen.</summary>
+    private void WritePushes()
+    {
+        _pushes.WriteTo(Session.Reply);
+        if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
+    }
+
+    /// <summary>Waits until all that the replies have seen is durable; false when it never will be.</summary>
+    private async ValueTask<bool> BecomeDurableAsync(JournalKeeper journal, LoopRounds? rounds)
+    {
+        if (Session.SeenLsn <= journal.DurableLsn) return true;
+        if (rounds is null) journal.AppendedElsewhere();
+        while (Session.SeenLsn > journal.DurableLsn)
+        {
+            if (journal.Failure.Length > 0) return false;
+            journal.Hold(Session.SeenLsn, this, rounds);
+            await _resumed.Wait();
+        }
+        return true;
     }
 
     /// <summary>
@@ -154,7 +182,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             if (Admission.Refuse(_server, Session, row, request) is { } refusal) Reject(row, refusal, lane);
             else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued)) Queue(transaction, row, request);
             else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started)) return false;
-            if (_pushes.Any) _pushes.WriteTo(Session.Reply);
+            if (_pushes.Any) WritePushes();
         }
         return true;
     }
@@ -217,6 +245,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             Session, prepared.Row!, _batch[_current], prepared.Hash, _now, lane, onWorker: true, held, ref started);
         if (outcome == Outcome.Done) _current++;
         _hold.Release();
+        if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
         if (outcome == Outcome.Done) _resumed.Set();
         else Continue(outcome, held);
     }

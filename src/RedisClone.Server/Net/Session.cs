@@ -70,6 +70,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>A watched key was changed: the next EXEC answers null. Written by whoever changes the key.</summary>
     public bool WatchedKeyChanged { get; set; }
 
+    /// <summary>The position in the stream of effects that the client's replies have seen so far.</summary>
+    public long SeenLsn { get; set; }
+
     /// <summary>Set while the client is blocked.</summary>
     public Waiter? Waiter { get; set; }
 

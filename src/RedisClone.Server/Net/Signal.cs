@@ -15,6 +15,9 @@ internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource,
 
     public void Set() => scheduler.Schedule(this);
 
+    /// <summary>Lets the waiter go on right here; only on its own thread, and with no shard held.</summary>
+    public void SetHere() => _core.SetResult(true);
+
     void IThreadPoolWorkItem.Execute() => _core.SetResult(true);
 
     void IValueTaskSource.GetResult(short token)

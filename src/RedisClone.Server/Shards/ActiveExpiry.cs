@@ -37,7 +37,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
                     server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
                 }
-                if (server.Effects.Wanted) server.Effects.Append(lane.Effects);
+                if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
                 // Redis's bound: go on while more than a tenth of what was looked at had expired.
                 if (found.Expired.Length * 10 <= found.Seen || keyspace.ExpiringCount == 0) break;
                 if (Stopwatch.GetTimestamp() > deadline) return;

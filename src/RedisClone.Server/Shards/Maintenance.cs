@@ -27,6 +27,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             long now = ServerCore.UnixMilliseconds();
             server.AccessClock.Advance(now);
             for (int i = 0; i < server.Shards.Count; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
+            server.Journal?.AppendedElsewhere();
         }
     }
 

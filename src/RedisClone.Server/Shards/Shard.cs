@@ -38,6 +38,9 @@ public sealed class Shard : IThreadPoolWorkItem
     /// <summary>What the shard knows of its keys beyond their values: watchers, blocked clients, counters.</summary>
     public ShardKeys Keys { get; }
 
+    /// <summary>The position in the stream of effects behind the last change here: what a reply that saw this shard must wait for.</summary>
+    internal long Lsn { get; set; }
+
     /// <summary>Takes the shard if it is idle and nobody queues for it: inline work never overtakes work that waits.</summary>
     internal bool TryEnter() =>
         Volatile.Read(ref _state.Waiting) == 0 && Interlocked.CompareExchange(ref _state.Held, 1, 0) == 0;

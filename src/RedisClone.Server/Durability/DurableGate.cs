@@ -1,0 +1,41 @@
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>Connections of one loop (or of the thread pool) whose replies wait until what they saw is durable.</summary>
+internal sealed class DurableGate
+{
+    private readonly Lock _gate = new();
+    private readonly List<(long Lsn, Connection Connection)> _waiting = [];
+    private readonly List<Connection> _released = [];
+    private int _count;
+
+    public bool Any => Volatile.Read(ref _count) != 0;
+
+    public void Add(long lsn, Connection connection)
+    {
+        lock (_gate)
+        {
+            _waiting.Add((lsn, connection));
+            Volatile.Write(ref _count, _waiting.Count);
+        }
+    }
+
+    /// <summary>Lets all go on whose replies are durable. Called by one thread at a time, and where a connection may go on inline.</summary>
+    public void Release(long durable)
+    {
+        lock (_gate)
+        {
+            for (int i = _waiting.Count - 1; i >= 0; i--)
+            {
+                if (_waiting[i].Lsn > durable) continue;
+                _released.Add(_waiting[i].Connection);
+                _waiting[i] = _waiting[^1];
+                _waiting.RemoveAt(_waiting.Count - 1);
+            }
+            Volatile.Write(ref _count, _waiting.Count);
+        }
+        foreach (Connection connection in _released) connection.ResumeHere();
+        _released.Clear();
+    }
+}

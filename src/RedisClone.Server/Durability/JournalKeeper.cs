@@ -1,0 +1,142 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+using RedisClone.Journal;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+using RedisClone.Server.Net.EventLoop;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>
+/// The server's side of the journal: effects go in, replies wait until what they saw is durable, and at start the data comes back.
+/// </summary>
+internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
+{
+    private readonly ServerCore _server;
+    private readonly JournalEngine _engine;
+    private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
+    private readonly PoolGate _pool;
+    private readonly int _maxLoops;
+    private JournalDirectory? _directory;
+    private int _loopCount;
+
+    public JournalKeeper(ServerCore server)
+    {
+        _server = server;
+        _maxLoops = server.Config.IoLoopCount;
+        _pool = new PoolGate(this);
+        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this);
+    }
+
+    public JournalEngine Engine => _engine;
+
+    public bool IsOn => _engine.State != JournalState.Off;
+
+    /// <summary>Why writes are refused; empty while the journal is healthy.</summary>
+    public string Failure => _engine.State == JournalState.Failed ? _engine.Failure : "";
+
+    /// <summary>Whether replies wait for the disk.</summary>
+    public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
+
+    public long DurableLsn => _engine.DurableLsn;
+
+    public static FlushPolicy PolicyOf(AppendFsync setting) => setting switch
+    {
+        AppendFsync.Always => FlushPolicy.Always,
+        AppendFsync.No => FlushPolicy.No,
+        _ => FlushPolicy.EverySecond,
+    };
+
+    /// <summary>Loads what the directory holds and starts to keep the journal in it; the reason when the server must not start.</summary>
+    public string? Start()
+    {
+        ServerConfig config = _server.Config;
+        var names = new JournalNames(config.PathOf(""), config.AppendDirname, config.AppendFilename);
+        _directory = JournalDirectory.TryOpen(RealDisk.Instance, names, out string error);
+        if (_directory is null) return error;
+        var reader = new JournalReader(RealDisk.Instance, names, _directory.Manifest, new ReadOptions(config.AofLoadTruncated));
+        var loader = new JournalLoader(_server);
+        JournalReport report = reader.Read(loader);
+        if (report.Outcome == JournalOutcome.Refused)
+            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
+        if (report.Outcome == JournalOutcome.Cut)
+            _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut", report.File, report.Offset, report.Reason, report.CutBytes);
+        if (report.Outcome != JournalOutcome.Absent)
+            _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
+        if (_engine.Start(_directory, report) is { } reason) return $"The journal cannot be started: {reason}";
+        _server.Effects.Attach(this);
+        return null;
+    }
+
+    long IEffectSink.Append(EffectBuffer unit) => _engine.Append(unit.Database, unit.Unit);
+
+    void IJournalObserver.OnDurable(long lsn)
+    {
+        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
+        _pool.Durable();
+    }
+
+    void IJournalObserver.OnFailed(string reason)
+    {
+        _server.Log.LogError("The journal has failed: {Reason}. Writes are refused until a rewrite succeeds", reason);
+        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
+        _pool.Durable();
+    }
+
+    /// <summary>The rounds of a connection's loop; null where the transport has none.</summary>
+    public LoopRounds? RoundsOf(IConnectionScheduler scheduler) =>
+        scheduler is IEventLoop loop
+            ? _loops.GetOrAdd(loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine))
+            : null;
+
+    /// <summary>Registers a connection whose replies have seen what is not durable yet; it is resumed when that has changed.</summary>
+    public void Hold(long lsn, Connection connection, LoopRounds? rounds)
+    {
+        (rounds?.Gate ?? _pool.Gate).Add(lsn, connection);
+        // Race: it may have become durable between the connection's look and its registration, with nobody to tell it any more.
+        if (_engine.DurableLsn < lsn && _engine.State != JournalState.Failed) return;
+        if (rounds is not null) rounds.Durable();
+        else _pool.Durable();
+    }
+
+    /// <summary>After units were appended by a thread that is no loop.</summary>
+    public void AppendedElsewhere() => _engine.Appended();
+
+    public string? Stop()
+    {
+        _server.Effects.Detach(this);
+        return _engine.Stop();
+    }
+
+    public void Dispose()
+    {
+        _engine.Dispose();
+        _directory?.Dispose();
+    }
+
+    /// <summary>What a failed journal lets go: everybody, to be closed.</summary>
+    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : _engine.DurableLsn;
+
+    /// <summary>Those who have no loop wait here; the thread pool lets them go on.</summary>
+    private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem
+    {
+        private readonly Lock _releasing = new();
+        private int _posted;
+
+        public DurableGate Gate { get; } = new();
+
+        public void Durable()
+        {
+            if (Gate.Any && Interlocked.Exchange(ref _posted, 1) == 0) ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+        }
+
+        void IThreadPoolWorkItem.Execute()
+        {
+            Interlocked.Exchange(ref _posted, 0);
+            lock (_releasing) Gate.Release(keeper.ReleasedLsn);
+        }
+    }
+}
