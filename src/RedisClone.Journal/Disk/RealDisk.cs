@@ -5,6 +5,11 @@ namespace RedisClone.Journal.Disk;
 /// <summary>The file system of the machine. On Linux a flush is fdatasync, and directories are flushed too.</summary>
 public sealed class RealDisk : IDisk
 {
+    // What the exclusive open of a file says that another process has open: EAGAIN, EWOULDBLOCK, ERROR_SHARING_VIOLATION.
+    private const int LockedLinux = 11;
+    private const int LockedMac = 35;
+    private const int LockedWindows = unchecked((int)0x80070020);
+
     public static RealDisk Instance { get; } = new();
 
     private RealDisk() { }
@@ -42,13 +47,11 @@ public sealed class RealDisk : IDisk
 
     public IDisposable? TryLock(string path)
     {
-        // Opened first without exclusion: this fails only for reasons that are not another holder, and those must be heard.
-        File.OpenHandle(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.ReadWrite).Dispose();
         try
         {
-            return new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.None);
+            return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
         }
-        catch (IOException)
+        catch (IOException error) when (error.HResult is LockedLinux or LockedMac or LockedWindows)
         {
             return null;
         }

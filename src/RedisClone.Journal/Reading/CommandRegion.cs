@@ -32,6 +32,15 @@ internal static class CommandRegion
         return isRedis;
     }
 
+    /// <summary>Where in the piece of a header line Redis went on, or -1.</summary>
+    public static int FindInTornLine(ReadOnlySpan<byte> bytes)
+    {
+        if (!bytes.StartsWith(GroupHeader.Tag)) return -1;
+        var line = bytes[..Math.Min(bytes.Length, GroupHeader.MaxLength)];
+        var at = line.IndexOf("*2\r\n"u8);
+        return at >= 0 ? at : line.IndexOf(Timestamp);
+    }
+
     /// <summary>Reads from the window's position to the end of the file.</summary>
     public static FileResult Read(FileWindow window, StreamState state, IJournalSink sink)
     {

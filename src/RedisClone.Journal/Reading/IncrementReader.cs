@@ -47,6 +47,8 @@ internal static class IncrementReader
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
             {
                 if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
+                if (CommandRegion.FindInTornLine(bytes) is > 0 and var torn)
+                    return ContinuedByRedis(window, new(FileEnd.Damaged, window.Offset, "no group begins here"), torn, state, sink);
                 return new(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
             }
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
@@ -97,12 +99,13 @@ internal static class IncrementReader
     }
 
     /// <summary>
-    /// After a kill had left a group in part, redis-server cuts it behind its last whole command and appends its own. Then the
-    /// group no longer verifies, yet what is there is what Redis acknowledged: it loads by Redis's rules.
+    /// After a kill had left a group in part, redis-server cuts it behind its last whole command (or takes the piece of a header for an
+    /// annotation) and appends its own. Then the group no longer verifies, yet what is there is what Redis acknowledged: it loads
+    /// by Redis's rules.
     /// </summary>
-    private static FileResult ContinuedByRedis(FileWindow window, FileResult damage, int headerLength, StreamState state, IJournalSink sink)
+    private static FileResult ContinuedByRedis(FileWindow window, FileResult damage, int skipped, StreamState state, IJournalSink sink)
     {
-        var start = damage.Kept + headerLength;
+        var start = damage.Kept + skipped;
         window.MoveTo(start);
         if (!CommandRegion.WasContinuedByRedis(window)) return damage;
         window.MoveTo(start);

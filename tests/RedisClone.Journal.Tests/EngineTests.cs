@@ -1,0 +1,227 @@
+using System.Globalization;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Tests.Support;
+using Xunit.Abstractions;
+
+namespace RedisClone.Journal.Tests;
+
+/// <summary>The engine with its threads: order, durability, failure, and beginning anew.</summary>
+public sealed class EngineTests(ITestOutputHelper output)
+{
+    private static readonly JournalNames Names = JournalRun.Names;
+
+    [Theory]
+    [InlineData(FlushPolicy.Always)]
+    [InlineData(FlushPolicy.EverySecond)]
+    [InlineData(FlushPolicy.No)]
+    public void ManyProducersShareOneOrder(FlushPolicy policy)
+    {
+        using var directory = new TemporaryDirectory();
+        var names = new JournalNames(directory.Path);
+        const int Loops = 3, Each = 3000;
+        var observer = new ManualObserver();
+        using (var journal = Started(RealDisk.Instance, names, policy, observer, Loops))
+        {
+            var threads = Enumerable.Range(0, Loops).Select(loop => new Thread(() => Produce(journal, observer, loop, Each))).ToList();
+            threads.ForEach(t => t.Start());
+            if (policy != FlushPolicy.No)
+            {
+                // Rotations meanwhile: the base is made while the increments go on.
+                for (var i = 0; i < 3; i++)
+                {
+                    var lsn = journal.SwitchIncrement();
+                    File.WriteAllBytes(names.PathOf(names.TemporaryBase), Collector.Snapshot(lsn));
+                    Assert.Null(journal.InstallBase(lsn, rdb: true));
+                }
+            }
+            threads.ForEach(t => t.Join());
+            Assert.True(journal.Flush());
+            Assert.Equal(journal.Lsn, journal.DurableLsn);
+            output.WriteLine(journal.Statistics.ToString());
+        }
+        var found = new Collector();
+        Assert.True(JournalDirectory.TryReadManifest(RealDisk.Instance, names, out var manifest, out _));
+        var report = new JournalReader(RealDisk.Instance, names, manifest, new()).Read(found);
+        Assert.Equal(JournalOutcome.Clean, report.Outcome);
+        CheckOrder(found, Loops, Each, exact: policy == FlushPolicy.No);
+        Assert.Equal(policy == FlushPolicy.No ? 0 : 1, Directory.GetFiles(names.Directory, "*.base.rdb").Length);
+    }
+
+    [Fact]
+    public void EverySecondBecomesDurableWithoutBeingAsked()
+    {
+        var observer = new ManualObserver();
+        using var journal = Started(new SimulatedDisk(), Names, FlushPolicy.EverySecond, observer);
+        var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(lsn));
+    }
+
+    [Fact]
+    public void AnIdleJournalStatesWhatIsDurable()
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
+        var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(lsn));
+        var mark = System.Text.Encoding.ASCII.GetBytes($"#RC1 lsn={lsn} durable={lsn} len=0 ");
+        for (var i = 0; disk.Clone()[Names.PathOf(Names.Increment(1))].AsSpan().IndexOf(mark) < 0; i++)
+        {
+            Assert.True(i < 600, "no mark is written");
+            Thread.Sleep(100);
+        }
+    }
+
+    [Theory]
+    [InlineData(DiskCall.Write)]
+    [InlineData(DiskCall.Flush)]
+    public void AFailureIsFinalUntilARebuildSucceeds(DiskCall call)
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, observer);
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        var first = journal.Append(0, Units.Command("SET", "a", "1"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(first));
+
+        disk.FailingCall = call;
+        disk.FailsAt = disk.CallsOf(call) + 1;
+        var second = journal.Append(0, Units.Command("SET", "a", "2"));
+        journal.Appended();
+        Assert.False(observer.WaitFor(second));
+        Assert.Equal(JournalState.Failed, journal.State);
+        Assert.Contains("No space left", journal.Failure, StringComparison.Ordinal);
+        Assert.Equal(first, journal.DurableLsn);
+
+        // Not healed by trying on: units are forgotten, nothing is acknowledged.
+        var third = journal.Append(0, Units.Command("SET", "a", "3"));
+        journal.RoundEnding(0);
+        Assert.False(journal.Flush());
+        Assert.Equal(first, journal.DurableLsn);
+        Assert.Equal(0, journal.BytesPending);
+
+        var lsn = journal.BeginRebuild(directory);
+        Assert.Equal(third, lsn);
+        var fourth = journal.Append(0, Units.Command("SET", "b", "4"));
+        Assert.True(journal.Flush());
+        Assert.Equal(first, journal.DurableLsn);
+        WriteBase(disk, lsn);
+        Assert.Null(journal.InstallBase(lsn, rdb: true));
+        Assert.Equal(JournalState.Running, journal.State);
+        Assert.True(journal.DurableLsn >= fourth);
+        Assert.Null(journal.Stop());
+        var found = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
+        Assert.Equal(lsn, found.SnapshotLsn);
+        Assert.Equal(Units.Command("SET", "b", "4"), Assert.Single(found.Units).Bytes);
+    }
+
+    [Fact]
+    public void ABaseThatFailsLeavesTheJournalRunning()
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
+        var lsn = journal.SwitchIncrement();
+        Assert.NotNull(journal.InstallBase(lsn, rdb: true));
+        Assert.Equal(JournalState.Running, journal.State);
+        lsn = journal.Append(0, Units.Command("SET", "a", "b"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(lsn));
+    }
+
+    [Fact]
+    public void TheSecondServerOnADirectoryRefuses()
+    {
+        using var root = new TemporaryDirectory();
+        var names = new JournalNames(root.Path);
+        var first = JournalDirectory.TryOpen(RealDisk.Instance, names, out _);
+        Assert.NotNull(first);
+        Assert.Null(JournalDirectory.TryOpen(RealDisk.Instance, names, out var error));
+        Assert.Contains("in use by another server", error, StringComparison.Ordinal);
+        first.Dispose();
+        using var second = JournalDirectory.TryOpen(RealDisk.Instance, names, out _);
+        Assert.NotNull(second);
+    }
+
+    [Fact]
+    public void UnitsOfAnySizeComeThrough()
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        var sizes = new[] { 0, 1, 300_000, 262_144, 5_000_000, 17 };
+        using (var journal = Started(disk, Names, FlushPolicy.Always, observer))
+            foreach (var size in sizes) Assert.True(observer.WaitFor(AppendValue(journal, size)));
+        var found = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
+        Assert.Equal(sizes, found.Units.Select(u => u.Bytes.Length - Units.Command("SET", "k", new('x', 0)).Length - Digits(u)));
+    }
+
+    private static int Digits(Unit unit)
+    {
+        // The length of a value takes more digits than that of an empty one.
+        var text = System.Text.Encoding.Latin1.GetString(unit.Bytes.AsSpan(0, Math.Min(60, unit.Bytes.Length)));
+        return text.Split("\r\n")[5].Length - 2;
+    }
+
+    private static long AppendValue(JournalEngine journal, int size)
+    {
+        journal.RoundStarting(0);
+        var lsn = journal.Append(0, new System.Buffers.ReadOnlySequence<byte>(Units.Command("SET", "k", new string('x', size))));
+        journal.RoundEnding(0);
+        return lsn;
+    }
+
+    private static void Produce(JournalEngine journal, ManualObserver observer, int loop, int count)
+    {
+        for (var i = 0; i < count;)
+        {
+            journal.RoundStarting(loop);
+            long lsn = 0;
+            for (var batch = 0; batch < 1 + i % 5 && i < count; batch++, i++)
+                lsn = journal.Append(loop, Units.Command("SET", loop.ToString(CultureInfo.InvariantCulture), i.ToString(CultureInfo.InvariantCulture)));
+            journal.RoundEnding(loop);
+            if (journal.Policy == FlushPolicy.Always) Assert.True(observer.WaitFor(lsn));
+        }
+    }
+
+    /// <summary>Each producer's units in its own order, none missing; after a base, those behind it.</summary>
+    private static void CheckOrder(Collector found, int loops, int each, bool exact)
+    {
+        var next = Enumerable.Repeat(-1, loops).ToArray();
+        long last = found.SnapshotLsn;
+        foreach (var unit in found.Units)
+        {
+            Assert.True(unit.Lsn > last);
+            last = unit.Lsn;
+            var words = System.Text.Encoding.ASCII.GetString(unit.Bytes).Split("\r\n");
+            var (loop, number) = (int.Parse(words[4], CultureInfo.InvariantCulture), int.Parse(words[6], CultureInfo.InvariantCulture));
+            Assert.Equal(loop, unit.Database);
+            Assert.True(next[loop] == number || (next[loop] < 0 && !exact) || (next[loop] < 0 && number == 0));
+            next[loop] = number + 1;
+        }
+        for (var loop = 0; loop < loops; loop++) Assert.True(next[loop] == each || (!exact && next[loop] == -1));
+    }
+
+    private static void WriteBase(SimulatedDisk disk, long lsn)
+    {
+        using var file = disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New);
+        file.Write(0, Collector.Snapshot(lsn));
+        file.Flush();
+    }
+
+    private static JournalEngine Started(IDisk disk, JournalNames names, FlushPolicy policy, IJournalObserver observer, int loops = 1)
+    {
+        var directory = JournalDirectory.TryOpen(disk, names, out var error);
+        Assert.True(directory is not null, error);
+        var journal = new JournalEngine(loops, policy, observer);
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        return journal;
+    }
+}

@@ -1,0 +1,55 @@
+using System.Text;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Tests.Format;
+
+/// <summary>The manifest as Redis writes and reads it.</summary>
+public sealed class ManifestTests
+{
+    [Fact]
+    public void ReadsAndWritesWhatRedisDoes()
+    {
+        const string text = "file appendonly.aof.2.base.rdb seq 2 type b\nfile appendonly.aof.1.incr.aof seq 1 type h\nfile appendonly.aof.4.incr.aof seq 4 type i\n";
+        Assert.True(Manifest.TryParse(Encoding.ASCII.GetBytes(text), out var manifest, out _));
+        Assert.Equal("appendonly.aof.2.base.rdb", manifest.Base!.Name);
+        Assert.Equal(text, Encoding.ASCII.GetString(manifest.ToBytes()));
+    }
+
+    [Theory]
+    [InlineData("", "Found an empty AOF manifest")]
+    [InlineData("\n", "Invalid AOF manifest file format")]
+    [InlineData("file a seq 1\n", "Invalid AOF manifest file format")]
+    [InlineData("file a seq 1 type i x\n", "Invalid AOF manifest file format")]
+    [InlineData("file a seq x type i\n", "Invalid AOF manifest file format")]
+    [InlineData("file \"a seq 1 type i\n", "Invalid AOF manifest file format")]
+    [InlineData("file a seq 1 type x\n", "Unknown AOF file type")]
+    [InlineData("file a/b seq 1 type i\n", "File can't be a path, just a filename")]
+    [InlineData("file a seq 1 type b\nfile b seq 2 type b\n", "Found duplicate base file information")]
+    [InlineData("file a seq 2 type i\nfile b seq 1 type i\n", "Found a non-monotonic sequence number")]
+    [InlineData("file a seq 2 type i", "The AOF manifest file contains too long line")]
+    public void RefusesInRedisWords(string text, string error)
+    {
+        Assert.False(Manifest.TryParse(Encoding.ASCII.GetBytes(text), out _, out var found));
+        Assert.StartsWith(error, found, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("plain.aof", "plain.aof")]
+    [InlineData("with space", "\"with space\"")]
+    [InlineData("quo\"te", "\"quo\\\"te\"")]
+    [InlineData("ümlaut", "\"\\xc3\\xbcmlaut\"")]
+    public void QuotesNames(string name, string quoted)
+    {
+        var manifest = Manifest.Empty.WithIncrement(new(name, 1, ManifestFileKind.Increment));
+        Assert.Equal($"file {quoted} seq 1 type i\n", Encoding.ASCII.GetString(manifest.ToBytes()));
+        Assert.True(Manifest.TryParse(manifest.ToBytes(), out var again, out _));
+        Assert.Equal(name, again.Increments[0].Name);
+    }
+
+    [Fact]
+    public void SkipsCommentsAndUnknownPairs()
+    {
+        Assert.True(Manifest.TryParse("# a comment\nFILE 'a b' SEQ 7 TYPE i startoffset 12 endoffset 30\n"u8, out var manifest, out _));
+        Assert.Equal(new("a b", 7, ManifestFileKind.Increment), manifest.Increments[0]);
+    }
+}

@@ -1,0 +1,53 @@
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Tests.Support;
+
+namespace RedisClone.Journal.Tests.Format;
+
+/// <summary>Commands and units are found at every split, and nothing else is taken for one.</summary>
+public sealed class RespScannerTests
+{
+    private static readonly byte[] Transaction = [.. Units.Command("MULTI"), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"), .. Units.Command("SET", "a", "b"), .. Units.Command("EXEC")];
+
+    [Fact]
+    public void EveryPrefixIsIncomplete()
+    {
+        foreach (var bytes in new[] { Units.Command("SET", "key", "value\r\n"), Transaction, "#TS:1700000000\r\n"u8.ToArray() })
+        {
+            for (var length = 0; length < bytes.Length; length++)
+            {
+                var part = UnitScanner.Next(bytes.AsSpan(0, length), 0);
+                Assert.Equal(Scan.Incomplete, part.Scan);
+                Assert.InRange(part.Needed, length + 1, bytes.Length);
+            }
+            var step = UnitScanner.Next([.. bytes, .. "*1"u8], 0);
+            Assert.Equal(Scan.Complete, step.Scan);
+            Assert.Equal(bytes.Length, step.Length);
+        }
+    }
+
+    [Fact]
+    public void TransactionsAreOneUnitAndSelectsAreFollowed()
+    {
+        var step = UnitScanner.Next(Transaction, 2);
+        Assert.True(step is { IsUnit: true, IsTransaction: true, DatabaseBefore: 2, DatabaseAfter: 7 });
+        step = UnitScanner.Next(Units.Command("select", "3"), 2);
+        Assert.True(step is { IsUnit: false, DatabaseAfter: 3 });
+    }
+
+    [Theory]
+    [InlineData("+OK\r\n")]
+    [InlineData("*0\r\n")]
+    [InlineData("*-1\r\n")]
+    [InlineData("*a\r\n")]
+    [InlineData("*1\n$1\r\na\r\n")]
+    [InlineData("*1\r\n:1\r\n")]
+    [InlineData("*1\r\n$1\r\nab\r\n")]
+    [InlineData("*1\r\n$-1\r\n")]
+    [InlineData("*9999999999999999\r\n")]
+    [InlineData("*1\r\n$4\r\nEXEC\r\n")]
+    [InlineData("*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nMULTI\r\n")]
+    [InlineData("\0\0\0\0")]
+    public void OtherThingsAreMalformed(string text) =>
+        Assert.Equal(Scan.Malformed, UnitScanner.Next(System.Text.Encoding.Latin1.GetBytes(text), 0).Scan);
+}

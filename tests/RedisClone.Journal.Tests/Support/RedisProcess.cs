@@ -1,0 +1,128 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedisClone.Journal.Tests.Support;
+
+/// <summary>A fact that needs the real redis-server, and is skipped where there is none.</summary>
+public sealed class RedisFactAttribute : FactAttribute
+{
+    public RedisFactAttribute()
+    {
+        if (!File.Exists("/usr/bin/redis-server")) Skip = "redis-server is not installed";
+    }
+}
+
+/// <inheritdoc cref="RedisFactAttribute"/>
+public sealed class RedisTheoryAttribute : TheoryAttribute
+{
+    public RedisTheoryAttribute() => Skip = new RedisFactAttribute().Skip;
+}
+
+/// <summary>A directory of its own for a test, deleted afterwards.</summary>
+public sealed class TemporaryDirectory : IDisposable
+{
+    public string Path { get; } = Directory.CreateTempSubdirectory("redisclone-journal-").FullName;
+
+    public void Dispose() => Directory.Delete(Path, recursive: true);
+}
+
+/// <summary>The real redis-server on a directory, and redis-check-aof.</summary>
+public sealed class RedisProcess : IDisposable
+{
+    private readonly Process _process;
+    private readonly TcpClient _client;
+    private readonly NetworkStream _stream;
+
+    private RedisProcess(Process process, TcpClient client)
+    {
+        _process = process;
+        _client = client;
+        _stream = client.GetStream();
+    }
+
+    public static RedisProcess Start(string directory, params string[] arguments)
+    {
+        var port = FreePort();
+        var start = new ProcessStartInfo("/usr/bin/redis-server") { RedirectStandardOutput = true, WorkingDirectory = directory };
+        foreach (var argument in (string[])["--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--logfile", "redis.log", .. arguments])
+            start.ArgumentList.Add(argument);
+        var process = Process.Start(start)!;
+        for (var attempt = 0; attempt < 400 && !process.HasExited; attempt++)
+        {
+            try
+            {
+                var client = new TcpClient();
+                client.Connect(IPAddress.Loopback, port);
+                var redis = new RedisProcess(process, client);
+                while (redis.Command("PING").StartsWith("-LOADING", StringComparison.Ordinal)) Thread.Sleep(10);
+                return redis;
+            }
+            catch (Exception error) when (error is SocketException or IOException)
+            {
+                Thread.Sleep(25);
+            }
+        }
+        throw new InvalidOperationException("redis-server does not start: " + File.ReadAllText(System.IO.Path.Combine(directory, "redis.log")));
+    }
+
+    /// <summary>Runs a Redis tool to its end; its exit code and what it said.</summary>
+    public static (int ExitCode, string Output) Tool(string name, params string[] arguments)
+    {
+        var start = new ProcessStartInfo("/usr/bin/" + name) { RedirectStandardOutput = true, RedirectStandardError = true };
+        foreach (var argument in arguments) start.ArgumentList.Add(argument);
+        using var process = Process.Start(start)!;
+        var output = process.StandardOutput.ReadToEnd() + process.StandardError.ReadToEnd();
+        process.WaitForExit();
+        return (process.ExitCode, output);
+    }
+
+    /// <summary>One command, one simple reply: a status, an error, a number or a string, as Latin-1.</summary>
+    public string Command(params string[] words) => Command(words.Select(Encoding.Latin1.GetBytes).ToArray());
+
+    public string Command(params byte[][] words)
+    {
+        _stream.Write([.. Encoding.ASCII.GetBytes($"*{words.Length}\r\n"), .. words.SelectMany(Units.Bulk)]);
+        var line = ReadLine();
+        if (line.StartsWith("$-1", StringComparison.Ordinal)) return "(nil)";
+        if (line[0] != '$') return line;
+        var bytes = new byte[int.Parse(line.AsSpan(1), null) + 2];
+        _stream.ReadExactly(bytes);
+        return Encoding.Latin1.GetString(bytes.AsSpan(0, bytes.Length - 2));
+    }
+
+    /// <summary>A clean stop.</summary>
+    public void Shutdown()
+    {
+        _stream.Write(Units.Command("SHUTDOWN"));
+        _process.WaitForExit();
+    }
+
+    public void Dispose()
+    {
+        _client.Dispose();
+        if (!_process.HasExited) _process.Kill();
+        _process.WaitForExit();
+        _process.Dispose();
+    }
+
+    private string ReadLine()
+    {
+        var line = new StringBuilder();
+        while (true)
+        {
+            var next = _stream.ReadByte();
+            if (next < 0) throw new IOException("redis-server closed the connection");
+            if (next == '\n') return line.ToString(0, line.Length - 1);
+            line.Append((char)next);
+        }
+    }
+
+    private static int FreePort()
+    {
+        using var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        return ((IPEndPoint)listener.LocalEndpoint).Port;
+    }
+}
