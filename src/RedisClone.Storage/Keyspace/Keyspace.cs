@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
@@ -7,6 +8,7 @@ namespace RedisClone.Storage;
 public sealed class Keyspace(ShardStore store)
 {
     private IndexRoot _keys, _expires;
+    private TreeRoot _fieldExpiries;
 
     public ShardStore Store => store;
 
@@ -14,8 +16,11 @@ public sealed class Keyspace(ShardStore store)
 
     public long ExpiringCount => Expires.Count;
 
-    /// <summary>Bytes of the two indexes.</summary>
-    public long IndexBytes => Keys.Bytes + Expires.Bytes;
+    /// <summary>How many hashes have fields that expire.</summary>
+    public long ExpiringHashCount => FieldExpiries.Count;
+
+    /// <summary>Bytes of the indexes.</summary>
+    public long IndexBytes => Keys.Bytes + Expires.Bytes + _fieldExpiries.Bytes;
 
     public uint BucketCount => Keys.BucketCount;
 
@@ -26,6 +31,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     private HashIndex Expires => new(store.Arena, ref _expires);
+
+    private TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
 
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -57,8 +64,9 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
-        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
         Record record = entry.Record;
+        if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, entry.Slot);
+        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
         if (sameLayout && Fits(entry.Slot, record.ValueOffset + valueLength))
         {
@@ -116,6 +124,7 @@ public sealed class Keyspace(ShardStore store)
     public void Detach(in Entry entry)
     {
         uint handle = entry.Slot;
+        if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
         if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
         store.Arena.Free(handle);
         Keys.Remove(entry.Hash, ref entry.Slot);
@@ -136,17 +145,55 @@ public sealed class Keyspace(ShardStore store)
 
     public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;
 
+    /// <summary>The hash of which a field expires soonest, 0 if none is due by now.</summary>
+    public uint DueHash => FieldExpiries.First is { Handle: not 0 } first && first.Time < store.Now ? first.Handle : 0;
+
     /// <summary>A random key's record handle, 0 when there is none.</summary>
     public uint RandomHandle(Random random) => Keys.RandomHandle(random);
 
     public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
-    /// <summary>Frees up to so many buckets' records of a keyspace that was taken out of service; true when all is freed.</summary>
-    public bool Drain(ref uint cursor, int buckets)
+    /// <summary>
+    /// Frees a part of a keyspace that was taken out of service; true when all is freed. <paramref name="budget"/> is lowered by
+    /// the work done, in buckets and nodes.
+    /// </summary>
+    internal bool Drain(ref uint cursor, ref int budget)
     {
-        if (Expires.Count > 0) Expires.Clear();
+        for (; _fieldExpiries.Node != 0; budget--)
+        {
+            if (budget <= 0) return false;
+            FieldExpiries.DropLastLeaf();
+        }
+        uint from = cursor;
+        if (Expires.BucketCount > 0)
+        {
+            var nobody = new NoOwner();
+            if (Expires.Drain(ref cursor, budget, ref nobody)) cursor = from = 0;
+            budget -= (int)(cursor - from) + 1;
+            return false;
+        }
+        // Few buckets at a time, lest a database of large values hands all of them over at once.
         var owner = new RecordOwner(store);
-        return Keys.Drain(ref cursor, buckets, ref owner);
+        bool done = Keys.Drain(ref cursor, Math.Min(budget, 64), ref owner);
+        budget -= (int)(cursor - from) + 1;
+        return done;
+    }
+
+    /// <summary>Notes when the first field of a hash expires, 0 for never: in its value and in the order of all such hashes.</summary>
+    internal void SetNextFieldExpiry(in Entry entry, long next)
+    {
+        Record record = entry.Record;
+        long old = record.NextFieldExpiry;
+        if (old == next) return;
+        if (old != 0) FieldExpiries.Remove(old, entry.Slot);
+        if (next != 0) FieldExpiries.Add(next, entry.Slot);
+        record.NextFieldExpiry = next;
+    }
+
+    /// <summary>Takes note of a hash whose value was copied into a new record as it is.</summary>
+    internal void AdoptFieldExpiry(in Entry entry)
+    {
+        if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Add(next, entry.Slot);
     }
 
     private bool Fits(uint handle, int size)
@@ -167,6 +214,11 @@ public sealed class Keyspace(ShardStore store)
         Record record = Record.Format(
             store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry);
         oldRecord.Value[..valueKept].CopyTo(record.Value);
+        if (valueKept > 0 && oldRecord.NextFieldExpiry is > 0 and var next)
+        {
+            FieldExpiries.Remove(next, old);
+            FieldExpiries.Add(next, moved);
+        }
         if (expired && expiry != 0) Expires.FindHandle(entry.Hash, old) = moved;
         else if (expired) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, old));
         else if (expiry != 0) Expires.Add(entry.Hash, moved);
@@ -179,6 +231,13 @@ public sealed class Keyspace(ShardStore store)
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public bool Matches(uint handle, ReadOnlySpan<byte> key) =>
             new Record(arena.FromStart(handle)).Key.SequenceEqual(key);
+    }
+
+    private readonly struct NoOwner : IScanVisitor
+    {
+        public void Visit(uint handle)
+        {
+        }
     }
 
     private readonly struct RecordOwner(ShardStore store) : IScanVisitor

@@ -53,6 +53,21 @@ internal readonly ref struct Record(Span<byte> bytes)
         set => Unsafe.WriteUnaligned(ref _bytes[IsLong ? LongHeader : ShortHeader], value);
     }
 
+    /// <summary>
+    /// Unix milliseconds at which the first field of a hash expires, 0 for never: hashes that may have such fields begin with it.
+    /// </summary>
+    public long NextFieldExpiry
+    {
+        get => MayHaveFieldExpiry ? Unsafe.ReadUnaligned<long>(ref Value[0]) : 0;
+        set
+        {
+            if (MayHaveFieldExpiry) Unsafe.WriteUnaligned(ref Value[0], value);
+        }
+    }
+
+    private bool MayHaveFieldExpiry =>
+        Type == ValueType.Hash && Encoding is (ValueEncoding.PackedWithExpiry or ValueEncoding.Large);
+
     public void SetForm(ValueType type, ValueEncoding encoding) => _bytes[0] = (byte)((int)type | (int)encoding << 4);
 
     /// <summary>Changes the value's length within the same layout.</summary>

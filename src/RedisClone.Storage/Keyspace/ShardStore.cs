@@ -9,11 +9,12 @@ namespace RedisClone.Storage;
 public sealed class ShardStore
 {
     private readonly Keyspace?[] _databases;
-    private readonly Queue<Abandoned> _abandoned = new();
+    private readonly FreeQueue _abandoned;
 
     public ShardStore(int databases, ulong randomSeed)
     {
         _databases = new Keyspace?[databases];
+        _abandoned = new FreeQueue(Arena);
         Random = new Random((int)(randomSeed ^ randomSeed >> 32));
     }
 
@@ -32,8 +33,11 @@ public sealed class ShardStore
 
     public int DatabaseCount => _databases.Length;
 
-    /// <summary>Keys that wait to be freed in slices.</summary>
-    public long PendingFrees { get; private set; }
+    /// <summary>Keys and large values that wait to be freed in slices.</summary>
+    public long PendingFrees => _abandoned.Pending;
+
+    /// <summary>Keys and large values that were freed in slices so far.</summary>
+    public long LazyFreed => _abandoned.Freed;
 
     public Keyspace Database(int index) => _databases[index] ??= new Keyspace(this);
 
@@ -48,31 +52,19 @@ public sealed class ShardStore
         Keyspace? keyspace = _databases[index];
         if (keyspace is null || keyspace.Count == 0) return 0;
         _databases[index] = null;
-        PendingFrees += keyspace.Count;
-        _abandoned.Enqueue(new Abandoned { Keyspace = keyspace });
+        _abandoned.Add(keyspace);
         return keyspace.Count;
     }
 
-    /// <summary>Frees a slice of what was abandoned; true when nothing is left.</summary>
-    public bool FreeAbandoned(int buckets)
-    {
-        if (!_abandoned.TryPeek(out Abandoned? oldest)) return true;
-        long before = oldest.Keyspace.Count;
-        bool done = oldest.Keyspace.Drain(ref oldest.Cursor, buckets);
-        PendingFrees -= before - oldest.Keyspace.Count;
-        if (done) _abandoned.Dequeue();
-        return _abandoned.Count == 0;
-    }
+    /// <summary>Frees a slice of what was abandoned, about so many buckets; true when nothing is left.</summary>
+    public bool FreeAbandoned(int buckets) => _abandoned.Free(buckets);
 
-    /// <summary>Frees what a value holds outside its record.</summary>
+    /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
+    internal HashSet<long> Chosen { get; } = [];
+
+    /// <summary>Frees what a value holds outside its record: at once if it is little, else in slices.</summary>
     internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value)
     {
-        if (encoding == ValueEncoding.Large) LargeValues.Release(this, type, value);
-    }
-
-    private sealed class Abandoned
-    {
-        public required Keyspace Keyspace;
-        public uint Cursor;
+        if (encoding == ValueEncoding.Large) _abandoned.Add(type, value);
     }
 }

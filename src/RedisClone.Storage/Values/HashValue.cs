@@ -1,3 +1,5 @@
+using RedisClone.Storage.Structures;
+
 namespace RedisClone.Storage;
 
 /// <summary>A field of a hash, as it lies in memory.</summary>
@@ -32,35 +34,54 @@ public static class HashValue
         return entry;
     }
 
-    /// <summary>Chooses the form ahead of a write of several fields, the longest text among them given.</summary>
-    public static void Reserve(in Entry entry, int fields, int longestText)
+    /// <summary>Chooses the form ahead of a write of several fields, the length of the longest text among them given.</summary>
+    public static void Reserve(in Entry entry, long fields, int longestText)
     {
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        if (!IsLarge(entry) && (fields > limits.HashMaxListpackEntries || longestText > limits.HashMaxListpackValue))
+            LargeHash.Convert(entry);
     }
 
-    public static long Count(in Entry entry) => PackedFields.Of(entry).Count;
+    public static long Count(in Entry entry) => IsLarge(entry) ? LargeHash.Table(entry).Count : PackedFields.Of(entry).Count;
 
-    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field) =>
-        PackedFields.TryGet(entry, Element.Of(name), out field);
+    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field) => IsLarge(entry)
+        ? LargeHash.TryGet(entry, name, out field)
+        : PackedFields.TryGet(entry, Element.Of(name), out field);
 
     public static bool Contains(in Entry entry, ReadOnlySpan<byte> name) => TryGet(entry, name, out _);
 
     /// <summary>Gives a field a value; true when the field is new. Its expiry is what is given, 0 for never.</summary>
-    public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0) =>
-        PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry);
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
+    {
+        Reserve(entry, 0, Math.Max(name.Length, value.Length));
+        if (!IsLarge(entry) && !PackedFields.Of(entry).HasRoom((long)name.Length + value.Length)) LargeHash.Convert(entry);
+        if (IsLarge(entry)) return LargeHash.Set(entry, name, value, expiry);
+        bool added = PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry);
+        if (added) Reserve(entry, PackedFields.Of(entry).Count, 0);
+        return added;
+    }
 
-    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name) => PackedFields.Remove(entry, Element.Of(name));
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name) => IsLarge(entry)
+        ? LargeHash.Remove(entry, name)
+        : PackedFields.Remove(entry, Element.Of(name));
 
     /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
-    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry) =>
-        PackedFields.SetExpiry(entry, Element.Of(name), expiry);
+    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry) => IsLarge(entry)
+        ? LargeHash.SetExpiry(entry, name, expiry)
+        : PackedFields.SetExpiry(entry, Element.Of(name), expiry);
 
     /// <summary>The time at which the first field expires, 0 if none does.</summary>
-    public static long NextExpiry(in Entry entry) => PackedFields.NextExpiry(entry);
+    public static long NextExpiry(in Entry entry) => entry.Record.NextFieldExpiry;
 
     /// <summary>Removes up to so many fields whose time has passed, telling their names; returns how many.</summary>
     public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
-        where TVisitor : struct, IElementVisitor, allows ref struct =>
-        PackedFields.RemoveExpired(entry, limit, ref removed);
+        where TVisitor : struct, IElementVisitor, allows ref struct
+    {
+        if (PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now)) return 0;
+        return IsLarge(entry)
+            ? LargeHash.RemoveExpired(entry, limit, ref removed)
+            : PackedFields.RemoveExpired(entry, limit, ref removed);
+    }
 
     /// <summary>All fields, each once; the hash must not be changed meanwhile.</summary>
     public static HashFields Fields(in Entry entry) => HashFields.All(entry);
@@ -71,13 +92,22 @@ public static class HashValue
     /// </summary>
     public static HashFields Scan(in Entry entry, ref ulong cursor)
     {
+        if (IsLarge(entry)) return HashFields.Position(entry, ref cursor);
         cursor = 0;
         return HashFields.All(entry);
     }
 
     /// <summary>A field, each as likely as any other; false when none is alive.</summary>
-    public static bool TryGetRandom(in Entry entry, out HashField field) => PackedFields.TryGetRandom(entry, out field);
+    public static bool TryGetRandom(in Entry entry, out HashField field)
+    {
+        HashFields one = HashFields.Some(entry, 1);
+        bool any = one.MoveNext();
+        field = any ? one.Current : default;
+        return any;
+    }
 
-    /// <summary>So many different fields at random, or all if there are fewer.</summary>
+    /// <summary>So many different fields at random, or all if there are fewer. A store makes one sample at a time.</summary>
     public static HashFields Sample(in Entry entry, long count) => HashFields.Some(entry, count);
+
+    private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
 }

@@ -1,13 +1,98 @@
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What is common to values that reach beyond their record.</summary>
+/// <summary>What is common to values that reach beyond their record: their root lies in it, as plain bytes.</summary>
 internal static class LargeValues
 {
-    public static void Release(ShardStore store, ValueType type, ReadOnlySpan<byte> root) =>
-        throw new UnreachableException($"a {type} of {root.Length} bytes has no large form in a store of {store.DatabaseCount} databases");
+    /// <summary>No root takes more.</summary>
+    public const int MaxRootBytes = 128;
 
-    public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash) =>
-        throw new UnreachableException($"a {source.Type} has no large form to copy to {target.Count} keys, {key.Length} bytes, {hash}");
+    /// <summary>The root of a large value, valid until its record moves.</summary>
+    public static ref TRoot Root<TRoot>(in Entry entry) where TRoot : struct => ref As<TRoot>(entry.Value);
+
+    /// <summary>Turns a value into an empty large one; what it held must have been taken out.</summary>
+    public static void MakeLarge<TRoot>(in Entry entry) where TRoot : struct
+    {
+        entry.Keyspace.Resize(entry, Unsafe.SizeOf<TRoot>());
+        entry.Value.Clear();
+        Keyspace.SetForm(entry, entry.Type, ValueEncoding.Large);
+    }
+
+    /// <summary>Bytes that a large value takes outside its record.</summary>
+    public static long BytesOutside(Arena arena, ValueType type, Span<byte> root) => type switch
+    {
+        ValueType.Set => new MemberTable(arena, ref As<TableRoot>(root)).Bytes,
+        ValueType.Hash => new MemberTable(arena, ref As<HashRoot>(root).Table).Bytes + As<HashRoot>(root).Expiries.Bytes,
+        ValueType.SortedSet => new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
+        ValueType.List => As<ListRoot>(root).BlockBytes + As<ListRoot>(root).Order.Bytes,
+        _ => throw new UnreachableException($"a {type} has no large form"),
+    };
+
+    /// <summary>
+    /// Frees a part of what a large value holds outside its record; true when all is gone. <paramref name="budget"/> is lowered by
+    /// the work done, in buckets and nodes.
+    /// </summary>
+    public static bool Free(Arena arena, ValueType type, Span<byte> root, ref uint cursor, ref int budget)
+    {
+        switch (type)
+        {
+            case ValueType.Set:
+                return FreeTable(arena, ref As<TableRoot>(root), ref cursor, ref budget);
+            case ValueType.Hash:
+                return FreeTree<TimedHandle>(arena, ref As<HashRoot>(root).Expiries, ref budget)
+                    && FreeTable(arena, ref As<HashRoot>(root).Table, ref cursor, ref budget);
+            case ValueType.SortedSet:
+                return FreeTree<ScoreItem>(arena, ref As<SortedSetRoot>(root).Order, ref budget)
+                    && FreeTable(arena, ref As<SortedSetRoot>(root).Table, ref cursor, ref budget);
+            case ValueType.List:
+                return FreeBlocks(arena, ref As<ListRoot>(root), ref budget);
+            default:
+                throw new UnreachableException($"a {type} has no large form");
+        }
+    }
+
+    private static bool FreeTable(Arena arena, ref TableRoot root, ref uint cursor, ref int budget)
+    {
+        if (budget <= 0) return false;
+        uint from = cursor;
+        bool done = new MemberTable(arena, ref root).Drain(ref cursor, budget);
+        budget -= (int)(cursor - from) + 1;
+        return done;
+    }
+
+    private static bool FreeTree<T>(Arena arena, ref TreeRoot root, ref int budget) where T : unmanaged, ITreeItem<T>
+    {
+        var tree = new RankTree<T>(arena, ref root);
+        while (!tree.IsEmpty)
+        {
+            if (budget-- <= 0) return false;
+            tree.DropLastLeaf();
+        }
+        return true;
+    }
+
+    private static bool FreeBlocks(Arena arena, ref ListRoot root, ref int budget)
+    {
+        var order = new RankTree<BlockItem>(arena, ref root.Order);
+        while (!order.IsEmpty)
+        {
+            if (budget <= 0) return false;
+            TreePath path = order.Last();
+            foreach (ref readonly BlockItem item in order.Leaf(ref path))
+            {
+                root.BlockBytes -= arena.Capacity(item.Block);
+                arena.Free(item.Block);
+                budget--;
+            }
+            order.DropLastLeaf();
+        }
+        return true;
+    }
+
+    private static ref T As<T>(Span<byte> root) where T : struct => ref MemoryMarshal.AsRef<T>(root);
 }

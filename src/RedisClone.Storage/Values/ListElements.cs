@@ -1,17 +1,35 @@
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
 namespace RedisClone.Storage;
 
 /// <summary>Walks a list from an index on, in either direction.</summary>
 public ref struct ListElements
 {
-    private readonly ReadOnlySpan<byte> _entries;
-    private readonly bool _backwards;
+    private readonly Arena _arena;
+    private readonly RankTree<BlockItem> _order;
+    private readonly bool _backwards, _large;
+    private TreePath _path;
+    private ReadOnlySpan<byte> _entries;
     private int _at;
 
     internal ListElements(in Entry entry, long from, bool backwards)
     {
-        var block = new ListBlock(entry.Value);
+        _arena = entry.Keyspace.Store.Arena;
         _backwards = backwards;
-        if (from < 0 || from >= block.Count) return;
+        if (from < 0 || from >= ListValue.Count(entry)) return;
+        ListBlock block;
+        if (ListValue.IsLarge(entry))
+        {
+            _large = true;
+            _order = LargeList.Order(entry);
+            _path = _order.SeekRank(from, out from);
+            block = LargeList.Block(_arena, _order.At(ref _path));
+        }
+        else
+        {
+            block = new ListBlock(entry.Value);
+        }
         _entries = block.Entries;
         _at = block.PositionOf((int)from);
         if (backwards) _at = Packed.Next(_entries, _at);
@@ -23,10 +41,28 @@ public ref struct ListElements
 
     public bool MoveNext()
     {
-        if (_at >= _entries.Length && !_backwards || _at == 0 && _backwards) return false;
+        if ((_backwards ? _at == 0 : _at == _entries.Length) && !NextBlock()) return false;
         if (_backwards) _at = Packed.Previous(_entries, _at);
         Current = Packed.Read(_entries, _at, out int next);
         if (!_backwards) _at = next;
+        return true;
+    }
+
+    private bool NextBlock()
+    {
+        if (!_large) return false;
+        if (_backwards)
+        {
+            if (_path[0].Index > 0) _path[0].Index--;
+            else if (!_order.PreviousLeaf(ref _path)) return false;
+        }
+        else
+        {
+            _path[0].Index++;
+            if (!_order.IsAtItem(ref _path)) return false;
+        }
+        _entries = LargeList.Block(_arena, _order.At(ref _path)).Entries;
+        _at = _backwards ? _entries.Length : 0;
         return true;
     }
 }

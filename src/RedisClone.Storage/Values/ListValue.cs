@@ -1,3 +1,5 @@
+using RedisClone.Storage.Structures;
+
 namespace RedisClone.Storage;
 
 public enum ListEnd : byte
@@ -23,7 +25,14 @@ public static class ListValue
         return entry;
     }
 
-    public static long Count(in Entry entry) => new ListBlock(entry.Value).Count;
+    /// <summary>Chooses the form ahead of pushes of several elements, the sum of their lengths given.</summary>
+    public static void Reserve(in Entry entry, long elements, long bytes)
+    {
+        if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), elements, bytes)) LargeList.Convert(entry);
+    }
+
+    public static long Count(in Entry entry) =>
+        IsLarge(entry) ? LargeList.Order(entry).Weight : new ListBlock(entry.Value).Count;
 
     public static void Push(in Entry entry, ListEnd end, ReadOnlySpan<byte> text) =>
         Insert(entry, end == ListEnd.Head ? 0 : Count(entry), text);
@@ -31,7 +40,13 @@ public static class ListValue
     /// <summary>Puts an element before the one of an index, or at the end if the index is the count.</summary>
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
+        Reserve(entry, 1, text.Length);
         Element element = Element.Of(text);
+        if (IsLarge(entry))
+        {
+            LargeList.Insert(entry, index, element, text.Length);
+            return;
+        }
         MakeRoom(entry, Packed.SizeOf(element));
         var block = new ListBlock(entry.Value);
         block.Insert(block.PositionOf((int)index), element);
@@ -40,10 +55,17 @@ public static class ListValue
     /// <summary>The element of an index; false when there is none.</summary>
     public static bool TryGet(in Entry entry, long index, out Element element)
     {
+        bool found = index >= 0 && index < Count(entry);
+        element = default;
+        if (!found) return false;
+        if (IsLarge(entry))
+        {
+            element = LargeList.Get(entry, index);
+            return true;
+        }
         var block = new ListBlock(entry.Value);
-        bool found = index >= 0 && index < block.Count;
-        element = found ? Packed.Read(block.Entries, block.PositionOf((int)index), out _) : default;
-        return found;
+        element = Packed.Read(block.Entries, block.PositionOf((int)index), out _);
+        return true;
     }
 
     /// <summary>The first or last element of a list that has any.</summary>
@@ -56,7 +78,14 @@ public static class ListValue
     /// <summary>Puts another element in the place of the one of an index, which must be there.</summary>
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
+        Reserve(entry, 1, text.Length);
         Element element = Element.Of(text);
+        if (IsLarge(entry))
+        {
+            LargeList.Set(entry, index, element, text.Length);
+            LargeList.TryPack(entry);
+            return;
+        }
         int size = Packed.SizeOf(element);
         MakeRoom(entry, size);
         var block = new ListBlock(entry.Value);
@@ -69,6 +98,12 @@ public static class ListValue
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
         if (count == 0) return;
+        if (IsLarge(entry))
+        {
+            LargeList.RemoveAt(entry, index, count);
+            LargeList.TryPack(entry);
+            return;
+        }
         var block = new ListBlock(entry.Value);
         block.Remove(block.PositionOf((int)index), (int)count);
         GiveBack(entry);
@@ -82,7 +117,25 @@ public static class ListValue
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
         Element element = Element.Of(text);
-        var block = new ListBlock(entry.Value);
+        long removed;
+        if (IsLarge(entry))
+        {
+            removed = LargeList.Remove(entry, element, limit, from);
+            if (removed > 0) LargeList.TryPack(entry);
+            return removed;
+        }
+        removed = Remove(new ListBlock(entry.Value), element, limit, from);
+        if (removed > 0) GiveBack(entry);
+        return removed;
+    }
+
+    /// <summary>Elements from an index on, forwards to the tail or backwards to the head; none if the index is not there.</summary>
+    public static ListElements Elements(in Entry entry, long from = 0, bool backwards = false) => new(entry, from, backwards);
+
+    internal static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
+
+    internal static long Remove(ListBlock block, Element element, long limit, ListEnd from)
+    {
         long removed = 0;
         if (from == ListEnd.Head)
         {
@@ -92,23 +145,17 @@ public static class ListValue
                 if (at < 0) break;
                 block.Remove(at, 1);
             }
+            return removed;
         }
-        else
+        for (int at = block.Used; at > 0 && removed < limit;)
         {
-            for (int at = block.Used; at > 0 && removed < limit;)
-            {
-                at = Packed.Previous(block.Entries, at);
-                if (!Packed.Read(block.Entries, at, out _).Is(element)) continue;
-                block.Remove(at, 1);
-                removed++;
-            }
+            at = Packed.Previous(block.Entries, at);
+            if (!Packed.Read(block.Entries, at, out _).Is(element)) continue;
+            block.Remove(at, 1);
+            removed++;
         }
-        if (removed > 0) GiveBack(entry);
         return removed;
     }
-
-    /// <summary>Elements from an index on, forwards to the tail or backwards to the head; none if the index is not there.</summary>
-    public static ListElements Elements(in Entry entry, long from = 0, bool backwards = false) => new(entry, from, backwards);
 
     private static void MakeRoom(in Entry entry, int bytes)
     {

@@ -1,4 +1,4 @@
-using System.Buffers.Binary;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
@@ -78,14 +78,12 @@ internal static class PackedFields
         return true;
     }
 
-    public static long NextExpiry(in Entry entry) =>
-        Expiring(entry) ? BinaryPrimitives.ReadInt64LittleEndian(entry.Value) : 0;
+    public static long NextExpiry(in Entry entry) => entry.Record.NextFieldExpiry;
 
     public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
         where TVisitor : struct, IElementVisitor, allows ref struct
     {
         long now = entry.Keyspace.Store.Now;
-        if (IsAlive(NextExpiry(entry), now)) return 0;
         int count = 0;
         PackedValue packed = Of(entry);
         for (int at = 0; at < packed.Entries.Length && count < limit;)
@@ -103,22 +101,6 @@ internal static class PackedFields
         packed.Count -= count;
         FindNextExpiry(entry);
         return count;
-    }
-
-    public static bool TryGetRandom(in Entry entry, out HashField field)
-    {
-        PackedValue packed = Of(entry);
-        bool expiring = Expiring(entry);
-        if (!expiring && packed.Count > 0)
-        {
-            int at = Packed.Skip(packed.Entries, 0, entry.Keyspace.Store.Random.Next(packed.Count) * 2);
-            field = Read(packed.Entries, at, expiring, out _);
-            return true;
-        }
-        HashFields one = HashFields.Some(entry, 1);
-        bool any = one.MoveNext();
-        field = any ? one.Current : default;
-        return any;
     }
 
     private static bool Expiring(in Entry entry) => entry.Encoding == ValueEncoding.PackedWithExpiry;
@@ -172,6 +154,5 @@ internal static class PackedFields
         SetNextExpiry(entry, next);
     }
 
-    private static void SetNextExpiry(in Entry entry, long expiry) =>
-        BinaryPrimitives.WriteInt64LittleEndian(entry.Value, expiry);
+    private static void SetNextExpiry(in Entry entry, long expiry) => entry.Keyspace.SetNextFieldExpiry(entry, expiry);
 }

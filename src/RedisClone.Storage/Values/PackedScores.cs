@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
@@ -24,27 +25,31 @@ internal static class PackedScores
         return at >= 0;
     }
 
-    public static bool Set(in Entry entry, Element member, double score, out double previous)
+    /// <summary>Gives a member that is there a score; false when it is not there.</summary>
+    public static bool TryUpdate(in Entry entry, Element member, double score, out double previous)
     {
         PackedValue packed = new(entry);
         int at = Packed.Find(packed.Entries, 0, member, Stride);
-        previous = 0;
-        if (at >= 0)
-        {
-            previous = Read(packed.Entries, at, out _).Score;
-            if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return false;
-            packed.Remove(at, Stride);
-        }
-        Span<byte> raw = stackalloc byte[sizeof(double)];
+        previous = at < 0 ? 0 : Read(packed.Entries, at, out _).Score;
+        if (at < 0) return false;
+        if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return true;
+        packed.Remove(at, Stride);
+        packed.Count--;
+        Add(entry, member, score);
+        return true;
+    }
+
+    /// <summary>Adds a member that is not there.</summary>
+    public static void Add(in Entry entry, Element member, double score)
+    {
+        PackedValue packed = new(entry);
+        Span<byte> raw = stackalloc byte[sizeof(double)], scratch = stackalloc byte[IntegerText.MaxLength];
         Element scoreElement = ElementOf(score, raw);
-        Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];
-        ReadOnlySpan<byte> text = member.Text(scratch);
-        int size = Packed.SizeOf(member), place = PlaceOf(packed.Entries, score, text);
+        int size = Packed.SizeOf(member), place = PlaceOf(packed.Entries, score, member.Text(scratch));
         Span<byte> added = packed.Splice(place, 0, size + Packed.SizeOf(scoreElement));
         Packed.Write(added, member);
         Packed.Write(added[size..], scoreElement);
-        if (at < 0) packed.Count++;
-        return at < 0;
+        packed.Count++;
     }
 
     public static bool Remove(in Entry entry, Element member)

@@ -1,4 +1,6 @@
+using System.Runtime.CompilerServices;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
@@ -17,25 +19,51 @@ public static class SetValue
         return entry;
     }
 
-    /// <summary>Chooses the form of an empty set ahead of so many additions, the first of them given.</summary>
+    /// <summary>Chooses the form ahead of so many additions, the first of them given.</summary>
     public static void Reserve(in Entry entry, long members, ReadOnlySpan<byte> first)
     {
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        bool integers = IsIntegers(entry);
+        if (Count(entry) > 0)
+        {
+            if (members > (integers ? limits.SetMaxIntsetEntries : limits.SetMaxListpackEntries)) MakeLarge(entry);
+            return;
+        }
+        if (integers && members <= limits.SetMaxIntsetEntries && IntegerText.TryParse(first, out _)) return;
+        if (members > limits.SetMaxListpackEntries) MakeLarge(entry);
+        else if (integers) Pack(entry);
     }
 
-    public static long Count(in Entry entry) =>
-        IsIntegers(entry) ? Integers.Count(entry.Value) : new PackedValue(entry).Count;
+    public static long Count(in Entry entry) => entry.Encoding switch
+    {
+        ValueEncoding.Integers => Integers.Count(entry.Value),
+        ValueEncoding.Packed => new PackedValue(entry).Count,
+        _ => LargeTable(entry).Count,
+    };
 
     /// <summary>Adds a member; false when it was there.</summary>
     public static bool Add(in Entry entry, ReadOnlySpan<byte> member)
     {
+        if (entry.Encoding == ValueEncoding.Large) return AddLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry))
         {
-            if (element.IsInteger) return Integers.Add(entry, element.Integer);
+            if (Integers.Count(entry.Value) == 0) Reserve(entry, 1, member);
+            if (element.IsInteger && IsIntegers(entry)) return AddInteger(entry, element.Integer);
+        }
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        bool tooLong = member.Length > limits.SetMaxListpackValue;
+        if (IsIntegers(entry))
+        {
+            if (tooLong || WidestText(entry) > limits.SetMaxListpackValue || Count(entry) >= limits.SetMaxListpackEntries)
+                return MakeLarge(entry) && AddLarge(entry, member);
             Pack(entry);
         }
+        if (entry.Encoding == ValueEncoding.Large) return AddLarge(entry, member);
         PackedValue packed = new(entry);
         if (Packed.Find(packed.Entries, 0, element) >= 0) return false;
+        if (tooLong || packed.Count >= limits.SetMaxListpackEntries || !packed.HasRoom(member.Length))
+            return MakeLarge(entry) && AddLarge(entry, member);
         packed.Append(element);
         packed.Count++;
         return true;
@@ -43,6 +71,7 @@ public static class SetValue
 
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
+        if (entry.Encoding == ValueEncoding.Large) return RemoveLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry)) return element.IsInteger && Integers.Remove(entry, element.Integer);
         PackedValue packed = new(entry);
@@ -53,14 +82,16 @@ public static class SetValue
         return true;
     }
 
-    public static bool Contains(in Entry entry, ReadOnlySpan<byte> member) => Contains(entry, Element.Of(member));
+    public static bool Contains(in Entry entry, ReadOnlySpan<byte> member) => entry.Encoding == ValueEncoding.Large
+        ? LargeTable(entry).Contains(member)
+        : ContainsSmall(entry, Element.Of(member));
 
     /// <summary>Whether a member of another set is one of this one.</summary>
     public static bool Contains(in Entry entry, Element member)
     {
-        if (!member.IsInteger) member = Element.Of(member.Bytes);
-        if (IsIntegers(entry)) return member.IsInteger && Integers.Find(entry.Value, member.Integer) >= 0;
-        return Packed.Find(new PackedValue(entry).Entries, 0, member) >= 0;
+        Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];
+        if (entry.Encoding == ValueEncoding.Large) return LargeTable(entry).Contains(member.Text(scratch));
+        return ContainsSmall(entry, member.IsInteger ? member : Element.Of(member.Bytes));
     }
 
     /// <summary>All members, each once; the set must not be changed meanwhile.</summary>
@@ -72,6 +103,7 @@ public static class SetValue
     /// </summary>
     public static SetMembers Scan(in Entry entry, ref ulong cursor)
     {
+        if (entry.Encoding == ValueEncoding.Large) return SetMembers.Position(entry, ref cursor);
         cursor = 0;
         return SetMembers.All(entry);
     }
@@ -79,16 +111,66 @@ public static class SetValue
     /// <summary>A member of a set that has any, each as likely as any other.</summary>
     public static Element Random(in Entry entry)
     {
-        int at = entry.Keyspace.Store.Random.Next((int)Count(entry));
+        Random random = entry.Keyspace.Store.Random;
+        if (entry.Encoding == ValueEncoding.Large)
+        {
+            MemberTable table = LargeTable(entry);
+            return new Element(table.Read(table.Index.RandomHandle(random)).Name);
+        }
+        int at = random.Next((int)Count(entry));
         if (IsIntegers(entry)) return new Element(Integers.At(entry.Value, at));
         Span<byte> entries = new PackedValue(entry).Entries;
         return Packed.Read(entries, Packed.Skip(entries, 0, at), out _);
     }
 
-    /// <summary>So many different members at random, or all if there are fewer.</summary>
+    /// <summary>So many different members at random, or all if there are fewer. A store makes one sample at a time.</summary>
     public static SetMembers Sample(in Entry entry, long count) => SetMembers.Some(entry, count);
 
+    internal static MemberTable LargeTable(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<TableRoot>(entry));
+
     private static bool IsIntegers(in Entry entry) => entry.Encoding == ValueEncoding.Integers;
+
+    private static bool ContainsSmall(in Entry entry, Element member)
+    {
+        if (IsIntegers(entry)) return member.IsInteger && Integers.Find(entry.Value, member.Integer) >= 0;
+        return Packed.Find(new PackedValue(entry).Entries, 0, member) >= 0;
+    }
+
+    private static bool AddInteger(in Entry entry, long integer)
+    {
+        if (!Integers.Add(entry, integer)) return false;
+        long most = Math.Min(entry.Keyspace.Store.Limits.SetMaxIntsetEntries, ValueLimits.MaxPackedBytes / sizeof(long));
+        if (Integers.Count(entry.Value) > most) MakeLarge(entry);
+        return true;
+    }
+
+    private static bool AddLarge(in Entry entry, ReadOnlySpan<byte> member)
+    {
+        MemberTable table = LargeTable(entry);
+        ulong hash = KeyHash.Of(member);
+        if (!Unsafe.IsNullRef(ref table.Find(member, hash))) return false;
+        table.Add(member, hash);
+        return true;
+    }
+
+    private static bool RemoveLarge(in Entry entry, ReadOnlySpan<byte> member)
+    {
+        MemberTable table = LargeTable(entry);
+        ulong hash = KeyHash.Of(member);
+        ref uint slot = ref table.Find(member, hash);
+        if (Unsafe.IsNullRef(ref slot)) return false;
+        table.Remove(hash, ref slot);
+        return true;
+    }
+
+    private static int WidestText(in Entry entry)
+    {
+        Span<byte> value = entry.Value;
+        int count = Integers.Count(value);
+        return count == 0 ? 0
+            : Math.Max(IntegerText.LengthOf(Integers.At(value, 0)), IntegerText.LengthOf(Integers.At(value, count - 1)));
+    }
 
     private static void Pack(in Entry entry)
     {
@@ -101,5 +183,23 @@ public static class SetValue
         Keyspace.SetForm(entry, ValueType.Set, ValueEncoding.Packed);
         PackedValue packed = new(entry) { Count = count };
         entries.Bytes.CopyTo(packed.Entries);
+    }
+
+    /// <summary>Makes the set a large one; true, for the caller to go on with.</summary>
+    private static bool MakeLarge(in Entry entry)
+    {
+        if (entry.Encoding == ValueEncoding.Large) return true;
+        bool integers = IsIntegers(entry);
+        using Scratch old = new(entry.Value);
+        LargeValues.MakeLarge<TableRoot>(entry);
+        Span<byte> text = stackalloc byte[IntegerText.MaxLength];
+        if (integers)
+        {
+            for (int i = 0; i < Integers.Count(old.Bytes); i++) AddLarge(entry, new Element(Integers.At(old.Bytes, i)).Text(text));
+            return true;
+        }
+        ReadOnlySpan<byte> entries = old.Bytes[PackedValue.CountBytes..];
+        for (int at = 0; at < entries.Length;) AddLarge(entry, Packed.Read(entries, at, out at).Text(text));
+        return true;
     }
 }

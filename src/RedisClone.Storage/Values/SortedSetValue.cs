@@ -1,3 +1,5 @@
+using RedisClone.Storage.Structures;
+
 namespace RedisClone.Storage;
 
 /// <summary>
@@ -21,36 +23,60 @@ public static class SortedSetValue
     /// <summary>Chooses the form of an empty sorted set ahead of so many additions, the length of the longest given.</summary>
     public static void Reserve(in Entry entry, long members, int longestText)
     {
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        if (!IsLarge(entry) && (members > limits.ZsetMaxListpackEntries || longestText > limits.ZsetMaxListpackValue))
+            LargeSortedSet.Convert(entry);
     }
 
-    public static long Count(in Entry entry) => new PackedValue(entry).Count;
+    public static long Count(in Entry entry) =>
+        IsLarge(entry) ? LargeSortedSet.Order(entry).Weight : new PackedValue(entry).Count;
 
-    public static bool TryGetScore(in Entry entry, ReadOnlySpan<byte> member, out double score) =>
-        PackedScores.TryGetScore(entry, Element.Of(member), out score);
+    public static bool TryGetScore(in Entry entry, ReadOnlySpan<byte> member, out double score) => IsLarge(entry)
+        ? LargeSortedSet.TryGetScore(entry, member, out score)
+        : PackedScores.TryGetScore(entry, Element.Of(member), out score);
 
     /// <summary>Gives a member a score; true when it is new, else with the score that it had.</summary>
-    public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous) =>
-        PackedScores.Set(entry, Element.Of(member), score, out previous);
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
+    {
+        if (!IsLarge(entry))
+        {
+            Element element = Element.Of(member);
+            if (PackedScores.TryUpdate(entry, element, score, out previous)) return false;
+            ValueLimits limits = entry.Keyspace.Store.Limits;
+            PackedValue packed = new(entry);
+            if (packed.Count < limits.ZsetMaxListpackEntries && member.Length <= limits.ZsetMaxListpackValue
+                && packed.HasRoom(member.Length))
+            {
+                PackedScores.Add(entry, element, score);
+                return true;
+            }
+            LargeSortedSet.Convert(entry);
+        }
+        return LargeSortedSet.Set(entry, member, score, out previous);
+    }
 
-    public static bool Remove(in Entry entry, ReadOnlySpan<byte> member) => PackedScores.Remove(entry, Element.Of(member));
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> member) => IsLarge(entry)
+        ? LargeSortedSet.Remove(entry, member)
+        : PackedScores.Remove(entry, Element.Of(member));
 
     /// <summary>How many members come before this one.</summary>
-    public static bool TryGetRank(in Entry entry, ReadOnlySpan<byte> member, out long rank, out double score) =>
-        PackedScores.TryGetRank(entry, Element.Of(member), out rank, out score);
+    public static bool TryGetRank(in Entry entry, ReadOnlySpan<byte> member, out long rank, out double score) => IsLarge(entry)
+        ? LargeSortedSet.TryGetRank(entry, member, out rank, out score)
+        : PackedScores.TryGetRank(entry, Element.Of(member), out rank, out score);
 
     /// <summary>The ranks of the members whose score lies in an interval.</summary>
     public static RankRange Ranks(in Entry entry, ScoreRange range)
     {
-        long start = PackedScores.CountBefore(entry, range.Min, range.MinExclusive);
-        long end = PackedScores.CountBefore(entry, range.Max, !range.MaxExclusive);
+        long start = CountBefore(entry, range.Min, range.MinExclusive);
+        long end = CountBefore(entry, range.Max, !range.MaxExclusive);
         return new RankRange(start, Math.Max(0, end - start));
     }
 
     /// <summary>The ranks of the members that lie in an interval, all scores being equal.</summary>
     public static RankRange Ranks(in Entry entry, LexBound min, LexBound max)
     {
-        long start = PackedScores.CountBefore(entry, min, asLower: true);
-        long end = PackedScores.CountBefore(entry, max, asLower: false);
+        long start = CountBefore(entry, min, asLower: true);
+        long end = CountBefore(entry, max, asLower: false);
         return new RankRange(start, Math.Max(0, end - start));
     }
 
@@ -72,7 +98,12 @@ public static class SortedSetValue
     public static SortedSetMembers Members(in Entry entry) => Members(entry, new RankRange(0, Count(entry)));
 
     /// <summary>Removes the members of a range, which must be within the sorted set.</summary>
-    public static void RemoveRange(in Entry entry, RankRange range) => PackedScores.RemoveRange(entry, range);
+    public static void RemoveRange(in Entry entry, RankRange range)
+    {
+        if (range.Count <= 0) return;
+        if (IsLarge(entry)) LargeSortedSet.RemoveRange(entry, range);
+        else PackedScores.RemoveRange(entry, range);
+    }
 
     /// <summary>
     /// The members of one cursor position; the cursor becomes that of the next one, 0 after the last. A member that is there
@@ -80,6 +111,7 @@ public static class SortedSetValue
     /// </summary>
     public static SortedSetMembers Scan(in Entry entry, ref ulong cursor)
     {
+        if (IsLarge(entry)) return SortedSetMembers.Position(entry, ref cursor);
         cursor = 0;
         return Members(entry);
     }
@@ -92,6 +124,16 @@ public static class SortedSetValue
         return one.Current;
     }
 
-    /// <summary>So many different members at random, or all if there are fewer.</summary>
+    /// <summary>So many different members at random, or all if there are fewer. A store makes one sample at a time.</summary>
     public static SortedSetMembers Sample(in Entry entry, long count) => SortedSetMembers.Some(entry, count);
+
+    private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
+
+    private static long CountBefore(in Entry entry, double score, bool orEqual) => IsLarge(entry)
+        ? LargeSortedSet.CountBefore(entry, score, orEqual)
+        : PackedScores.CountBefore(entry, score, orEqual);
+
+    private static long CountBefore(in Entry entry, LexBound bound, bool asLower) => IsLarge(entry)
+        ? LargeSortedSet.CountBefore(entry, bound, asLower)
+        : PackedScores.CountBefore(entry, bound, asLower);
 }

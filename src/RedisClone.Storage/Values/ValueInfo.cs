@@ -23,6 +23,8 @@ public static class ValueInfo
         _ => throw new UnreachableException("a record holds a form that its type does not have"),
     };
 
-    /// <summary>Bytes that a key takes, its part of the index not counted.</summary>
-    public static long MemoryUsage(in Entry entry) => entry.RecordBytes;
+    /// <summary>Bytes that a key takes with its value, its part of the index not counted: exact.</summary>
+    public static long MemoryUsage(in Entry entry) => entry.RecordBytes + (entry.Encoding == ValueEncoding.Large
+        ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)
+        : 0);
 }

@@ -8,22 +8,22 @@ public sealed record ValueLimits
 {
     public static ValueLimits Default { get; } = new();
 
-    public int HashMaxListpackEntries { get; init; } = 512;
+    public long HashMaxListpackEntries { get; init; } = 512;
 
-    public int HashMaxListpackValue { get; init; } = 64;
+    public long HashMaxListpackValue { get; init; } = 64;
 
     /// <summary>Positive: elements a block. -1 to -5: blocks of 4 to 64 KB.</summary>
     public int ListMaxListpackSize { get; init; } = -2;
 
-    public int SetMaxIntsetEntries { get; init; } = 512;
+    public long SetMaxIntsetEntries { get; init; } = 512;
 
-    public int SetMaxListpackEntries { get; init; } = 128;
+    public long SetMaxListpackEntries { get; init; } = 128;
 
-    public int SetMaxListpackValue { get; init; } = 64;
+    public long SetMaxListpackValue { get; init; } = 64;
 
-    public int ZsetMaxListpackEntries { get; init; } = 128;
+    public long ZsetMaxListpackEntries { get; init; } = 128;
 
-    public int ZsetMaxListpackValue { get; init; } = 64;
+    public long ZsetMaxListpackValue { get; init; } = 64;
 
     /// <summary>No packed value grows beyond this, whatever the settings say: its length must stay far from what an int counts.</summary>
     public const int MaxPackedBytes = 1 << 28;

@@ -26,7 +26,7 @@ public static class ValueTransfer
     /// <summary>Copies a value and its expiry to an absent key.</summary>
     public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
-        if (source.Encoding == ValueEncoding.Large) LargeValues.Copy(source, target, key, hash);
+        if (source.Encoding == ValueEncoding.Large) LargeCopy.Make(source, target, key, hash);
         else CopyRecord(source, target, key, hash);
     }
 
@@ -38,5 +38,6 @@ public static class ValueTransfer
         // The source's bytes stay valid: inserting moves slots, never records.
         value.CopyTo(copy.Value);
         copy.Access = access;
+        target.AdoptFieldExpiry(copy);
     }
 }

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Structures;
 
 /// <summary>
 /// Packed elements in the middle of a span, with room on both sides, so that pushing and popping at either end moves
@@ -57,6 +57,13 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
             MoveTo(start, at, removed, added);
         }
         return _bytes.Slice(Start + at, added);
+    }
+
+    /// <summary>Puts so many elements into an empty block.</summary>
+    public void Fill(ReadOnlySpan<byte> entries, int count)
+    {
+        entries.CopyTo(Splice(0, 0, entries.Length));
+        Count = count;
     }
 
     public void Insert(int at, Element element)

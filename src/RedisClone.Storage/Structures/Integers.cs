@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Structures;
 
 /// <summary>
 /// A small set of integers within its record, sorted, all as wide as the widest needs. Laid out as a Redis intset: width in

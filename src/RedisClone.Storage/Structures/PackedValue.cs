@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Structures;
 
 /// <summary>
 /// A small collection within its record: a header that ends in the number of elements, then their <see cref="Packed"/> entries.

@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Structures;
 
 /// <summary>
 /// Elements one after the other in a span, walked forwards and backwards: the form of every small collection and of a

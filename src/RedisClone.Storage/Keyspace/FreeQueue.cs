@@ -1,0 +1,93 @@
+using System.Runtime.CompilerServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// What was deleted but is too large to be freed at once: whole keyspaces, and the structures of single large values. It is freed
+/// in slices, values first: each slice of a keyspace may add some.
+/// </summary>
+internal sealed class FreeQueue(Arena arena)
+{
+    /// <summary>Values that take less outside their record are freed at once.</summary>
+    private const long SmallBytes = 16 * 1024;
+
+    private readonly Queue<LargeValue> _values = new();
+    private readonly Queue<Keyspace> _keyspaces = new();
+    private LargeValue _value;
+    private bool _hasValue;
+    private uint _keyspaceCursor;
+
+    /// <summary>Values and keys that wait.</summary>
+    public long Pending { get; private set; }
+
+    /// <summary>Values and keys that were freed here so far.</summary>
+    public long Freed { get; private set; }
+
+    /// <summary>Takes what a large value holds outside its record; the record is the caller's to free or to fill anew.</summary>
+    public void Add(ValueType type, ReadOnlySpan<byte> root)
+    {
+        var value = new LargeValue { Type = type };
+        root.CopyTo(value.Root);
+        if (LargeValues.BytesOutside(arena, type, value.Root) <= SmallBytes)
+        {
+            int budget = int.MaxValue;
+            bool done = LargeValues.Free(arena, type, value.Root, ref value.Cursor, ref budget);
+            System.Diagnostics.Debug.Assert(done);
+            return;
+        }
+        _values.Enqueue(value);
+        Pending++;
+    }
+
+    public void Add(Keyspace keyspace)
+    {
+        Pending += keyspace.Count;
+        _keyspaces.Enqueue(keyspace);
+    }
+
+    /// <summary>Frees a slice: about so many buckets or blocks; true when nothing is left.</summary>
+    public bool Free(int budget)
+    {
+        while (budget > 0 && FreeValues(ref budget) && budget > 0 && _keyspaces.TryPeek(out Keyspace? oldest))
+        {
+            long before = oldest.Count;
+            bool done = oldest.Drain(ref _keyspaceCursor, ref budget);
+            Pending -= before - oldest.Count;
+            Freed += before - oldest.Count;
+            if (!done) continue;
+            _keyspaces.Dequeue();
+            _keyspaceCursor = 0;
+        }
+        return Pending == 0 && _keyspaces.Count == 0;
+    }
+
+    private bool FreeValues(ref int budget)
+    {
+        while (_hasValue || _values.TryDequeue(out _value))
+        {
+            _hasValue = true;
+            if (budget <= 0 || !LargeValues.Free(arena, _value.Type, _value.Root, ref _value.Cursor, ref budget)) return false;
+            _hasValue = false;
+            Pending--;
+            Freed++;
+        }
+        return true;
+    }
+
+    private struct LargeValue
+    {
+        public ValueType Type;
+        public uint Cursor;
+        private RootBytes _root;
+
+        [System.Diagnostics.CodeAnalysis.UnscopedRef]
+        public Span<byte> Root => _root;
+    }
+
+    [InlineArray(LargeValues.MaxRootBytes)]
+    private struct RootBytes
+    {
+        private byte _first;
+    }
+}

@@ -1,0 +1,127 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>What a <see cref="MemberTable"/> keeps outside its buckets and records. All zero is an empty table.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct TableRoot
+{
+    public IndexRoot Index;
+
+    /// <summary>Bytes of all member records.</summary>
+    public long RecordBytes;
+}
+
+/// <summary>The members of a large hash, set or sorted set by name, each in a buffer of its own.</summary>
+internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
+{
+    private readonly Arena _arena = arena;
+    private readonly ref TableRoot _root = ref root;
+
+    public long Count => Index.Count;
+
+    /// <summary>All bytes that the table takes in the arena.</summary>
+    public long Bytes => _root.RecordBytes + Index.Bytes;
+
+    public HashIndex Index => new(_arena, ref _root.Index);
+
+    /// <summary>The slot of a member's handle, or a null reference.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public ref uint Find(ReadOnlySpan<byte> name, ulong hash) => ref Index.Find(hash, name, new MemberNames(_arena));
+
+    /// <summary>The handle of a member, 0 if it is not there.</summary>
+    public uint Find(ReadOnlySpan<byte> name)
+    {
+        ref uint slot = ref Find(name, KeyHash.Of(name));
+        return Unsafe.IsNullRef(ref slot) ? 0 : slot;
+    }
+
+    public bool Contains(ReadOnlySpan<byte> name) => Find(name) != 0;
+
+    public MemberRecord Read(uint handle) => new(_arena.FromStart(handle));
+
+    /// <summary>Adds a member that is not there.</summary>
+    public uint Add(ReadOnlySpan<byte> name, ulong hash, NumberForm form = NumberForm.None, long number = 0)
+    {
+        uint handle = Take(MemberRecord.SizeOf(name.Length, form, null));
+        MemberRecord.Write(_arena.FromStart(handle), name, form, number, null);
+        Index.Add(hash, handle);
+        return handle;
+    }
+
+    /// <summary>Adds a member that is not there, with a value.</summary>
+    public uint Add(ReadOnlySpan<byte> name, ulong hash, NumberForm form, long number, scoped ReadOnlySpan<byte> value)
+    {
+        uint handle = Take(MemberRecord.SizeOf(name.Length, form, value.Length));
+        value.CopyTo(MemberRecord.Write(_arena.FromStart(handle), name, form, number, value.Length));
+        Index.Add(hash, handle);
+        return handle;
+    }
+
+    /// <summary>Gives a member another number; its handle in the slot may change.</summary>
+    public void SetNumber(ref uint slot, NumberForm form, long number)
+    {
+        MemberRecord old = Read(slot);
+        if (old.Form == form)
+        {
+            old.SetNumber(number);
+            return;
+        }
+        uint handle = Take(MemberRecord.SizeOf(old.Name.Length, form, null));
+        MemberRecord.Write(_arena.FromStart(handle), old.Name, form, number, null);
+        Free(slot);
+        slot = handle;
+    }
+
+    /// <summary>Gives a member another value and number; its handle in the slot may change. Neither text lies in the table.</summary>
+    public void SetValue(ref uint slot, ReadOnlySpan<byte> name, NumberForm form, long number, scoped ReadOnlySpan<byte> value)
+    {
+        int size = MemberRecord.SizeOf(name.Length, form, value.Length);
+        if (Arena.RoundUp(size) != _arena.Capacity(slot))
+        {
+            Free(slot);
+            slot = Take(size);
+        }
+        value.CopyTo(MemberRecord.Write(_arena.FromStart(slot), name, form, number, value.Length));
+    }
+
+    public void Remove(ulong hash, ref uint slot)
+    {
+        Free(slot);
+        Index.Remove(hash, ref slot);
+    }
+
+    /// <summary>Frees the records of so many buckets of a table that is being abandoned; true when all is gone.</summary>
+    public bool Drain(ref uint cursor, int buckets)
+    {
+        var owner = new RecordOwner(_arena);
+        return Index.Drain(ref cursor, buckets, ref owner);
+    }
+
+    private uint Take(int size)
+    {
+        uint handle = _arena.Allocate(size);
+        _root.RecordBytes += _arena.Capacity(handle);
+        return handle;
+    }
+
+    private void Free(uint handle)
+    {
+        _root.RecordBytes -= _arena.Capacity(handle);
+        _arena.Free(handle);
+    }
+
+    private readonly struct MemberNames(Arena arena) : IRecordKeys
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public bool Matches(uint handle, ReadOnlySpan<byte> key) =>
+            MemberRecord.NameOf(arena.FromStart(handle)).SequenceEqual(key);
+    }
+
+    private readonly struct RecordOwner(Arena arena) : IScanVisitor
+    {
+        public void Visit(uint handle) => arena.Free(handle);
+    }
+}

@@ -1,0 +1,163 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>
+/// A sequence of small items, each with a weight, in a B+-tree of which every node knows the weight below each child: finding by
+/// order, finding by rank, and telling the rank of a place all take O(log n). Sorted sets (items: score and member, weight 1),
+/// lists (blocks, weight: their elements), expiring fields (times), and streams (blocks by identifier) are such sequences.
+/// </summary>
+/// <remarks>
+/// A node is a buffer of about 1 KB: count, capacity, then entries. In a leaf they are items; above, children with their weight
+/// and a copy of their first item, exact at all times, so that an order may look behind any item it is shown. Nodes are not
+/// linked to each other: walks go by the path.
+/// </remarks>
+internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
+    where T : unmanaged, ITreeItem<T>
+{
+    private readonly Arena _arena = arena;
+    private readonly ref TreeRoot _root = ref root;
+
+    public bool IsEmpty => _root.Node == 0;
+
+    public long Weight => _root.Weight;
+
+    /// <summary>The path to the first item that is not before the place that a probe tells; to the end if all are.</summary>
+    public TreePath Seek<TProbe>(scoped in TProbe probe) where TProbe : struct, ITreeProbe<T>, allows ref struct
+    {
+        TreePath path = default;
+        uint node = _root.Node;
+        for (int level = (int)_root.Height - 1; level > 0; level--)
+        {
+            ReadOnlySpan<Child> children = Children(node);
+            int low = 1, high = children.Length;
+            while (low < high)
+            {
+                int middle = (low + high) >>> 1;
+                if (probe.IsAfter(children[middle].First)) low = middle + 1;
+                else high = middle;
+            }
+            path[level] = new TreeStep { Node = node, Index = low - 1 };
+            node = children[low - 1].Node;
+        }
+        if (node == 0) return path;
+
+        ReadOnlySpan<T> items = Items(node);
+        int from = 0, to = items.Length;
+        while (from < to)
+        {
+            int middle = (from + to) >>> 1;
+            if (probe.IsAfter(items[middle])) from = middle + 1;
+            else to = middle;
+        }
+        path[0] = new TreeStep { Node = node, Index = from };
+        return path;
+    }
+
+    /// <summary>The path to the item that a rank lies in, and how far within it; to the end if the rank is the whole weight.</summary>
+    public TreePath SeekRank(long rank, out long within)
+    {
+        TreePath path = default;
+        uint node = _root.Node;
+        for (int level = (int)_root.Height - 1; level > 0; level--)
+        {
+            ReadOnlySpan<Child> children = Children(node);
+            int index = 0;
+            while (index < children.Length - 1 && rank >= children[index].Weight) rank -= children[index++].Weight;
+            path[level] = new TreeStep { Node = node, Index = index };
+            node = children[index].Node;
+        }
+        within = rank;
+        if (node == 0) return path;
+        path[0] = new TreeStep { Node = node, Index = IndexOf(Items(node), ref within) };
+        return path;
+    }
+
+    /// <summary>The weight of all items before a path.</summary>
+    public long RankOf(scoped ref TreePath path)
+    {
+        if (_root.Node == 0) return 0;
+        long rank = T.WeightOf(Items(path[0].Node)[..path[0].Index]);
+        for (int level = 1; level < _root.Height; level++)
+        {
+            foreach (ref readonly Child child in Children(path[level].Node)[..path[level].Index]) rank += child.Weight;
+        }
+        return rank;
+    }
+
+    /// <summary>Whether a path leads to an item; one to the end of a leaf is moved to the beginning of the next.</summary>
+    public bool IsAtItem(scoped ref TreePath path)
+    {
+        if (_root.Node == 0) return false;
+        return path[0].Index < Items(path[0].Node).Length || NextLeaf(ref path);
+    }
+
+    /// <summary>The item that a path leads to. Not to be written to: see <see cref="Update"/>.</summary>
+    public ref readonly T At(scoped ref TreePath path) => ref Items(path[0].Node)[path[0].Index];
+
+    /// <summary>The items of the leaf that a path leads to.</summary>
+    public ReadOnlySpan<T> Leaf(scoped ref TreePath path) => _root.Node == 0 ? default : Items(path[0].Node);
+
+    /// <summary>Moves a path to the first item of the next leaf; false, and nothing moved, at the last.</summary>
+    public bool NextLeaf(scoped ref TreePath path)
+    {
+        int level = 1;
+        while (level < _root.Height && path[level].Index + 1 >= Count(path[level].Node)) level++;
+        if (level >= _root.Height) return false;
+        path[level].Index++;
+        for (; level > 0; level--)
+            path[level - 1] = new TreeStep { Node = Children(path[level].Node)[path[level].Index].Node };
+        return true;
+    }
+
+    /// <summary>Moves a path to the last item of the leaf before; false, and nothing moved, at the first.</summary>
+    public bool PreviousLeaf(scoped ref TreePath path) => StepBack(ref path, 1) && ToLast(ref path, 0);
+
+    private bool StepBack(scoped ref TreePath path, int at)
+    {
+        int level = at;
+        while (level < _root.Height && path[level].Index == 0) level++;
+        if (level >= _root.Height) return false;
+        path[level].Index--;
+        for (level--; level >= at; level--) ToLast(ref path, level);
+        return true;
+    }
+
+    private bool ToLast(scoped ref TreePath path, int level)
+    {
+        uint node = Children(path[level + 1].Node)[path[level + 1].Index].Node;
+        path[level] = new TreeStep { Node = node, Index = Count(node) - 1 };
+        return true;
+    }
+
+    private static int IndexOf(ReadOnlySpan<T> items, ref long rank)
+    {
+        // Halving by weight finds the place at once where all weigh the same.
+        int index = 0;
+        while (items.Length > 0)
+        {
+            int half = (items.Length + 1) / 2;
+            long weight = T.WeightOf(items[..half]);
+            if (rank < weight && half == 1) return index;
+            if (rank < weight)
+            {
+                items = items[..half];
+                continue;
+            }
+            rank -= weight;
+            index += half;
+            items = items[half..];
+        }
+        return index;
+    }
+
+    [StructLayout(LayoutKind.Sequential, Pack = 4)]
+    private struct Child
+    {
+        public T First;
+        public uint Node;
+        public long Weight;
+    }
+}

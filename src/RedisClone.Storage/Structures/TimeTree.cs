@@ -1,0 +1,55 @@
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>A record and the time, in Unix milliseconds, at which something is due with it.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct TimedHandle(long Time, uint Handle) : ITreeItem<TimedHandle>
+{
+    public static long WeightOf(ReadOnlySpan<TimedHandle> items) => items.Length;
+}
+
+/// <summary>Records by the time at which something is due with them, soonest first.</summary>
+internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
+{
+    private readonly RankTree<TimedHandle> _tree = new(arena, ref root);
+
+    public long Count => _tree.Weight;
+
+    /// <summary>The soonest, or nothing (all zero).</summary>
+    public TimedHandle First
+    {
+        get
+        {
+            if (_tree.IsEmpty) return default;
+            TreePath path = _tree.SeekRank(0, out _);
+            return _tree.At(ref path);
+        }
+    }
+
+    public void Add(long time, uint handle)
+    {
+        var item = new TimedHandle(time, handle);
+        TreePath path = _tree.Seek(new Before(item));
+        _tree.Insert(ref path, item);
+    }
+
+    /// <summary>Removes what must be there.</summary>
+    public void Remove(long time, uint handle)
+    {
+        TreePath path = _tree.Seek(new Before(new TimedHandle(time, handle)));
+        bool found = _tree.IsAtItem(ref path);
+        System.Diagnostics.Debug.Assert(found && _tree.At(ref path) == new TimedHandle(time, handle));
+        _tree.Remove(ref path);
+    }
+
+    /// <summary>See <see cref="RankTree{T}.DropLastLeaf"/>.</summary>
+    public bool DropLastLeaf() => _tree.DropLastLeaf();
+
+    private readonly struct Before(TimedHandle sought) : ITreeProbe<TimedHandle>
+    {
+        public bool IsAfter(in TimedHandle item) =>
+            item.Time < sought.Time || item.Time == sought.Time && item.Handle < sought.Handle;
+    }
+}

@@ -1,0 +1,56 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>All that a <see cref="RankTree{T}"/> keeps outside its nodes: plain bytes. All zero is an empty tree.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct TreeRoot
+{
+    public uint Node;
+    public uint Height;           // 1 when the root is a leaf
+
+    /// <summary>Sum of all items' weights.</summary>
+    public long Weight;
+
+    /// <summary>Bytes of all nodes.</summary>
+    public long Bytes;
+}
+
+/// <summary>What a tree needs to know of its items.</summary>
+internal interface ITreeItem<T>
+{
+    static abstract long WeightOf(ReadOnlySpan<T> items);
+}
+
+/// <summary>A place in an order: true for every item before it, false for all the others.</summary>
+internal interface ITreeProbe<T>
+{
+    bool IsAfter(in T item);
+}
+
+/// <summary>
+/// The way from the root to an item, or to the place between two: per level the node and the index in it, level 0 being the leaf.
+/// Every change of the tree, other than by the call that it was given to, makes it invalid.
+/// </summary>
+internal struct TreePath
+{
+    // A node other than the root has at least one entry and most have dozens: 16 levels are out of reach of 2^32 handles
+    // in practice, and a seventeenth would be met by an exception, not by damage.
+    private Steps _steps;
+
+    [System.Diagnostics.CodeAnalysis.UnscopedRef]
+    public ref TreeStep this[int level] => ref _steps[level];
+
+    [InlineArray(16)]
+    private struct Steps
+    {
+        private TreeStep _first;
+    }
+}
+
+internal struct TreeStep
+{
+    public uint Node;
+    public int Index;
+}

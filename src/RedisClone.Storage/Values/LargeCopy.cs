@@ -1,0 +1,46 @@
+using System.Diagnostics;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage;
+
+/// <summary>Copies of large values, element by element: within a shard or from one to another.</summary>
+internal static class LargeCopy
+{
+    public static Entry Make(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    {
+        (Keyspace keyspace, ulong sourceHash, uint handle) = (source.Keyspace, source.Hash, source.Handle);
+        Entry copy = target.Insert(key, hash, source.Type, ValueEncoding.Large, source.Value.Length, source.Expiry);
+        copy.Value.Clear();
+        Entry original = keyspace.Locate(sourceHash, handle);        // inserting may have moved its slot
+        switch (original.Type)
+        {
+            case ValueType.Set:
+                foreach (Element member in SetValue.Members(original)) SetValue.LargeTable(copy).Add(member.Bytes, KeyHash.Of(member.Bytes));
+                break;
+            case ValueType.Hash:
+                CopyFields(original, copy);
+                break;
+            case ValueType.SortedSet:
+                foreach (ScoredMember member in SortedSetValue.Members(original))
+                    LargeSortedSet.Set(copy, member.Member.Bytes, member.Score, out _);
+                break;
+            case ValueType.List:
+                LargeList.CopyBlocks(original, copy);
+                break;
+            default:
+                throw new UnreachableException($"a {original.Type} has no large form");
+        }
+        return copy;
+    }
+
+    /// <summary>All fields, those too whose time has passed: whoever removes them must find them in both.</summary>
+    private static void CopyFields(in Entry original, in Entry copy)
+    {
+        HashIndexWalk walk = LargeHash.Table(original).Index.All();
+        while (walk.MoveNext())
+        {
+            HashField field = LargeHash.Read(LargeHash.Table(original), walk.Current);
+            LargeHash.Set(copy, field.Name.Bytes, field.Value.Bytes, field.Expiry);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What the record of a large hash holds. The first time at which a field expires stands where a packed one has it.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct HashRoot
+{
+    public long NextExpiry;
+    public TableRoot Table;
+    public TreeRoot Expiries;
+}
+
+/// <summary>A large hash: a table of fields, and those that expire by their time.</summary>
+internal static class LargeHash
+{
+    public static MemberTable Table(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Table);
+
+    public static HashField Read(MemberTable table, uint handle)
+    {
+        MemberRecord record = table.Read(handle);
+        return new HashField(new Element(record.Name), new Element(record.Value), record.Number);
+    }
+
+    /// <summary>Makes a packed hash a large one.</summary>
+    public static void Convert(in Entry entry)
+    {
+        bool expiring = entry.Encoding == ValueEncoding.PackedWithExpiry;
+        entry.Keyspace.SetNextFieldExpiry(entry, 0);
+        using Scratch entries = new(PackedFields.Of(entry).Entries);
+        LargeValues.MakeLarge<HashRoot>(entry);
+        Span<byte> nameText = stackalloc byte[IntegerText.MaxLength], valueText = stackalloc byte[IntegerText.MaxLength];
+        for (int at = 0; at < entries.Bytes.Length;)
+        {
+            HashField field = PackedFields.Read(entries.Bytes, at, expiring, out at);
+            Set(entry, field.Name.Text(nameText), field.Value.Text(valueText), field.Expiry);
+        }
+    }
+
+    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field)
+    {
+        MemberTable table = Table(entry);
+        uint handle = table.Find(name);
+        field = handle == 0 ? default : Read(table, handle);
+        return handle != 0 && PackedFields.IsAlive(field.Expiry, entry.Keyspace.Store.Now);
+    }
+
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry)
+    {
+        MemberTable table = Table(entry);
+        ulong hash = KeyHash.Of(name);
+        ref uint slot = ref table.Find(name, hash);
+        if (Unsafe.IsNullRef(ref slot))
+        {
+            expiry = Math.Max(0, expiry);
+            uint handle = table.Add(name, hash, FormOf(expiry), expiry, value);
+            if (expiry != 0) Expect(entry, expiry, handle);
+            return true;
+        }
+        uint old = slot;
+        long oldExpiry = table.Read(old).Number;
+        if (expiry == HashValue.KeepExpiry) expiry = oldExpiry;
+        table.SetValue(ref slot, name, FormOf(expiry), expiry, value);
+        if (expiry != oldExpiry || expiry != 0 && slot != old)
+        {
+            if (oldExpiry != 0) Expiries(entry).Remove(oldExpiry, old);
+            if (expiry != 0) Expiries(entry).Add(expiry, slot);
+            UpdateNextExpiry(entry);
+        }
+        return !PackedFields.IsAlive(oldExpiry, entry.Keyspace.Store.Now);
+    }
+
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
+    {
+        MemberTable table = Table(entry);
+        ulong hash = KeyHash.Of(name);
+        ref uint slot = ref table.Find(name, hash);
+        if (Unsafe.IsNullRef(ref slot)) return false;
+        long expiry = table.Read(slot).Number;
+        if (expiry != 0)
+        {
+            Expiries(entry).Remove(expiry, slot);
+            UpdateNextExpiry(entry);
+        }
+        table.Remove(hash, ref slot);
+        return PackedFields.IsAlive(expiry, entry.Keyspace.Store.Now);
+    }
+
+    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
+    {
+        uint handle = Table(entry).Find(name);
+        if (handle == 0) return false;
+        if (Table(entry).Read(handle).Number == expiry) return true;
+        // Another expiry is another form of the record, at times; the value must not be read while it is written over.
+        using Scratch value = new(Table(entry).Read(handle).Value);
+        Set(entry, name, value.Bytes, expiry);
+        return true;
+    }
+
+    public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
+        where TVisitor : struct, IElementVisitor, allows ref struct
+    {
+        long now = entry.Keyspace.Store.Now;
+        int count = 0;
+        while (count < limit && Expiries(entry).First is { Time: > 0 } first && !PackedFields.IsAlive(first.Time, now))
+        {
+            MemberTable table = Table(entry);
+            ReadOnlySpan<byte> name = table.Read(first.Handle).Name;
+            removed.Visit(new Element(name));
+            ulong hash = KeyHash.Of(name);
+            Expiries(entry).Remove(first.Time, first.Handle);
+            table.Remove(hash, ref table.Index.FindHandle(hash, first.Handle));
+            count++;
+        }
+        if (count > 0) UpdateNextExpiry(entry);
+        return count;
+    }
+
+    private static TimeTree Expiries(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Expiries);
+
+    private static NumberForm FormOf(long expiry) => expiry == 0 ? NumberForm.None : NumberForm.Int64;
+
+    private static void Expect(in Entry entry, long expiry, uint handle)
+    {
+        Expiries(entry).Add(expiry, handle);
+        UpdateNextExpiry(entry);
+    }
+
+    private static void UpdateNextExpiry(in Entry entry) => entry.Keyspace.SetNextFieldExpiry(entry, Expiries(entry).First.Time);
+}

@@ -1,0 +1,292 @@
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What the record of a large list holds.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct ListRoot
+{
+    public TreeRoot Order;
+
+    /// <summary>Bytes of all blocks.</summary>
+    public long BlockBytes;
+}
+
+/// <summary>A block of a large list.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct BlockItem(uint Block, int Count) : ITreeItem<BlockItem>
+{
+    public static long WeightOf(ReadOnlySpan<BlockItem> items)
+    {
+        long weight = 0;
+        foreach (ref readonly BlockItem item in items) weight += item.Count;
+        return weight;
+    }
+}
+
+/// <summary>
+/// A large list: blocks of packed elements in a tree that knows how many elements lie below each node. Blocks take elements up to
+/// the same limits as a Redis quicklist's nodes; an element too large for any shares its block with no other.
+/// </summary>
+internal static class LargeList
+{
+    private const int LeastBytes = 128;
+
+    public static RankTree<BlockItem> Order(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry).Order);
+
+    public static ListBlock Block(Arena arena, BlockItem item) => new(arena.Whole(item.Block));
+
+    /// <summary>Makes a list that is one block within its record a large one.</summary>
+    public static void Convert(in Entry entry)
+    {
+        var packed = new ListBlock(entry.Value);
+        int count = packed.Count;
+        using Scratch entries = new(packed.Entries);
+        LargeValues.MakeLarge<ListRoot>(entry);
+        if (count == 0) return;
+        BlockItem item = NewBlock(entry, entries.Bytes.Length) with { Count = count };
+        Block(entry, item).Fill(entries.Bytes, count);
+        TreePath path = default;
+        Order(entry).Insert(ref path, item);
+    }
+
+    /// <summary>Puts the only block of a large list into the record, if it fills it to less than half.</summary>
+    public static void TryPack(in Entry entry)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        TreePath path = order.Last();
+        if (order.IsEmpty || order.At(ref path) is var item && item.Count != order.Weight) return;
+        ListBlock block = Block(entry, item);
+        if (!ListLimit.Of(entry).HoldsHalf(block.Used, item.Count)) return;
+
+        using Scratch entries = new(block.Entries);
+        FreeBlock(entry, item);
+        order.Remove(ref path);
+        entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + entries.Bytes.Length);
+        Keyspace.SetForm(entry, ValueType.List, ValueEncoding.Packed);
+        ListBlock.Format(entry.Value).Fill(entries.Bytes, item.Count);
+    }
+
+    public static Element Get(in Entry entry, long index)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        TreePath path = order.SeekRank(index, out long within);
+        ListBlock block = Block(entry, order.At(ref path));
+        return Packed.Read(block.Entries, block.PositionOf((int)within), out _);
+    }
+
+    public static void Insert(in Entry entry, long index, Element element, int length)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        if (order.IsEmpty)
+        {
+            TreePath start = default;
+            InsertAlone(entry, ref start, element);
+            return;
+        }
+        bool atEnd = index == order.Weight;
+        long within = 0;
+        TreePath path = atEnd ? order.Last() : order.SeekRank(index, out within);
+        BlockItem item = order.At(ref path);
+        if (atEnd) within = item.Count;
+        if (TryInsert(entry, ref path, item, (int)within, element, length)) return;
+
+        if (within == 0)
+        {
+            if (index > 0)
+            {
+                TreePath before = order.SeekRank(index - 1, out _);
+                BlockItem previous = order.At(ref before);
+                if (TryInsert(entry, ref before, previous, previous.Count, element, length)) return;
+            }
+            InsertAlone(entry, ref path, element);
+            return;
+        }
+        if (within == item.Count)
+        {
+            path[0].Index++;
+            InsertAlone(entry, ref path, element);
+            return;
+        }
+        BlockItem right = CutBlock(entry, ref path, (int)within);
+        item = order.At(ref path);
+        bool placed = TryInsert(entry, ref path, item, item.Count, element, length);
+        if (!placed && ListLimit.Of(entry).Admits(Block(entry, right), length))
+        {
+            right = InsertInto(entry, right, 0, element);
+            placed = true;
+        }
+        path[0].Index++;
+        if (!placed)
+        {
+            InsertAlone(entry, ref path, element);
+            path[0].Index++;
+        }
+        order.Insert(ref path, right);
+    }
+
+    public static void Set(in Entry entry, long index, Element element, int length)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        TreePath path = order.SeekRank(index, out long within);
+        BlockItem item = order.At(ref path);
+        ListBlock block = Block(entry, item);
+        int at = block.PositionOf((int)within), old = Packed.Next(block.Entries, at) - at;
+        if (!ListLimit.Of(entry).AdmitsInstead(block, old, length))
+        {
+            RemoveAt(entry, index, 1);
+            Insert(entry, index, element, length);
+            return;
+        }
+        int size = Packed.SizeOf(element);
+        item = MakeRoom(entry, item, size - old);
+        Packed.Write(Block(entry, item).Splice(at, old, size), element);
+        order.Update(ref path, GiveBack(entry, item));
+    }
+
+    public static void RemoveAt(in Entry entry, long index, long count)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        while (count > 0)
+        {
+            TreePath path = order.SeekRank(index, out long within);
+            BlockItem item = order.At(ref path);
+            int removed = (int)Math.Min(count, item.Count - within);
+            count -= removed;
+            if (removed < item.Count)
+            {
+                ListBlock block = Block(entry, item);
+                block.Remove(block.PositionOf((int)within), removed);
+            }
+            Store(entry, ref path, item, item.Count - removed);
+        }
+    }
+
+    /// <summary>Removes up to so many elements equal to one, from one end on; returns how many.</summary>
+    public static long Remove(in Entry entry, Element element, long limit, ListEnd from)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        long removed = 0, passed = 0;
+        while (removed < limit && passed < order.Weight)
+        {
+            TreePath path = order.SeekRank(from == ListEnd.Head ? passed : order.Weight - 1 - passed, out _);
+            BlockItem item = order.At(ref path);
+            ListBlock block = Block(entry, item);
+            removed += ListValue.Remove(block, element, limit - removed, from);
+            int left = block.Count;
+            passed += left;
+            if (left != item.Count) Store(entry, ref path, item, left);
+        }
+        return removed;
+    }
+
+    /// <summary>Notes how many elements are left in a block, which is freed when there are none.</summary>
+    private static void Store(in Entry entry, scoped ref TreePath path, BlockItem item, int count)
+    {
+        if (count == 0)
+        {
+            FreeBlock(entry, item);
+            Order(entry).Remove(ref path);
+            return;
+        }
+        Order(entry).Update(ref path, GiveBack(entry, item) with { Count = count });
+    }
+
+    private static bool TryInsert(in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)
+    {
+        if (!ListLimit.Of(entry).Admits(Block(entry, item), length)) return false;
+        Order(entry).Update(ref path, InsertInto(entry, item, within, element));
+        return true;
+    }
+
+    private static BlockItem InsertInto(in Entry entry, BlockItem item, int within, Element element)
+    {
+        item = MakeRoom(entry, item, Packed.SizeOf(element));
+        ListBlock block = Block(entry, item);
+        block.Insert(block.PositionOf(within), element);
+        return item with { Count = block.Count };
+    }
+
+    /// <summary>Puts an element into a block of its own, before the one that the path leads to; the path then leads to it.</summary>
+    private static void InsertAlone(in Entry entry, scoped ref TreePath path, Element element)
+    {
+        BlockItem item = NewBlock(entry, Math.Max(LeastBytes - ListBlock.HeaderBytes, Packed.SizeOf(element)));
+        Block(entry, item).Insert(0, element);
+        Order(entry).Insert(ref path, item with { Count = 1 });
+    }
+
+    /// <summary>Cuts a block in two; the path still leads to the first part, the second is not in the tree yet.</summary>
+    private static BlockItem CutBlock(in Entry entry, scoped ref TreePath path, int within)
+    {
+        BlockItem item = Order(entry).At(ref path);
+        ListBlock block = Block(entry, item);
+        int at = block.PositionOf(within), moved = block.Used - at;
+        BlockItem right = NewBlock(entry, moved) with { Count = item.Count - within };
+        Block(entry, right).Fill(block.Entries[at..], right.Count);
+        block.Splice(at, moved, 0);
+        block.Count = within;
+        Store(entry, ref path, item, within);
+        return right;
+    }
+
+    private static BlockItem MakeRoom(in Entry entry, BlockItem item, int bytes)
+    {
+        ListBlock block = Block(entry, item);
+        if (block.Free >= bytes) return item;
+        // Doubling, but no further than what the limits let a block hold.
+        int used = block.Used + bytes, limit = Math.Max(used, ListLimit.Of(entry).BlockBytes - ListBlock.HeaderBytes);
+        return Resized(entry, item, Math.Min(limit, used * 2L));
+    }
+
+    private static BlockItem GiveBack(in Entry entry, BlockItem item)
+    {
+        ListBlock block = Block(entry, item);
+        return block.Free > LeastBytes + 3L * block.Used ? Resized(entry, item, block.Used * 2L) : item;
+    }
+
+    private static BlockItem Resized(in Entry entry, BlockItem item, long bytes)
+    {
+        ListBlock block = Block(entry, item);
+        BlockItem resized = NewBlock(entry, (int)bytes) with { Count = item.Count };
+        Block(entry, resized).Fill(block.Entries, block.Count);
+        FreeBlock(entry, item);
+        return resized;
+    }
+
+    /// <summary>Copies all blocks to an empty large list.</summary>
+    public static void CopyBlocks(in Entry source, in Entry target)
+    {
+        RankTree<BlockItem> order = Order(source);
+        for (TreePath path = order.SeekRank(0, out _); order.IsAtItem(ref path); path[0].Index++)
+        {
+            BlockItem item = order.At(ref path);
+            ListBlock block = Block(source, item);
+            BlockItem copy = NewBlock(target, block.Used) with { Count = item.Count };
+            Block(target, copy).Fill(block.Entries, item.Count);
+            TreePath end = Order(target).Last();
+            if (!Order(target).IsEmpty) end[0].Index++;
+            Order(target).Insert(ref end, copy);
+        }
+    }
+
+    private static BlockItem NewBlock(in Entry entry, int bytes)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        uint handle = arena.Allocate(ListBlock.HeaderBytes + bytes);
+        LargeValues.Root<ListRoot>(entry).BlockBytes += arena.Capacity(handle);
+        ListBlock.Format(arena.Whole(handle));
+        return new BlockItem(handle, 0);
+    }
+
+    private static void FreeBlock(in Entry entry, BlockItem item)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        LargeValues.Root<ListRoot>(entry).BlockBytes -= arena.Capacity(item.Block);
+        arena.Free(item.Block);
+    }
+
+    private static ListBlock Block(in Entry entry, BlockItem item) => Block(entry.Keyspace.Store.Arena, item);
+}

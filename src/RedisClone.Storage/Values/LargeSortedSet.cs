@@ -1,0 +1,193 @@
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What the record of a large sorted set holds.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct SortedSetRoot
+{
+    public TableRoot Table;
+    public TreeRoot Order;
+}
+
+/// <summary>A member in the order of a large sorted set: the score is at hand, the name lies in the table.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct ScoreItem(double Score, uint Handle) : ITreeItem<ScoreItem>
+{
+    public static long WeightOf(ReadOnlySpan<ScoreItem> items) => items.Length;
+}
+
+/// <summary>A large sorted set: a table of members with their scores, and a tree of them in order.</summary>
+internal static class LargeSortedSet
+{
+    public static MemberTable Table(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<SortedSetRoot>(entry).Table);
+
+    public static RankTree<ScoreItem> Order(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<SortedSetRoot>(entry).Order);
+
+    public static ScoredMember Read(MemberTable table, in ScoreItem item) =>
+        new(new Element(table.Read(item.Handle).Name), item.Score);
+
+    public static ScoredMember Read(MemberTable table, uint handle)
+    {
+        MemberRecord record = table.Read(handle);
+        return new(new Element(record.Name), ScoreOf(record));
+    }
+
+    /// <summary>Makes a packed sorted set a large one.</summary>
+    public static void Convert(in Entry entry)
+    {
+        using Scratch entries = new(new PackedValue(entry).Entries);
+        LargeValues.MakeLarge<SortedSetRoot>(entry);
+        Span<byte> text = stackalloc byte[IntegerText.MaxLength];
+        for (int at = 0; at < entries.Bytes.Length;)
+        {
+            ScoredMember member = PackedScores.Read(entries.Bytes, at, out at);
+            Set(entry, member.Member.Text(text), member.Score, out _);
+        }
+    }
+
+    public static bool TryGetScore(in Entry entry, ReadOnlySpan<byte> member, out double score)
+    {
+        MemberTable table = Table(entry);
+        uint handle = table.Find(member);
+        score = handle == 0 ? 0 : ScoreOf(table.Read(handle));
+        return handle != 0;
+    }
+
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
+    {
+        MemberTable table = Table(entry);
+        ulong hash = KeyHash.Of(member);
+        ref uint slot = ref table.Find(member, hash);
+        NumberForm form = FormOf(score, out long number);
+        if (Unsafe.IsNullRef(ref slot))
+        {
+            previous = 0;
+            Add(entry, member, new ScoreItem(score, table.Add(member, hash, form, number)));
+            return true;
+        }
+        previous = ScoreOf(table.Read(slot));
+        if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return false;
+        RankTree<ScoreItem> order = Order(entry);
+        TreePath path = SeekItem(entry, member, previous);
+        if (table.Read(slot).Form == form && StaysBetween(order.Leaf(ref path), path[0].Index, score))
+        {
+            table.SetNumber(ref slot, form, number);
+            order.Update(ref path, new ScoreItem(score, slot));
+            return false;
+        }
+        order.Remove(ref path);
+        table.SetNumber(ref slot, form, number);
+        Add(entry, member, new ScoreItem(score, slot));
+        return false;
+    }
+
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
+    {
+        MemberTable table = Table(entry);
+        ulong hash = KeyHash.Of(member);
+        ref uint slot = ref table.Find(member, hash);
+        if (Unsafe.IsNullRef(ref slot)) return false;
+        TreePath path = SeekItem(entry, member, ScoreOf(table.Read(slot)));
+        Order(entry).Remove(ref path);
+        table.Remove(hash, ref slot);
+        return true;
+    }
+
+    public static bool TryGetRank(in Entry entry, ReadOnlySpan<byte> member, out long rank, out double score)
+    {
+        rank = 0;
+        if (!TryGetScore(entry, member, out score)) return false;
+        TreePath path = Seek(entry, member, score);
+        rank = Order(entry).RankOf(ref path);
+        return true;
+    }
+
+    /// <summary>How many members have a lower score, or one that is not higher.</summary>
+    public static long CountBefore(in Entry entry, double score, bool orEqual)
+    {
+        TreePath path = Order(entry).Seek(new BeforeScore(score, orEqual));
+        return Order(entry).RankOf(ref path);
+    }
+
+    public static long CountBefore(in Entry entry, LexBound bound, bool asLower)
+    {
+        TreePath path = Order(entry).Seek(new BeforeBound(Table(entry), bound, asLower));
+        return Order(entry).RankOf(ref path);
+    }
+
+    public static void RemoveRange(in Entry entry, RankRange range)
+    {
+        MemberTable table = Table(entry);
+        RankTree<ScoreItem> order = Order(entry);
+        for (long left = range.Count; left > 0; left--)
+        {
+            TreePath path = order.SeekRank(range.Start, out _);
+            uint handle = order.At(ref path).Handle;
+            order.Remove(ref path);
+            ulong hash = KeyHash.Of(table.Read(handle).Name);
+            table.Remove(hash, ref table.Index.FindHandle(hash, handle));
+        }
+    }
+
+    private static TreePath Seek(in Entry entry, ReadOnlySpan<byte> member, double score) =>
+        Order(entry).Seek(new BeforeMember(Table(entry), member, score));
+
+    private static TreePath SeekItem(in Entry entry, ReadOnlySpan<byte> member, double score)
+    {
+        TreePath path = Seek(entry, member, score);
+        bool found = Order(entry).IsAtItem(ref path);
+        Debug.Assert(found, "the table has a member that the order lacks");
+        return path;
+    }
+
+    private static void Add(in Entry entry, ReadOnlySpan<byte> member, ScoreItem item)
+    {
+        TreePath path = Seek(entry, member, item.Score);
+        Order(entry).Insert(ref path, item);
+    }
+
+    /// <summary>Whether an item may take another score where it is: only neighbours in the same leaf are looked at.</summary>
+    private static bool StaysBetween(ReadOnlySpan<ScoreItem> leaf, int index, double score) =>
+        index > 0 && index + 1 < leaf.Length && leaf[index - 1].Score < score && score < leaf[index + 1].Score;
+
+    private static NumberForm FormOf(double score, out long number)
+    {
+        // Compared as bits, for -0 is not the integer 0.
+        number = BitConverter.DoubleToInt64Bits(score);
+        if (score is < int.MinValue or > int.MaxValue || BitConverter.DoubleToInt64Bits((int)score) != number) return NumberForm.Int64;
+        number = (int)score;
+        return NumberForm.Int32;
+    }
+
+    private static double ScoreOf(MemberRecord record) =>
+        record.Form == NumberForm.Int32 ? record.Number : BitConverter.Int64BitsToDouble(record.Number);
+
+    private readonly ref struct BeforeMember(MemberTable table, ReadOnlySpan<byte> member, double score) : ITreeProbe<ScoreItem>
+    {
+        private readonly MemberTable _table = table;
+        private readonly ReadOnlySpan<byte> _member = member;
+
+        public bool IsAfter(in ScoreItem item) =>
+            item.Score < score || item.Score == score && _table.Read(item.Handle).Name.SequenceCompareTo(_member) < 0;
+    }
+
+    private readonly struct BeforeScore(double score, bool orEqual) : ITreeProbe<ScoreItem>
+    {
+        public bool IsAfter(in ScoreItem item) => item.Score < score || orEqual && item.Score == score;
+    }
+
+    private readonly ref struct BeforeBound(MemberTable table, LexBound bound, bool asLower) : ITreeProbe<ScoreItem>
+    {
+        private readonly MemberTable _table = table;
+        private readonly LexBound _bound = bound;
+
+        public bool IsAfter(in ScoreItem item) => _bound.IsAfter(new Element(_table.Read(item.Handle).Name), asLower);
+    }
+}
