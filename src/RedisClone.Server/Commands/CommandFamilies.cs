@@ -9,6 +9,7 @@ internal static class CommandFamilies
         .. DatabaseCommands.Rows,
         .. ExpiryCommands.Rows,
         .. HashCommands.Rows,
+        .. HashExpiryCommands.Rows,
         .. KeyCommands.Rows,
         .. ListCommands.Rows,
         .. ListMoves.Rows,

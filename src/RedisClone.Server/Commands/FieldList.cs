@@ -1,0 +1,29 @@
+using System.Buffers;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>The arguments of a request that a command changed something for, on the caller's stack where they fit.</summary>
+internal ref struct FieldList
+{
+    /// <summary>So many fit in the room that callers give.</summary>
+    public const int OnStack = 64;
+
+    private readonly int[]? _rented;
+    private readonly Span<int> _room;
+    private int _count;
+
+    public FieldList(Span<int> room, int most)
+    {
+        if (most > room.Length) room = _rented = ArrayPool<int>.Shared.Rent(most);
+        _room = room;
+    }
+
+    public readonly ReadOnlySpan<int> Items => _room[.._count];
+
+    public void Add(int argument) => _room[_count++] = argument;
+
+    public readonly void Dispose()
+    {
+        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+    }
+}
