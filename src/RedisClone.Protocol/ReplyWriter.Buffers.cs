@@ -17,6 +17,7 @@ public sealed partial class ReplyWriter
     private const int MaxContiguous = 16 * 1024 * 1024;
 
     private readonly ReplyScratch _scratch = new();
+    private IBufferWriter<byte> _output = output;
 
     // The array written to now, be it of the output or of scratch. Bytes [_base, _pos) follow the _before bytes written earlier.
     private byte[] _array = [];
@@ -99,10 +100,17 @@ public sealed partial class ReplyWriter
     {
         if (_deferred > 0) throw new InvalidOperationException("a deferred reply is open");
         if (_inScratch) MoveScratch();
-        if (_pos > _chunkStart) output.Advance(_pos - _chunkStart);
+        if (_pos > _chunkStart) _output.Advance(_pos - _chunkStart);
         _before = BytesWritten;
         SetChunk([], 0, 0);
         _marked = false;
+    }
+
+    /// <summary>What is written from here on goes elsewhere; what was written is committed to where it went.</summary>
+    public void Redirect(IBufferWriter<byte> target)
+    {
+        Commit();
+        _output = target;
     }
 
     /// <summary>
@@ -174,9 +182,9 @@ public sealed partial class ReplyWriter
     {
         Span<byte> carried = stackalloc byte[MaxMovedTail];
         _array.AsSpan(keepFrom, tail).CopyTo(carried);
-        if (keepFrom > _chunkStart) output.Advance(keepFrom - _chunkStart);
+        if (keepFrom > _chunkStart) _output.Advance(keepFrom - _chunkStart);
         _before += keepFrom - _base;
-        bool isArray = MemoryMarshal.TryGetArray(output.GetMemory(tail + size), out ArraySegment<byte> memory);
+        bool isArray = MemoryMarshal.TryGetArray(_output.GetMemory(tail + size), out ArraySegment<byte> memory);
         if (isArray) SetChunk(memory.Array!, memory.Offset, memory.Offset + memory.Count);
         else SetChunk([], 0, 0);
         if (_marked) _markPos = _pos;
@@ -243,8 +251,8 @@ public sealed partial class ReplyWriter
     {
         _scratch.CloseChunk(_pos);
         _before = BytesWritten;
-        if (_chunkPos > _chunkStart) output.Advance(_chunkPos - _chunkStart);
-        _scratch.MoveTo(output);
+        if (_chunkPos > _chunkStart) _output.Advance(_chunkPos - _chunkStart);
+        _scratch.MoveTo(_output);
         _inScratch = false;
         SetChunk([], 0, 0);
     }

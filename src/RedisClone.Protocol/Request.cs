@@ -28,6 +28,9 @@ public readonly ref struct Request
         }
     }
 
+    /// <summary>The request that begins with a later argument, such as the one that COMMAND GETKEYS is about.</summary>
+    public Request From(int argument) => new(_buffer, _arguments[argument..], WireLength);
+
     /// <summary>How many bytes the request took on the wire.</summary>
     public int WireLength { get; }
 

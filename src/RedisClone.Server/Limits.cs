@@ -21,6 +21,12 @@ internal static class Limits
     /// <summary>Elements that one command returns with repetitions (a negative count): a reply must not outgrow memory by a typing error.</summary>
     public const long RepeatedElements = 1 << 27;
 
+    /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
+    public const int UnflushedReplies = 512 * 1024;
+
+    /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
+    public const int UnauthenticatedQuery = 1024 * 1024;
+
     static Limits()
     {
         if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");

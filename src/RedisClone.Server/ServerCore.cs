@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
 using Microsoft.Extensions.Logging;
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
@@ -13,21 +14,33 @@ namespace RedisClone.Server;
 /// <summary>The parts of one running server, made once and handed to whoever needs them.</summary>
 public sealed class ServerCore
 {
-    public ServerCore(ServerConfig config, ILogger<ServerCore> log)
+    public ServerCore(ServerConfig config, ConfigTable parameters, ILogger<ServerCore> log)
     {
         Config = config;
+        Parameters = parameters;
         Log = log;
         Commands = new CommandTable(CommandFamilies.All);
-        Lanes = new LaneSet(Commands.All.Length);
+        var errors = new ErrorStatistics { Overflowed = codes => log.LogWarning(
+            "Errorstats stopped adding new errors because the number of errors reached the limit. Current errors code list: {Codes}", codes) };
+        Lanes = new LaneSet(Commands.All.Length, errors);
+        Statistics = new Statistics(Lanes);
+        SlowLog = new SlowLog(config);
+        SecurityCheck = new SecurityCheck(log);
+        RequestLimits = new RequestLimits { MaxBulkLength = config.ProtoMaxBulkLen, MaxBatchRequests = Limits.BatchRequests };
         Shards = new ShardMap(ShardCount(config), config.Databases);
         Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
         Executor = new Executor(this);
         Blocked = new BlockedClients(this);
+        Sampler = new Sampler(this);
+        ParameterEffects.Attach(this);
     }
 
     public ServerConfig Config { get; }
+
+    /// <summary>The same by name, for CONFIG.</summary>
+    public ConfigTable Parameters { get; }
 
     public ILogger Log { get; }
 
@@ -37,7 +50,20 @@ public sealed class ServerCore
 
     public LaneSet Lanes { get; }
 
+    public Statistics Statistics { get; }
+
+    public Sampler Sampler { get; }
+
+    public SlowLog SlowLog { get; }
+
     public SessionRegistry Sessions { get; } = new();
+
+    public ClientPause Pause { get; } = new();
+
+    /// <summary>What every connection's parser goes by; read anew at each parse.</summary>
+    public RequestLimits RequestLimits { get; }
+
+    internal SecurityCheck SecurityCheck { get; }
 
     public EffectLog Effects { get; } = new();
 
@@ -61,9 +87,15 @@ public sealed class ServerCore
 
     public bool AuthenticationRequired => Config.RequirePass.Length > 0;
 
-    public string RunId { get; } = Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
+    public string RunId { get; } = NewId();
+
+    /// <summary>Names this server's history to replicas.</summary>
+    public string ReplicationId { get; private set; } = NewId();
 
     public long StartedAt { get; } = UnixMilliseconds();
+
+    /// <summary>Begins a history of its own.</summary>
+    public void ChangeReplicationId() => ReplicationId = NewId();
 
     public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
 
@@ -77,6 +109,8 @@ public sealed class ServerCore
         Journal = new JournalKeeper(this);
         return Journal.Start();
     }
+
+    private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
 
     private static int ShardCount(ServerConfig config)
     {

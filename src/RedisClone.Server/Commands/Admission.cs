@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Commands;
@@ -13,18 +14,29 @@ internal static class Admission
     public static string? Refuse(ServerCore server, Session session, CommandRow? row, in Request request)
     {
         if (row is null) return UnknownCommand(request);
-        if (row.Subcommands.Length > 0)
-        {
-            if (request.Count < 2) return Errors.WrongArity(row.Name);
-            if (row.Handler is null) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength), row.Name);
-        }
-        if (!row.ArityFits(request.Count)) return Errors.WrongArity(row.FullName);
-        if (!session.Authenticated && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
+        if (row.Subcommands.Length > 0 && request.Count > 1) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength), row.Name);
+        if (!row.ArityFits(request.Count) || row.Handler is null) return Errors.WrongArity(row.FullName);
+        if (row.Has(CommandFlags.Protected) && RefuseProtected(server.Config, session, row) is { } refusal) return refusal;
+        if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
+        if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
             return $"MISCONF Errors writing to the AOF file: {journal.Failure}";
         return null;
+    }
+
+    /// <summary>What a command does: an EXEC does what was queued.</summary>
+    public static CommandFlags FlagsOf(Session session, CommandRow row) =>
+        row is { Name: "exec" } && session.Transaction is { } transaction ? row.Flags | transaction.Flags : row.Flags;
+
+    /// <summary>DEBUG and MODULE can hurt the server itself, so they are off unless the configuration turns them on.</summary>
+    private static string? RefuseProtected(ServerConfig config, Session session, CommandRow row)
+    {
+        string name = (row.Parent ?? row).Name;
+        if (ServerConfig.Allows(name == "debug" ? config.EnableDebugCommand : config.EnableModuleCommand, session.IsLocal)) return null;
+        return $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local " +
+            "connection, otherwise you need to set this option in the configuration file, and then restart the server.";
     }
 
     private static string UnknownCommand(in Request request)
@@ -36,5 +48,10 @@ internal static class Admission
         return text.ToString();
     }
 
-    private static string Quote(ReadOnlySpan<byte> text, int most) => Encoding.Latin1.GetString(text[..Math.Min(text.Length, Math.Max(0, most))]);
+    private static string Quote(ReadOnlySpan<byte> text, int most)
+    {
+        text = text[..Math.Min(text.Length, Math.Max(0, most))];
+        int end = text.IndexOf((byte)0);
+        return Encoding.UTF8.GetString(end < 0 ? text : text[..end]);
+    }
 }

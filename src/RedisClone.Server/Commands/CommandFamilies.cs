@@ -6,6 +6,10 @@ internal static class CommandFamilies
     public static IEnumerable<CommandRow> All =>
     [
         .. ConnectionCommands.Rows,
+        .. ClientCommands.Rows,
+        .. ConfigCommands.Rows,
+        .. CommandCommands.Rows,
+        .. InfoCommands.Rows,
         .. DatabaseCommands.Rows,
         .. ExpiryCommands.Rows,
         .. HashCommands.Rows,

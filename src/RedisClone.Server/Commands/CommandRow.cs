@@ -9,6 +9,12 @@ public delegate void CommandHandler(ref CommandContext c);
 /// <summary>Names the shards that a command needs where its keys alone do not tell.</summary>
 public delegate ShardSet ShardRoute(in Request request, Session session);
 
+/// <summary>Whether an argument must not be shown by the slow log, MONITOR and the log.</summary>
+public delegate bool SecretArgument(in Request request, int index);
+
+/// <summary>The flags of the key at a position where the arguments decide them.</summary>
+public delegate KeyFlags KeyFlagsOf(in Request request, int position);
+
 /// <summary>
 /// Everything about a command in one place: lookup, arity, keys, routing, access control, journalling, COMMAND, statistics and the
 /// generated tests all read it from here.
@@ -35,7 +41,7 @@ public sealed class CommandRow
         Since = since;
         Handler = handler;
         Summary = summary;
-        FirstKey = keys.Length > 0 && keys[0].Keyword is null && !keys[0].Counted ? keys[0].Index : 0;
+        FirstKey = keys is [{ Keyword: null, Counted: false, IsUnknown: false } first, ..] ? first.Index : 0;
         HasSingleKey = keys.Length == 1 && FirstKey > 0 && keys[0].Last == 0 && keys[0].Limit == 0;
     }
 
@@ -77,6 +83,15 @@ public sealed class CommandRow
 
     public CommandRow[] Subcommands { get; init; } = [];
 
+    /// <summary>The arguments as a manual writes them, behind the name; for HELP.</summary>
+    public string Syntax { get; init; } = "";
+
+    /// <summary>Null where no argument is secret.</summary>
+    public SecretArgument? IsSecret { get; init; }
+
+    /// <summary>For keys whose rule has <see cref="KeyFlags.VariableFlags"/>.</summary>
+    public KeyFlagsOf? KeyFlagsOf { get; init; }
+
     /// <summary>Dense number, the index of per-command statistics; set by the table.</summary>
     public int Id { get; private set; }
 
@@ -93,6 +108,13 @@ public sealed class CommandRow
     public bool Has(CommandFlags flag) => (Flags & flag) != 0;
 
     public bool ArityFits(int arguments) => Arity >= 0 ? arguments == Arity : arguments >= -Arity;
+
+    /// <summary>An argument as logs may show it.</summary>
+    public ReadOnlySpan<byte> Show(in Request request, int argument)
+    {
+        if (IsSecret is not null && argument > (Parent is null ? 0 : 1) && IsSecret(request, argument)) return "(redacted)"u8;
+        return request[argument];
+    }
 
     /// <summary>Finds the keys of a request; false when its arguments do not follow the rules.</summary>
     public bool CollectKeys(in Request request, ref KeyPositions into)

@@ -1,3 +1,6 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
 using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
@@ -5,13 +8,21 @@ namespace RedisClone.Server.Commands;
 /// <summary>What clients send on connecting and to stay connected.</summary>
 internal static class ConnectionCommands
 {
+    private const CommandFlags Handshake = NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | EndsBatch;
+
     public static readonly CommandRow[] Rows =
     [
-        new("PING", -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Answers PONG, or its argument."),
+        new("PING", -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Answers PONG, or its argument.") { Tips = CommandTips.AllShards },
         new("ECHO", 2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Echo, "Answers its argument."),
         new("SELECT", 2, Keys.None, Fast | Loading | Stale | EndsBatch, "connection", "1.0.0", Select, "Changes the connection's database."),
-        new("QUIT", -1, Keys.None, AllowBusy | NoScript | Loading | Stale | Fast | NoAuth | EndsBatch | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit,
-            "Closes the connection.") { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" },
+        new("QUIT", -1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit, "Closes the connection.")
+            { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" },
+        new("AUTH", -2, Keys.None, Handshake, "connection", "1.0.0", Auth, "Tells the server who the client is.")
+            { Complexity = "O(N) where N is the number of passwords defined for the user", IsSecret = static (in _, _) => true },
+        new("HELLO", -1, Keys.None, Handshake, "connection", "6.0.0", Hello, "Agrees on a protocol version, and authenticates and names the client.")
+            { IsSecret = IsHelloSecret },
+        new("RESET", 1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "6.2.0", Reset, "Puts the connection back to how it was at first.")
+            { Route = TransactionCommands.ShardsOfWatch },
     ];
 
     private static void Ping(ref CommandContext c)
@@ -41,7 +52,7 @@ internal static class ConnectionCommands
 
     private static void Select(ref CommandContext c)
     {
-        long index = c.Int64(1, "ERR value is not an integer or out of range");
+        long index = c.Int64(1, Errors.NotInteger);
         if (!c.Failed && (index < 0 || index >= c.Server.Config.Databases)) c.Fail(Errors.DbIndex);
         if (c.Failed) return;
         c.Session.Database = (int)index;
@@ -52,5 +63,107 @@ internal static class ConnectionCommands
     {
         c.Reply.Ok();
         c.Session.CloseAfterReply = true;
+    }
+
+    private static void Auth(ref CommandContext c)
+    {
+        if (c.Args.Count > 3)
+        {
+            c.FailSyntax();
+            return;
+        }
+        if (c.Args.Count == 2 && !c.Server.AuthenticationRequired)
+        {
+            c.Fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?");
+            return;
+        }
+        ReadOnlySpan<byte> user = c.Args.Count == 2 ? "default"u8 : c.Args[1];
+        if (Authenticate(ref c, user, c.Args[^1])) c.Reply.Ok();
+    }
+
+    private static bool Authenticate(ref CommandContext c, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password)
+    {
+        if (!Authentication.Accepts(c.Server.Config, user, password))
+        {
+            c.Server.Statistics.Count(RareEvent.DeniedAuthentication);
+            return c.Fail(Errors.WrongPass);
+        }
+        c.Session.Authenticated = true;
+        return true;
+    }
+
+    private static void Hello(ref CommandContext c)
+    {
+        int version = c.Reply.Version;
+        if (c.Args.Count > 1)
+        {
+            long asked = c.Int64(1, "ERR Protocol version is not an integer or out of range");
+            if (!c.Failed && asked is < 2 or > 3) c.Fail("NOPROTO unsupported protocol version");
+            if (c.Failed) return;
+            version = (int)asked;
+        }
+        int auth = 0, name = 0;
+        for (int i = 2; i < c.Args.Count; i++)
+        {
+            int following = c.Args.Count - 1 - i;
+            if (c.Is(i, "AUTH"u8) && following >= 2)
+            {
+                auth = i;
+                i += 2;
+            }
+            else if (c.Is(i, "SETNAME"u8) && following >= 1)
+            {
+                name = ++i;
+                if (!ClientCommands.IsValidAttribute(c.Args[name])) c.Fail(ClientCommands.InvalidName);
+            }
+            else
+            {
+                c.Fail($"ERR Syntax error in HELLO option '{c.Text(i)}'");
+            }
+            if (c.Failed) return;
+        }
+        if (auth > 0 && !Authenticate(ref c, c.Args[auth + 1], c.Args[auth + 2])) return;
+        if (c.Session.MustAuthenticate)
+        {
+            c.Fail("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used " +
+                "to authenticate the client and select the RESP protocol version at the same time");
+            return;
+        }
+        if (name > 0) c.Session.Name = c.Text(name);
+        c.Reply.Version = version;
+        ReplyGreeting(ref c);
+    }
+
+    private static void ReplyGreeting(ref CommandContext c)
+    {
+        c.Reply.MapHeader(7);
+        c.Reply.Bulk("server"u8);
+        c.Reply.Bulk("redis"u8);
+        c.Reply.Bulk("version"u8);
+        c.Reply.BulkString(ServerVersion.Redis);
+        c.Reply.Bulk("proto"u8);
+        c.Reply.Integer(c.Reply.Version);
+        c.Reply.Bulk("id"u8);
+        c.Reply.Integer(c.Session.Id);
+        c.Reply.Bulk("mode"u8);
+        c.Reply.Bulk("standalone"u8);
+        c.Reply.Bulk("role"u8);
+        c.Reply.Bulk("master"u8);
+        c.Reply.Bulk("modules"u8);
+        c.Reply.EmptyArray();
+    }
+
+    /// <summary>HELLO 3 AUTH user password: both.</summary>
+    private static bool IsHelloSecret(in Request request, int index) =>
+        index > 2 && IsAuth(request, index - 1) || index > 3 && IsAuth(request, index - 2);
+
+    private static bool IsAuth(in Request request, int index) => System.Text.Ascii.EqualsIgnoreCase(request[index], "AUTH"u8);
+
+    private static void Reset(ref CommandContext c)
+    {
+        c.Session.Transaction = null;
+        c.Session.Unwatch();
+        c.Session.Reset();
+        c.Reply.SimpleString("RESET"u8);
     }
 }

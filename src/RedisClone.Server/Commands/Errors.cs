@@ -27,4 +27,8 @@ public static class Errors
 
     public static string UnknownSubcommand(string subcommand, string container) =>
         $"ERR unknown subcommand '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
+
+    /// <summary>For containers whose subcommands take a range of arguments.</summary>
+    public static string SubcommandSyntax(string subcommand, string container) =>
+        $"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
 }

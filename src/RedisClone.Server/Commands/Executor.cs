@@ -66,7 +66,6 @@ internal sealed class Executor(ServerCore server)
     {
         var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker);
         ReplyMark mark = session.Reply.Mark();
-        int errors = session.Reply.Errors;
         try
         {
             row.Handler!(ref context);
@@ -89,15 +88,26 @@ internal sealed class Executor(ServerCore server)
         }
 
         long ended = Stopwatch.GetTimestamp();
+        long ticks = ended - started;
+        started = ended;
+        Count(session, row, ticks, lane);
+        // A script's commands have a session without a connection: the script itself is what was slow.
+        if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, request, ticks);
+        return Outcome.Done;
+    }
+
+    /// <summary>Counts a command that is answered.</summary>
+    public void Count(Session session, CommandRow row, long ticks, Lane lane)
+    {
         ref CommandCounters counters = ref lane.Calls[row.Id];
         counters.Calls++;
-        counters.Ticks += ended - started;
-        started = ended;
-        if (session.Reply.Errors != errors)
-        {
-            counters.Failed++;
-            lane.CountError(session.Reply.LastErrorCode);
-        }
-        return Outcome.Done;
+        counters.Ticks += ticks;
+        if (server.Config.LatencyTracking) lane.CountLatency(row.Id, ticks);
+        int errors = session.Reply.Errors;
+        if (errors == session.ErrorsCounted) return;
+        // The errors of a transaction's parts were counted as theirs.
+        session.ErrorsCounted = errors;
+        counters.Failed++;
+        lane.CountError(session.Reply.LastErrorCode);
     }
 }

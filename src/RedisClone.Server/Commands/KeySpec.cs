@@ -27,9 +27,13 @@ public sealed record KeySpec(KeyFlags Flags)
 
     public int FirstKey { get; init; } = 1;
 
+    /// <summary>There are keys that no rule finds (SORT's BY and GET); the command needs other ways to name its shards.</summary>
+    public bool IsUnknown { get; init; }
+
     /// <summary>Adds the positions of this rule's keys; false when the arguments do not follow it.</summary>
     public bool Collect(in Request request, ref KeyPositions into)
     {
+        if (IsUnknown) return true;
         int begin = Index;
         if (Keyword is not null && (begin = FindKeyword(request)) < 0) return true;
         int last;

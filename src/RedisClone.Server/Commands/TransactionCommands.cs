@@ -81,7 +81,9 @@ internal static class TransactionCommands
         if (transaction.Aborted)
         {
             End(session);
-            c.Fail("EXECABORT Transaction discarded because of previous errors.");
+            c.Fail(transaction.Refusal is { } refusal
+                ? "EXECABORT Transaction discarded because of: " + (refusal.StartsWith("ERR ", StringComparison.Ordinal) ? refusal[4..] : refusal)
+                : "EXECABORT Transaction discarded because of previous errors.");
             return;
         }
         if (session.WatchedKeyChanged || AnyWatchedExpired(ref c))
@@ -138,7 +140,7 @@ internal static class TransactionCommands
         return transaction.Count > Limits.InlineTransaction;
     }
 
-    private static ShardSet ShardsOfWatch(in Request request, Session session)
+    internal static ShardSet ShardsOfWatch(in Request request, Session session)
     {
         var set = default(ShardSet);
         foreach ((Shard shard, _, _) in session.Watched) set.Add(shard.Index);

@@ -1,3 +1,4 @@
+using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Shards;
 
@@ -11,16 +12,28 @@ public sealed class Lane
 {
     [ThreadStatic] private static Lane? t_lane;
 
-    private Lane(int commands) => Calls = new CommandCounters[commands];
+    private readonly LaneSet _owner;
+    private CommandCounters[] _calls;
+    private LatencyHistogram?[] _latencies;
+
+    private Lane(LaneSet owner)
+    {
+        _owner = owner;
+        _calls = new CommandCounters[owner.Commands];
+        _latencies = new LatencyHistogram?[owner.Commands];
+    }
 
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, Changes;
+    public long UnexpectedErrors, Changes, Reads, Writes;
+
+    /// <summary>Error replies by their code, of all lanes.</summary>
+    public ErrorStatistics Errors => _owner.Errors;
 
     /// <summary>By <see cref="CommandRow.Id"/>.</summary>
-    public CommandCounters[] Calls { get; }
+    public CommandCounters[] Calls => _calls;
 
-    /// <summary>Error replies by their code.</summary>
-    public Dictionary<string, long> ErrorsByCode { get; } = [];
+    /// <summary>How long each command took, by <see cref="CommandRow.Id"/>.</summary>
+    public ReadOnlySpan<LatencyHistogram?> Latencies => _latencies;
 
     /// <summary>Keys changed by the running command that clients are blocked on, in the order of their change.</summary>
     public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
@@ -31,14 +44,22 @@ public sealed class Lane
     public void CountError(ReadOnlySpan<byte> code)
     {
         ErrorReplies++;
-        string text = System.Text.Encoding.UTF8.GetString(code);
-        // INFO reads this from another thread.
-        lock (ErrorsByCode) ErrorsByCode[text] = ErrorsByCode.GetValueOrDefault(text) + 1;
+        Errors.Count(code);
     }
 
-    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane.Owner == set ? lane : t_lane = set.Add(new Lane(set.Commands) { Owner = set });
+    public void CountLatency(int command, long ticks) => (_latencies[command] ??= new LatencyHistogram()).Add(ticks);
 
-    private LaneSet? Owner { get; init; }
+    /// <summary>
+    /// Begins to count commands anew; called by any thread. The lane's own may count one more command where nobody looks any more, but
+    /// never bring an old number back.
+    /// </summary>
+    internal void ForgetCalls()
+    {
+        _calls = new CommandCounters[_calls.Length];
+        _latencies = new LatencyHistogram?[_latencies.Length];
+    }
+
+    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.Add(new Lane(set));
 }
 
 /// <summary>Calls of one command on one lane.</summary>
@@ -48,12 +69,14 @@ public struct CommandCounters
 }
 
 /// <summary>All lanes of one server (a process may host several).</summary>
-public sealed class LaneSet(int commands)
+public sealed class LaneSet(int commands, ErrorStatistics errors)
 {
     private readonly Lock _adding = new();
     private Lane[] _lanes = [];
 
     public int Commands => commands;
+
+    public ErrorStatistics Errors => errors;
 
     public Lane Current => Lane.Current(this);
 

@@ -1,7 +1,10 @@
 using System.Diagnostics;
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Shards;
@@ -21,31 +24,46 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     private readonly IConnectionScheduler _scheduler;
     private readonly RequestParser _parser;
     private readonly RequestBatch _batch = new();
-    private readonly Pushes _pushes = new();
+    private readonly ClientOutput _output;
     private readonly Signal _resumed;
     private readonly ShardHold _hold;
     private Prepared[] _prepared = new Prepared[16];
     private int _current;               // the request that is being executed
+    private bool _begun;                // it was counted already, and is looked at again after a pause
+    private bool _killed;
     private long _now;
 
-    internal Connection(ServerCore server, ConnectionContext transport, IConnectionScheduler scheduler, RequestLimits limits)
+    internal Connection(ServerCore server, ConnectionContext transport, IConnectionScheduler scheduler)
     {
         _server = server;
         _transport = transport;
         _scheduler = scheduler;
-        _parser = new RequestParser(limits);
+        _output = new ClientOutput(transport.Transport.Output);
+        _parser = new RequestParser(server.RequestLimits);
         _resumed = new Signal(scheduler);
         _hold = new ShardHold(server.Shards, this);
-        long now = ServerCore.UnixMilliseconds();
-        Session = new Session(server, server.Sessions.NextId(), new ReplyWriter(transport.Transport.Output))
+        Session = new Session(server, server.Sessions.NextId(), _output.Reply)
         {
             Connection = this,
             Authenticated = !server.AuthenticationRequired,
-            RemoteEndPoint = transport.RemoteEndPoint,
-            LocalEndPoint = transport.LocalEndPoint,
-            CreatedAt = now,
-            LastInteraction = now,
+            PeerName = ClientAddress.Text(transport.RemoteEndPoint, server.Config.UnixSocket),
+            LocalName = ClientAddress.Text(transport.LocalEndPoint, server.Config.UnixSocket),
+            IsLocal = ClientAddress.IsLocal(transport.RemoteEndPoint),
+            IsUnixSocket = transport.LocalEndPoint is System.Net.Sockets.UnixDomainSocketEndPoint,
+            LastInteraction = ServerCore.UnixMilliseconds(),
         };
+    }
+
+    /// <summary>Why <see cref="Execute"/> returned.</summary>
+    private enum Pace
+    {
+        EndOfBatch,
+
+        /// <summary>The command goes on elsewhere, or waits; the signal tells when to go on.</summary>
+        Suspended,
+
+        /// <summary>Enough was written: the client has to take it before the next command.</summary>
+        OutputFull,
     }
 
     public Session Session { get; }
@@ -55,19 +73,38 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
 
     internal Request CurrentRequest => _batch[_current];
 
-    /// <summary>Bytes of a half received request.</summary>
-    public long QueryBytes => _parser.BufferedBytes;
+    /// <summary>Bytes of requests that are being executed, or of a half received one.</summary>
+    public long QueryBytes { get; private set; }
 
-    /// <summary>Bytes of messages that wait to be written.</summary>
-    public long PushBytes => _pushes.Bytes;
+    /// <summary>Bytes of replies not yet handed to the transport.</summary>
+    public long ReplyBytes => _output.Unflushed;
 
-    /// <summary>Ends the connection from any thread, without waiting for its output.</summary>
-    public void Abort() => _transport.Abort();
+    /// <summary>Bytes that the client has not taken yet.</summary>
+    public long UnsentBytes => _output.Unsent;
+
+    /// <summary>Messages that wait to be written.</summary>
+    public int PendingMessages => _output.Messages;
+
+    /// <summary>The socket's number, -1 where the transport does not tell.</summary>
+    public long Descriptor => _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
+
+    /// <summary>The client is gone.</summary>
+    internal bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
+
+    /// <summary>Ends the connection from any thread, without waiting for its output. At once it counts no longer as connected.</summary>
+    public void Kill()
+    {
+        _killed = true;
+        Session.CloseAfterReply = true;
+        _server.Sessions.Remove(Session);
+        _transport.Abort();
+    }
 
     /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
     internal void Push(byte[] message)
     {
-        if (_pushes.Add(message)) _scheduler.Schedule(this);
+        if (_output.Add(message)) _scheduler.Schedule(this);
+        KillIfOverLimit(ServerCore.UnixMilliseconds());
     }
 
     /// <summary>Wakes a connection that waits for input, so that it writes out what was pushed.</summary>
@@ -79,50 +116,76 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>The same on its own thread, inline.</summary>
     internal void ResumeHere() => _resumed.SetHere();
 
+    internal void Mute(bool muted) => _output.Mute(muted);
+
+    /// <summary>Disconnects a client that leaves more unread than its class may; any thread may ask.</summary>
+    internal bool KillIfOverLimit(long now)
+    {
+        if (_killed || !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class], now)) return _killed;
+        _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
+        _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
+        Kill();
+        return true;
+    }
+
     internal async Task RunAsync()
     {
         PipeReader input = _transport.Transport.Input;
-        PipeWriter output = _transport.Transport.Output;
         LoopRounds? rounds = _server.Journal?.RoundsOf(_scheduler);
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
-            static state => ((Connection)state!).Session.Waiter?.Wake(WakeReason.Closed), this);
+            static state => ((Connection)state!).OnClosed(), this);
         while (true)
         {
             ReadResult read = await input.ReadAsync();
-            _parser.Restricted = !Session.Authenticated;
+            _now = ServerCore.UnixMilliseconds();
+            _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
+            QueryBytes = any ? read.Buffer.Length : _parser.BufferedBytes;
             if (any)
             {
                 rounds?.Enter();
                 Prepare();
-                for (_current = 0; !Execute();)
+                _current = 0;
+                for (Pace pace = Execute(); pace != Pace.EndOfBatch; pace = Execute())
                 {
-                    await _resumed.Wait();
-                    if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                    if (pace == Pace.Suspended)
+                    {
+                        await _resumed.Wait();
+                        if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                    }
+                    else if (!await SendAsync(rounds))
+                    {
+                        return;
+                    }
                 }
             }
-            if (_batch.HasError && !Session.CloseAfterReply)
-            {
-                Session.Reply.Error(_batch.ErrorBytes);
-                Session.CloseAfterReply = true;
-            }
+            if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
             _batch.Clear();
             input.AdvanceTo(consumed, examined);
-            if (_pushes.Any) WritePushes();
-            Session.Reply.Commit();
-            if (_server.Journal is { HoldsReplies: true } journal && !await BecomeDurableAsync(journal, rounds)) break;
-            FlushResult flushed = await output.FlushAsync();
-            if (Session.CloseAfterReply || read.IsCompleted && !any || flushed.IsCompleted) break;
+            QueryBytes = _parser.BufferedBytes;
+            if (QueryBytes > 0) KillIfQueryTooLong();
+            if (_output.HasMessages) WriteMessages();
+            if (KillIfOverLimit(_now) || !await SendAsync(rounds)) break;
+            if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
     }
 
     /// <summary>What others did may be told here only once it is durable: whatever was placed by now counts as seen.</summary>
-    private void WritePushes()
+    private void WriteMessages()
     {
-        _pushes.WriteTo(Session.Reply);
+        _output.WriteMessages();
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
     }
+
+    /// <summary>Hands what was written to the transport, once it may be told; waits while the client does not read. False: the connection ends.</summary>
+    private ValueTask<bool> SendAsync(LoopRounds? rounds) =>
+        _server.Journal is { HoldsReplies: true } journal && Session.SeenLsn > journal.DurableLsn
+            ? SendDurableAsync(journal, rounds)
+            : _output.FlushAsync(Session, _server.Lanes.Current);
+
+    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal, LoopRounds? rounds) =>
+        await BecomeDurableAsync(journal, rounds) && await _output.FlushAsync(Session, _server.Lanes.Current);
 
     /// <summary>Waits until all that the replies have seen is durable; false when it never will be.</summary>
     private async ValueTask<bool> BecomeDurableAsync(JournalKeeper journal, LoopRounds? rounds)
@@ -144,7 +207,6 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// </summary>
     private void Prepare()
     {
-        _now = ServerCore.UnixMilliseconds();
         Session.LastInteraction = _now;
         int count = _batch.Count;
         if (_prepared.Length < count) _prepared = new Prepared[Math.Max(count, _prepared.Length * 2)];
@@ -169,22 +231,53 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         }
     }
 
-    /// <summary>Executes the batch from the current request on; false when it has to wait for a signal and go on then.</summary>
-    private bool Execute()
+    /// <summary>Executes the batch from the current request on.</summary>
+    private Pace Execute()
     {
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
+        long outputCheck = OutputCheck();
         for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
         {
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
-            BeforeCommand(row, request, lane);
-            if (Admission.Refuse(_server, Session, row, request) is { } refusal) Reject(row, refusal, lane);
-            else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued)) Queue(transaction, row, request);
-            else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started)) return false;
-            if (_pushes.Any) WritePushes();
+            if (!_begun) BeforeCommand(row, request, lane);
+            else _begun = Session.IsPaused = false;
+            string? refusal = Admission.Refuse(_server, Session, row, request);
+            if (refusal is not null)
+            {
+                if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
+            }
+            else if (_server.Pause.IsOn && AwaitPause(row!))
+            {
+                return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
+            }
+            else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued))
+            {
+                transaction.Add(row, request);
+                Session.Reply.SimpleString("QUEUED"u8);
+            }
+            else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started))
+            {
+                return Pace.Suspended;
+            }
+            if (_output.HasMessages) WriteMessages();
+            if (_output.Unflushed < outputCheck) continue;
+            if (KillIfOverLimit(_now)) return Pace.EndOfBatch;
+            if (_output.Unflushed >= Limits.UnflushedReplies)
+            {
+                _current++;
+                return Pace.OutputFull;
+            }
         }
-        return true;
+        return Pace.EndOfBatch;
+    }
+
+    /// <summary>From how many bytes on the output is looked at after a command.</summary>
+    private long OutputCheck()
+    {
+        OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
+        return limit.Hard > 0 ? Math.Min(limit.Hard, Limits.UnflushedReplies) : Limits.UnflushedReplies;
     }
 
     /// <summary>
@@ -260,6 +353,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
         Session.Waiter = null;
         _server.Blocked.Left();
+        CommandRow row = CurrentRow;
         _current++;
         switch (waiter.Reason)
         {
@@ -276,6 +370,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                 Session.CloseAfterReply = true;
                 break;
         }
+        if (waiter.Reason != WakeReason.Served) _server.Executor.Count(Session, row, 0, _server.Lanes.Current);
     }
 
     /// <summary>Leaves nothing behind in the shards when the client is gone.</summary>
@@ -296,6 +391,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
 
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)
     {
+        if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
         Session.LastCommand = row;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
@@ -303,18 +399,71 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         lane.NetInput += request.WireLength;
     }
 
-    private void Queue(Transaction transaction, CommandRow row, in Request request)
+    /// <summary>False when nothing further is executed now.</summary>
+    private bool Reject(CommandRow? row, in Request request, string refusal, Lane lane, ref long started)
     {
-        transaction.Add(row, request);
-        Session.Reply.SimpleString("QUEUED"u8);
-    }
-
-    private void Reject(CommandRow? row, string refusal, Lane lane)
-    {
-        if (Session.Transaction is { } transaction) transaction.Aborted = true;
+        if (row is null && SecurityCheck.IsFromBrowser(request))
+        {
+            _server.SecurityCheck.Report(Session);
+            Kill();
+            return false;
+        }
+        if (Session.Transaction is { } transaction)
+        {
+            transaction.Aborted = true;
+            if (row is { Name: "exec" })
+            {
+                // It ends the transaction all the same, and says why it did not run it.
+                transaction.Refusal = refusal;
+                return Dispatch(row, request, 0, lane, ref started);
+            }
+        }
         Session.Reply.Error(refusal);
+        Session.ErrorsCounted = Session.Reply.Errors;
         lane.CountError(Session.Reply.LastErrorCode);
         if (row is not null) lane.Calls[row.Id].Rejected++;
+        return true;
+    }
+
+    /// <summary>True when the command has to wait for the end of CLIENT PAUSE.</summary>
+    private bool AwaitPause(CommandRow row)
+    {
+        CommandFlags flags = Admission.FlagsOf(Session, row);
+        if (!_server.Pause.HoldsBack(flags)) return false;
+        if (IsClosed) return Session.CloseAfterReply = true;
+        // Once we are in its list, another thread may let us go on at once: all that we leave behind is in place before.
+        _begun = true;
+        Session.IsPaused = true;
+        if (!_server.Pause.Await(this, flags)) return _begun = Session.IsPaused = false;
+        // The client may have gone before we were in the list.
+        if (IsClosed) _server.Pause.Forget(this);
+        return true;
+    }
+
+    private void ReplyProtocolError()
+    {
+        Session.Reply.Error(_batch.ErrorBytes);
+        Session.ErrorsCounted = Session.Reply.Errors;
+        _server.Lanes.Current.CountError(Session.Reply.LastErrorCode);
+        Session.CloseAfterReply = true;
+    }
+
+    /// <summary>What is queued since MULTI counts too: it is a query that is not complete.</summary>
+    private void KillIfQueryTooLong()
+    {
+        long bytes = QueryBytes + (Session.Transaction?.HeldBytes ?? 0);
+        long most = _server.Config.ClientQueryBufferLimit;
+        if (Session.MustAuthenticate) most = Math.Min(most, Limits.UnauthenticatedQuery);
+        if (bytes <= most) return;
+        _server.Log.LogWarning("Closing client that reached max query buffer length: {Client}", ClientDescription.Of(Session));
+        _server.Statistics.Count(RareEvent.QueryLimitDisconnection);
+        Kill();
+    }
+
+    private void OnClosed()
+    {
+        Session.Waiter?.Wake(WakeReason.Closed);
+        _server.Pause.Forget(this);
     }
 
     private struct Prepared

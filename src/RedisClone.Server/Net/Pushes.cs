@@ -18,6 +18,8 @@ internal sealed class Pushes
 
     public bool Any => Volatile.Read(ref _waiting) != 0;
 
+    public int Count => _queue.Count;
+
     /// <summary>Adds an encoded message, which may be shared by many clients. True when the owner must be woken.</summary>
     public bool Add(byte[] message)
     {

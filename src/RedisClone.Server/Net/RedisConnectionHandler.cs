@@ -1,35 +1,84 @@
+using System.Net.Sockets;
+using System.Text;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.Extensions.Logging;
-using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Where the transport hands a new connection to the server.</summary>
+/// <summary>Where the transport hands a new connection to the server, which takes it or says why not.</summary>
 internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHandler
 {
-    private readonly RequestLimits _limits = new()
-    {
-        MaxBulkLength = server.Config.ProtoMaxBulkLen,
-        MaxBatchRequests = Limits.BatchRequests,
-    };
+    private const string TooMany = "-ERR max number of clients reached\r\n";
+
+    private const string Denied =
+        "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode " +
+        "connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt one of the " +
+        "following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting " +
+        "to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG " +
+        "REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, and " +
+        "setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually just for testing, restart it " +
+        "with the '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need to do one of the above " +
+        "things in order for the server to start accepting connections from the outside.\r\n";
+
+    private int _connections;
 
     public override async Task OnConnectedAsync(ConnectionContext transport)
     {
+        bool fits = Interlocked.Increment(ref _connections) <= server.Config.MaxClients;
+        try
+        {
+            if (!fits) await RefuseAsync(transport, TooMany);
+            else if (IsDenied(transport)) await RefuseAsync(transport, Denied);
+            else await ServeAsync(transport);
+        }
+        catch (Exception e) when (e is ConnectionResetException or ConnectionAbortedException or OperationCanceledException or IOException)
+        {
+            server.Log.LogDebug("A connection from {Peer} broke: {Reason}", transport.RemoteEndPoint, e.Message);
+        }
+        finally
+        {
+            Interlocked.Decrement(ref _connections);
+        }
+    }
+
+    private async Task ServeAsync(ConnectionContext transport)
+    {
+        KeepAlive(transport);
         IConnectionScheduler scheduler = transport.Features.Get<IConnectionScheduler>() ?? PoolScheduler.Instance;
-        var connection = new Connection(server, transport, scheduler, _limits);
+        var connection = new Connection(server, transport, scheduler);
         server.Sessions.Add(connection.Session);
+        server.Statistics.Count(RareEvent.AcceptedConnection);
         try
         {
             await connection.RunAsync();
         }
-        catch (Exception e) when (e is ConnectionResetException or ConnectionAbortedException or OperationCanceledException or IOException)
-        {
-            server.Log.LogDebug("Client {Client} closed its connection: {Reason}", connection.Session.Id, e.Message);
-        }
         finally
         {
-            await connection.LeaveAsync();
             server.Sessions.Remove(connection.Session);
+            await connection.LeaveAsync();
         }
+    }
+
+    /// <summary>Without a password, only this machine is served.</summary>
+    private bool IsDenied(ConnectionContext transport) =>
+        server.Config.ProtectedMode && !server.AuthenticationRequired && !ClientAddress.IsLocal(transport.RemoteEndPoint);
+
+    private async Task RefuseAsync(ConnectionContext transport, string why)
+    {
+        server.Statistics.Count(RareEvent.RejectedConnection);
+        await transport.Transport.Output.WriteAsync(Encoding.ASCII.GetBytes(why));
+    }
+
+    /// <summary>On the framework's sockets; the event loop has its listening socket hand the setting down.</summary>
+    private void KeepAlive(ConnectionContext transport)
+    {
+        int seconds = server.Config.TcpKeepAlive;
+        if (seconds <= 0 || transport.Features.Get<IConnectionSocketFeature>()?.Socket is not { ProtocolType: ProtocolType.Tcp } socket) return;
+        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(seconds / 3, 1));
+        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
     }
 }

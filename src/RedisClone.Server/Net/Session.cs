@@ -1,5 +1,5 @@
-using System.Net;
 using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Pubsub;
 using RedisClone.Server.Shards;
@@ -40,6 +40,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public bool Authenticated { get; set; }
 
+    /// <summary>The client may do nothing but authenticate: its parser takes little, its commands are refused.</summary>
+    public bool MustAuthenticate => !Authenticated && server.AuthenticationRequired;
+
     public string User { get; set; } = "default";
 
     public string Name { get; set; } = "";
@@ -48,11 +51,21 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public string LibraryVersion { get; set; } = "";
 
-    public EndPoint? RemoteEndPoint { get; init; }
+    /// <summary>The client's address.</summary>
+    public string PeerName { get; init; } = "?:0";
 
-    public EndPoint? LocalEndPoint { get; init; }
+    /// <summary>The address that it connected to.</summary>
+    public string LocalName { get; init; } = "?:0";
 
-    public ReplyMode ReplyMode { get; set; }
+    /// <summary>On this machine: what the configuration allows to local clients only is allowed.</summary>
+    public bool IsLocal { get; init; } = true;
+
+    public bool IsUnixSocket { get; init; }
+
+    public ReplyMode ReplyMode { get; private set; }
+
+    /// <summary>Replies are dropped; messages that are no replies are not.</summary>
+    public bool IsMuted => ReplyMode is ReplyMode.Off or ReplyMode.Skip;
 
     public bool NoTouch { get; set; }
 
@@ -85,7 +98,16 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Subscriptions of any kind: above zero, a RESP2 client may only subscribe, unsubscribe, ping and leave.</summary>
     public int Subscriptions => _subscriptions is null ? 0 : _subscriptions[0].Count + _subscriptions[1].Count + _subscriptions[2].Count;
 
-    public long CreatedAt { get; init; }
+    /// <summary>Suspended until CLIENT PAUSE is over.</summary>
+    public bool IsPaused { get; set; }
+
+    /// <summary>Error replies that were counted: what a command finds beyond it is its own.</summary>
+    public int ErrorsCounted { get; set; }
+
+    /// <summary>Its limits on output; see the configuration.</summary>
+    public ClientClass Class => Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;
+
+    public long CreatedAt { get; init; } = ServerCore.UnixMilliseconds();
 
     public long LastInteraction { get; set; }
 
@@ -123,6 +145,23 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         static HashSet<byte[]> NewSet() => new(Channels.ByteComparer.Instance);
     }
 
+    internal int CountOf(SubscriptionKind kind) => _subscriptions?[(int)kind].Count ?? 0;
+
+    /// <summary>What CLIENT REPLY asks for, in force for the very command.</summary>
+    public void SetReplyMode(ReplyMode mode)
+    {
+        bool wasMuted = IsMuted;
+        ReplyMode = mode;
+        if (wasMuted != IsMuted) Connection?.Mute(IsMuted);
+    }
+
+    /// <summary>A command begins: the one that asked to skip the next reply is over, or the skipped one is.</summary>
+    public void AdvanceReplyMode()
+    {
+        if (ReplyMode == ReplyMode.SkipNext) SetReplyMode(ReplyMode.Skip);
+        else if (ReplyMode == ReplyMode.Skip) SetReplyMode(ReplyMode.On);
+    }
+
     /// <summary>Back to how it was on connecting, as RESET does; the name of the library stays.</summary>
     public void Reset()
     {
@@ -131,7 +170,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         Authenticated = !server.AuthenticationRequired;
         User = "default";
         Name = "";
-        ReplyMode = ReplyMode.On;
+        SetReplyMode(ReplyMode.On);
         NoTouch = false;
         NoEvict = false;
         Reply.Version = 2;

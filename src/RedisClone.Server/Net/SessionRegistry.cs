@@ -7,14 +7,9 @@ public sealed class SessionRegistry
 {
     private readonly ConcurrentDictionary<long, Session> _byId = new();
     private long _lastId;
-    private long _accepted;
-    private long _rejected;
+    private int _count;
 
-    public int Count => _byId.Count;
-
-    public long Accepted => Volatile.Read(ref _accepted);
-
-    public long Rejected => Volatile.Read(ref _rejected);
+    public int Count => Volatile.Read(ref _count);
 
     public long NextId() => Interlocked.Increment(ref _lastId);
 
@@ -23,13 +18,15 @@ public sealed class SessionRegistry
     /// <summary>In the order of connecting.</summary>
     public IEnumerable<Session> All => _byId.Values.OrderBy(s => s.Id);
 
+    public IEnumerable<Session> Unordered => _byId.Values;
+
     internal void Add(Session session)
     {
-        Interlocked.Increment(ref _accepted);
-        _byId[session.Id] = session;
+        if (_byId.TryAdd(session.Id, session)) Interlocked.Increment(ref _count);
     }
 
-    internal void Remove(Session session) => _byId.TryRemove(session.Id, out _);
-
-    internal void CountRejected() => Interlocked.Increment(ref _rejected);
+    internal void Remove(Session session)
+    {
+        if (_byId.TryRemove(session.Id, out _)) Interlocked.Decrement(ref _count);
+    }
 }

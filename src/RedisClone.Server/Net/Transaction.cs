@@ -17,6 +17,12 @@ public sealed class Transaction
     /// <summary>A command was refused while queueing: EXEC will fail.</summary>
     public bool Aborted { get; set; }
 
+    /// <summary>Why EXEC itself was refused, if it was.</summary>
+    public string? Refusal { get; set; }
+
+    /// <summary>The flags of all queued commands together.</summary>
+    public CommandFlags Flags { get; private set; }
+
     /// <summary>Memory that it holds.</summary>
     public long HeldBytes => _bytes.Length + (long)_slices.Length * 8 + (long)_commands.Length * 24;
 
@@ -33,6 +39,7 @@ public sealed class Transaction
 
     public void Add(CommandRow row, in Request request)
     {
+        Flags |= row.Flags;
         Room(ref _commands, Count + 1);
         Room(ref _slices, _sliceCount + request.Count);
         _commands[Count++] = new Queued(row, _sliceCount, request.Count, request.WireLength);

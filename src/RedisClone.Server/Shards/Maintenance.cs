@@ -1,4 +1,6 @@
+using System.Diagnostics;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Shards;
 
@@ -15,6 +17,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int TrimEvery = 10;
 
     private readonly ActiveExpiry _expiry = new(server);
+    private readonly ClientCare _clients = new(server);
 
     /// <summary>DEBUG SET-ACTIVE-EXPIRE turns it off.</summary>
     public bool ExpiryEnabled { get; set; } = true;
@@ -24,10 +27,13 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         using var timer = new PeriodicTimer(Period);
         for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None) && !stoppingToken.IsCancellationRequested; round++)
         {
+            long started = Stopwatch.GetTimestamp();
             long now = ServerCore.UnixMilliseconds();
             server.AccessClock.Advance(now);
             for (int i = 0; i < server.Shards.Count; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
             server.Journal?.AppendedElsewhere();
+            if (round % TrimEvery == 0) _clients.Run(now);
+            server.Sampler.EndRound(started);
         }
     }
 
@@ -35,7 +41,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     {
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
-        if (ExpiryEnabled && server.ExpiryEnabled) _expiry.Run(shard, now, ExpirySlice);
+        if (ExpiryEnabled && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, ExpirySlice);
         shard.Store.FreeAbandoned(FreeBuckets);
         if (trim) shard.Store.Arena.Trim(KeptFreeBytes);
         shard.Exit();

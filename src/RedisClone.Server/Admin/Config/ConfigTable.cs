@@ -38,6 +38,9 @@ public sealed partial class ConfigTable(ServerConfig config)
     /// <summary>Makes a new directory entry durable after a file was renamed into place; the platform layer knows how.</summary>
     public Action<string>? FlushDirectory { get; set; }
 
+    /// <summary>One parameter's value as CONFIG GET shows it.</summary>
+    public static string TextOf(string name, ServerConfig config) => ByName[name].GetText(config);
+
     public static Parameter? Find(string name) => ByName.GetValueOrDefault(name);
 
     /// <summary>True for values that logs, MONITOR and the slow log must not show.</summary>

@@ -1,0 +1,25 @@
+using System.Globalization;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>INFO's section of databases that hold keys.</summary>
+internal static class KeyspaceInfo
+{
+    public static void Write(ServerCore server, InfoWriter info)
+    {
+        info.Section("Keyspace");
+        for (int database = 0; database < server.Config.Databases; database++)
+        {
+            long keys = 0, expiring = 0;
+            for (int shard = 0; shard < server.Shards.Count; shard++)
+            {
+                if (server.Shards[shard].Store.ExistingDatabase(database) is not { } keyspace) continue;
+                keys += keyspace.Count;
+                expiring += keyspace.ExpiringCount;
+            }
+            if (keys > 0)
+                info.Field(string.Create(CultureInfo.InvariantCulture, $"db{database}"), string.Create(CultureInfo.InvariantCulture, $"keys={keys},expires={expiring},avg_ttl=0,subexpiry=0"));
+        }
+    }
+}

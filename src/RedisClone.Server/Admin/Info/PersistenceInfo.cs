@@ -1,0 +1,40 @@
+namespace RedisClone.Server.Admin;
+
+/// <summary>INFO's section about what is on disk.</summary>
+internal static class PersistenceInfo
+{
+    public static void Write(ServerCore server, InfoWriter info)
+    {
+        info.Section("Persistence");
+        info.Field("loading", 0);
+        info.Field("async_loading", 0);
+        info.Field("current_cow_peak", 0);
+        info.Field("current_cow_size", 0);
+        info.Field("current_cow_size_age", 0);
+        info.Ratio("current_fork_perc", 0);
+        info.Field("current_save_keys_processed", 0);
+        info.Field("current_save_keys_total", 0);
+        info.Field("rdb_changes_since_last_save", server.Lanes.Sum(static lane => lane.Changes));
+        info.Field("rdb_bgsave_in_progress", 0);
+        info.Field("rdb_last_save_time", server.StartedAt / 1000);
+        info.Field("rdb_last_bgsave_status", "ok");
+        info.Field("rdb_last_bgsave_time_sec", -1);
+        info.Field("rdb_current_bgsave_time_sec", -1);
+        info.Field("rdb_saves", 0);
+        info.Field("rdb_last_cow_size", 0);
+        info.Field("rdb_last_load_keys_expired", 0);
+        info.Field("rdb_last_load_keys_loaded", 0);
+        info.Field("aof_enabled", 0);
+        info.Field("aof_rewrite_in_progress", 0);
+        info.Field("aof_rewrite_scheduled", 0);
+        info.Field("aof_last_rewrite_time_sec", -1);
+        info.Field("aof_current_rewrite_time_sec", -1);
+        info.Field("aof_last_bgrewrite_status", "ok");
+        info.Field("aof_rewrites", 0);
+        info.Field("aof_rewrites_consecutive_failures", 0);
+        info.Field("aof_last_write_status", "ok");
+        info.Field("aof_last_cow_size", 0);
+        info.Field("module_fork_in_progress", 0);
+        info.Field("module_fork_last_cow_size", 0);
+    }
+}

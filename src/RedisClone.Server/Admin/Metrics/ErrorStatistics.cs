@@ -1,0 +1,80 @@
+using System.Text;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// Error replies by their code. Scripts can make codes up, so the number of codes is bounded: at the bound, all are dropped
+/// and nothing but that fact is shown any more.
+/// </summary>
+public sealed class ErrorStatistics
+{
+    private const int MaxCodes = 128;
+    private const string Disabled = "ERRORSTATS_DISABLED";
+
+    private readonly Lock _gate = new();
+    private readonly Dictionary<byte[], long> _counts = new(ByteArrays.Instance);
+    private readonly Dictionary<byte[], long>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
+    private bool _disabled;
+
+    public ErrorStatistics() => _bySpan = _counts.GetAlternateLookup<ReadOnlySpan<byte>>();
+
+    /// <summary>Called once with all the codes when there are too many.</summary>
+    public Action<string>? Overflowed { get; set; }
+
+    public void Count(ReadOnlySpan<byte> code)
+    {
+        string? dropped = null;
+        lock (_gate)
+        {
+            if (_disabled) return;
+            if (_counts.Count < MaxCodes || _bySpan.ContainsKey(code))
+            {
+                _bySpan[code] = _bySpan.TryGetValue(code, out long count) ? count + 1 : 1;
+                return;
+            }
+            dropped = string.Join(", ", _counts.Keys.Select(Encoding.UTF8.GetString));
+            _counts.Clear();
+            _disabled = true;
+        }
+        Overflowed?.Invoke(dropped);
+    }
+
+    /// <summary>Codes and counts, in the order of codes.</summary>
+    public List<KeyValuePair<string, long>> Read()
+    {
+        lock (_gate)
+        {
+            if (_disabled) return [new(Disabled, 1)];
+            return [.. _counts.Select(c => KeyValuePair.Create(Encoding.UTF8.GetString(c.Key), c.Value)).OrderBy(c => c.Key, StringComparer.Ordinal)];
+        }
+    }
+
+    public void Reset()
+    {
+        lock (_gate)
+        {
+            _counts.Clear();
+            _disabled = false;
+        }
+    }
+
+    private sealed class ByteArrays : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>
+    {
+        public static readonly ByteArrays Instance = new();
+
+        public bool Equals(byte[]? x, byte[]? y) => x.AsSpan().SequenceEqual(y);
+
+        public int GetHashCode(byte[] obj) => GetHashCode(obj.AsSpan());
+
+        public bool Equals(ReadOnlySpan<byte> alternate, byte[] other) => alternate.SequenceEqual(other);
+
+        public int GetHashCode(ReadOnlySpan<byte> alternate)
+        {
+            var hash = new HashCode();
+            hash.AddBytes(alternate);
+            return hash.ToHashCode();
+        }
+
+        public byte[] Create(ReadOnlySpan<byte> alternate) => alternate.ToArray();
+    }
+}

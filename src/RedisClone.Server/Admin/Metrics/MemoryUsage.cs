@@ -1,0 +1,60 @@
+using RedisClone.Server.Net;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// Where memory is. What the shards hold is exact; what clients hold is what their buffers hold; what the runtime needs besides shows
+/// in the difference to the resident size.
+/// </summary>
+public readonly record struct MemoryUsage
+{
+    /// <summary>Bytes of keys, values and their indexes.</summary>
+    public long Data { get; private init; }
+
+    /// <summary>The part of them that indexes take.</summary>
+    public long Indexes { get; private init; }
+
+    /// <summary>Bytes of the pages that the shards have reserved.</summary>
+    public long Reserved { get; private init; }
+
+    public long Clients { get; private init; }
+
+    public long Keys { get; private init; }
+
+    public long PendingFrees { get; private init; }
+
+    public long LazilyFreed { get; private init; }
+
+    /// <summary>What counts as used: data and clients.</summary>
+    public long Used => Data + Clients;
+
+    public long Overhead => Indexes + Clients;
+
+    public static long Resident => Environment.WorkingSet;
+
+    public static MemoryUsage Read(ServerCore server)
+    {
+        long data = 0, indexes = 0, reserved = 0, keys = 0, pending = 0, freed = 0;
+        for (int i = 0; i < server.Shards.Count; i++)
+        {
+            ShardStore store = server.Shards[i].Store;
+            data += store.Arena.BytesUsed;
+            reserved += store.Arena.BytesReserved;
+            pending += store.PendingFrees;
+            freed += store.LazyFreed;
+            for (int database = 0; database < store.DatabaseCount; database++)
+            {
+                if (store.ExistingDatabase(database) is not { } keyspace) continue;
+                indexes += keyspace.IndexBytes;
+                keys += keyspace.Count;
+            }
+        }
+        long clients = 0;
+        foreach (Session session in server.Sessions.All) clients += ClientDescription.MemoryOf(session);
+        return new MemoryUsage
+        {
+            Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Keys = keys, PendingFrees = pending, LazilyFreed = freed,
+        };
+    }
+}

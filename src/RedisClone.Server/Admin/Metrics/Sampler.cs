@@ -1,0 +1,77 @@
+using System.Diagnostics;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>What has to be looked at from time to time to be known: rates of the last second or two, and the peak of memory.</summary>
+public sealed class Sampler(ServerCore server)
+{
+    private const int Samples = 16;
+
+    private readonly Lock _gate = new();
+    private readonly Sample[] _samples = new Sample[Samples];
+    private int _next;
+    private long _peakMemory;
+
+    /// <summary>Rounds of background work, and the time that they took.</summary>
+    public long Rounds { get; private set; }
+
+    public long RoundTicks { get; private set; }
+
+    /// <summary>Keys freed in slices before statistics were reset.</summary>
+    public long LazilyFreedBefore { get; private set; }
+
+    public long PeakMemory => Volatile.Read(ref _peakMemory);
+
+    /// <summary>Called at the end of each round of background work.</summary>
+    public void EndRound(long startedTicks)
+    {
+        Rounds++;
+        RoundTicks += Stopwatch.GetTimestamp() - startedTicks;
+        LaneTotals totals = server.Statistics.Totals;
+        lock (_gate)
+        {
+            _samples[_next] = new Sample(Stopwatch.GetTimestamp(), totals.CommandsProcessed, totals.NetInput, totals.NetOutput, totals.Reads + Rounds);
+            _next = (_next + 1) % Samples;
+        }
+        NoteMemory(DataBytes());
+    }
+
+    /// <summary>The peak is sampled; whoever measures may find a higher one.</summary>
+    public void NoteMemory(long used)
+    {
+        if (used > PeakMemory) Volatile.Write(ref _peakMemory, used);
+    }
+
+    /// <summary>CONFIG RESETSTAT: the peak is what is used now.</summary>
+    public void Reset()
+    {
+        lock (_gate) Array.Clear(_samples);
+        Volatile.Write(ref _peakMemory, DataBytes());
+        LazilyFreedBefore = MemoryUsage.Read(server).LazilyFreed;
+    }
+
+    /// <summary>Commands, bytes in, bytes out and rounds per second over the samples.</summary>
+    public (double Commands, double Input, double Output, double Rounds) Rates()
+    {
+        lock (_gate)
+        {
+            Sample newest = _samples[(_next + Samples - 1) % Samples];
+            Sample oldest = newest;
+            foreach (Sample sample in _samples)
+                if (sample.Ticks != 0 && sample.Ticks < oldest.Ticks) oldest = sample;
+            double seconds = (newest.Ticks - oldest.Ticks) / (double)Stopwatch.Frequency;
+            if (seconds <= 0) return default;
+            return ((newest.Commands - oldest.Commands) / seconds, (newest.Input - oldest.Input) / seconds,
+                (newest.Output - oldest.Output) / seconds, (newest.Rounds - oldest.Rounds) / seconds);
+        }
+    }
+
+    private long DataBytes()
+    {
+        long bytes = 0;
+        for (int i = 0; i < server.Shards.Count; i++) bytes += server.Shards[i].Store.Arena.BytesUsed;
+        return bytes;
+    }
+
+    private readonly record struct Sample(long Ticks, long Commands, long Input, long Output, long Rounds);
+}

@@ -1,0 +1,116 @@
+namespace RedisClone.Server.Admin;
+
+/// <summary>What happens too rarely to be counted by lane.</summary>
+public enum RareEvent
+{
+    DeniedAuthentication,
+    RejectedConnection,
+    AcceptedConnection,
+    QueryLimitDisconnection,
+    OutputLimitDisconnection,
+    EvictedClient,
+}
+
+/// <summary>Sums over all lanes.</summary>
+public struct LaneTotals
+{
+    public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
+    public long UnexpectedErrors, Reads, Writes;
+
+    internal static LaneTotals Of(ReadOnlySpan<Lane> lanes)
+    {
+        var sum = default(LaneTotals);
+        foreach (Lane lane in lanes)
+        {
+            sum.CommandsProcessed += lane.CommandsProcessed;
+            sum.KeyspaceHits += lane.KeyspaceHits;
+            sum.KeyspaceMisses += lane.KeyspaceMisses;
+            sum.ExpiredKeys += lane.ExpiredKeys;
+            sum.ExpiredFields += lane.ExpiredFields;
+            sum.EvictedKeys += lane.EvictedKeys;
+            sum.NetInput += lane.NetInput;
+            sum.NetOutput += lane.NetOutput;
+            sum.ErrorReplies += lane.ErrorReplies;
+            sum.UnexpectedErrors += lane.UnexpectedErrors;
+            sum.Reads += lane.Reads;
+            sum.Writes += lane.Writes;
+        }
+        return sum;
+    }
+
+    internal readonly LaneTotals Since(in LaneTotals before) => new()
+    {
+        CommandsProcessed = CommandsProcessed - before.CommandsProcessed,
+        KeyspaceHits = KeyspaceHits - before.KeyspaceHits,
+        KeyspaceMisses = KeyspaceMisses - before.KeyspaceMisses,
+        ExpiredKeys = ExpiredKeys - before.ExpiredKeys,
+        ExpiredFields = ExpiredFields - before.ExpiredFields,
+        EvictedKeys = EvictedKeys - before.EvictedKeys,
+        NetInput = NetInput - before.NetInput,
+        NetOutput = NetOutput - before.NetOutput,
+        ErrorReplies = ErrorReplies - before.ErrorReplies,
+        UnexpectedErrors = UnexpectedErrors - before.UnexpectedErrors,
+        Reads = Reads - before.Reads,
+        Writes = Writes - before.Writes,
+    };
+}
+
+/// <summary>
+/// What was counted since the start, or since CONFIG RESETSTAT. Lanes count on; a reset remembers where they were, since a thread in the
+/// middle of an increment could bring a zeroed number back.
+/// </summary>
+public sealed class Statistics(LaneSet lanes)
+{
+    private readonly long[] _rare = new long[Enum.GetValues<RareEvent>().Length];
+    private readonly Lock _resetting = new();
+    private LaneTotals _before;
+
+    public ErrorStatistics Errors => lanes.Errors;
+
+    public LaneTotals Totals
+    {
+        get
+        {
+            lock (_resetting) return LaneTotals.Of(lanes.All).Since(_before);
+        }
+    }
+
+    public void Count(RareEvent what) => Interlocked.Increment(ref _rare[(int)what]);
+
+    public long this[RareEvent what] => Volatile.Read(ref _rare[(int)what]);
+
+    /// <summary>Calls of one command.</summary>
+    public CommandCounters CallsOf(int command)
+    {
+        var sum = default(CommandCounters);
+        foreach (Lane lane in lanes.All)
+        {
+            ref readonly CommandCounters calls = ref lane.Calls[command];
+            sum.Calls += calls.Calls;
+            sum.Ticks += calls.Ticks;
+            sum.Rejected += calls.Rejected;
+            sum.Failed += calls.Failed;
+        }
+        return sum;
+    }
+
+    /// <summary>How long one command took; null when it was not called.</summary>
+    public LatencyHistogram? LatencyOf(int command)
+    {
+        LatencyHistogram? sum = null;
+        foreach (Lane lane in lanes.All)
+            if (lane.Latencies[command] is { } histogram) (sum ??= new LatencyHistogram()).Add(histogram);
+        return sum;
+    }
+
+    public void Reset()
+    {
+        lock (_resetting)
+        {
+            _before = LaneTotals.Of(lanes.All);
+            foreach (Lane lane in lanes.All) lane.ForgetCalls();
+        }
+        Errors.Reset();
+        for (int i = 0; i < _rare.Length; i++) Interlocked.Exchange(ref _rare[i], 0);
+    }
+}

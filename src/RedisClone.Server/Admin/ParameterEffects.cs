@@ -1,0 +1,50 @@
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>Puts parameters in force that somebody has to be told of; most are simply read where they matter.</summary>
+internal static class ParameterEffects
+{
+    private static readonly string[] Encodings =
+    [
+        "hash-max-listpack-entries", "hash-max-listpack-value", "list-max-listpack-size", "set-max-intset-entries", "set-max-listpack-entries",
+        "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value",
+    ];
+
+    public static void Attach(ServerCore server)
+    {
+        ServerConfig config = server.Config;
+        ApplyEncodings(server);
+        foreach (string name in Encodings) On(server, name, () => ApplyEncodings(server));
+        On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
+        On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
+        On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
+    }
+
+    private static void On(ServerCore server, string name, Action apply) => server.Parameters.OnChanged(name, () =>
+    {
+        apply();
+        return null;
+    });
+
+    /// <summary>Values convert when they are next written.</summary>
+    private static void ApplyEncodings(ServerCore server)
+    {
+        ServerConfig c = server.Config;
+        var limits = new ValueLimits
+        {
+            HashMaxListpackEntries = Clamp(c.HashMaxListpackEntries),
+            HashMaxListpackValue = Clamp(c.HashMaxListpackValue),
+            ListMaxListpackSize = c.ListMaxListpackSize,
+            SetMaxIntsetEntries = Clamp(c.SetMaxIntsetEntries),
+            SetMaxListpackEntries = Clamp(c.SetMaxListpackEntries),
+            SetMaxListpackValue = Clamp(c.SetMaxListpackValue),
+            ZsetMaxListpackEntries = Clamp(c.ZsetMaxListpackEntries),
+            ZsetMaxListpackValue = Clamp(c.ZsetMaxListpackValue),
+        };
+        for (int i = 0; i < server.Shards.Count; i++) server.Shards[i].Store.Limits = limits;
+    }
+
+    private static int Clamp(long value) => (int)Math.Min(value, int.MaxValue);
+}

@@ -1,0 +1,77 @@
+using System.Diagnostics;
+using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>One command that took long. Its arguments are trimmed, its secrets taken out.</summary>
+public sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName);
+
+/// <summary>The last commands that took longer than slowlog-log-slower-than.</summary>
+public sealed class SlowLog(ServerConfig config)
+{
+    private readonly Lock _gate = new();
+    private readonly LinkedList<SlowLogEntry> _entries = new();
+    private long _nextId;
+
+    /// <summary>From so many ticks on a command is slow: all that the hot path looks at.</summary>
+    public long Threshold { get; private set; } = ThresholdOf(config);
+
+    public int Count
+    {
+        get
+        {
+            lock (_gate) return _entries.Count;
+        }
+    }
+
+    /// <summary>The configuration changed.</summary>
+    public void Adapt() => Threshold = ThresholdOf(config);
+
+    public void Add(Session session, CommandRow row, in Request request, long ticks)
+    {
+        if (config.SlowlogMaxLen == 0 || row.Has(CommandFlags.SkipSlowLog)) return;
+        byte[][] arguments = Arguments(row, request);
+        lock (_gate)
+        {
+            _entries.AddFirst(new SlowLogEntry(
+                _nextId++, ServerCore.UnixMilliseconds() / 1000, ServerCore.Microseconds(ticks), arguments, session.PeerName, session.Name));
+            while (_entries.Count > config.SlowlogMaxLen) _entries.RemoveLast();
+        }
+    }
+
+    /// <summary>Up to so many entries, the newest first.</summary>
+    public SlowLogEntry[] Read(long most)
+    {
+        lock (_gate) return [.. _entries.Take((int)Math.Min(most, _entries.Count))];
+    }
+
+    public void Reset()
+    {
+        lock (_gate) _entries.Clear();
+    }
+
+    private byte[][] Arguments(CommandRow row, in Request request)
+    {
+        int shown = Math.Min(request.Count, config.SlowlogEntryMaxArgc);
+        var arguments = new byte[shown][];
+        for (int i = 0; i < shown; i++)
+        {
+            bool standsForRest = i == shown - 1 && request.Count > shown;
+            arguments[i] = standsForRest ? Encoding.ASCII.GetBytes($"... ({request.Count - shown + 1} more arguments)") : Trim(row.Show(request, i));
+        }
+        return arguments;
+    }
+
+    private byte[] Trim(ReadOnlySpan<byte> argument)
+    {
+        int most = (int)Math.Min(config.SlowlogEntryMaxStringLen, int.MaxValue);
+        if (argument.Length <= most) return argument.ToArray();
+        return [.. argument[..most], .. Encoding.ASCII.GetBytes($"... ({argument.Length - most} more bytes)")];
+    }
+
+    private static long ThresholdOf(ServerConfig config) =>
+        config.SlowlogLogSlowerThan < 0 ? long.MaxValue : (long)(config.SlowlogLogSlowerThan * (Stopwatch.Frequency / 1e6));
+}

@@ -1,0 +1,14 @@
+namespace RedisClone.Server.Commands;
+
+/// <summary>The COMMAND TIPS that occur in many rows.</summary>
+internal static class CommandTips
+{
+    public static readonly string[] Nondeterministic = ["nondeterministic_output"];
+    public static readonly string[] NondeterministicOrder = ["nondeterministic_output_order"];
+    public static readonly string[] AllNodes = ["request_policy:all_nodes", "response_policy:all_succeeded"];
+    public static readonly string[] AllShards = ["request_policy:all_shards", "response_policy:all_succeeded"];
+    public static readonly string[] AllShardsMinimum = ["request_policy:all_shards", "response_policy:agg_min"];
+
+    /// <summary>Every node answers something of its own.</summary>
+    public static readonly string[] EachShard = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"];
+}

@@ -1,0 +1,22 @@
+using System.Text;
+using RedisClone.Server.Admin;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>INFO: what the server says of itself.</summary>
+internal static class InfoCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("INFO", -1, Keys.None, Loading | Stale, "server", "1.0.0", Info, "Tells the state of the server, by sections.")
+            { Categories = ["dangerous"], Tips = CommandTips.EachShard, Syntax = "[<section> [<section> ...]]" },
+    ];
+
+    private static void Info(ref CommandContext c)
+    {
+        var sections = new string[c.Args.Count - 1];
+        for (int i = 0; i < sections.Length; i++) sections[i] = c.Text(i + 1);
+        c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(InfoReport.Write(c.Server, sections)));
+    }
+}

@@ -1,0 +1,66 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Server.Pubsub;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>The line that CLIENT LIST, CLIENT INFO and the log show of a client: Redis's fields, in its order.</summary>
+internal static class ClientDescription
+{
+    /// <summary>What a connection costs before it has sent or received anything: pipes, parser, batch, reply writer and session.</summary>
+    private const int FixedBytes = 4096;
+
+    public static string Of(Session session)
+    {
+        var line = new StringBuilder(320);
+        Append(line, session, self: null);
+        return line.ToString();
+    }
+
+    /// <param name="line">Where it is written, without a line end.</param>
+    /// <param name="session">Whom it describes; may be a client of another thread, whose fields are read as they are.</param>
+    /// <param name="self">The client that asks and the bytes of its arguments.</param>
+    public static void Append(StringBuilder line, Session session, (Session Session, long ArgumentBytes)? self)
+    {
+        long now = ServerCore.UnixMilliseconds();
+        Connection? connection = session.Connection;
+        Transaction? transaction = session.Transaction;
+        long argumentBytes = self is { } asker && asker.Session == session ? asker.ArgumentBytes : 0;
+        long transactionBytes = transaction?.HeldBytes ?? 0;
+        long queryBytes = connection?.QueryBytes ?? 0;
+        long replyBytes = connection?.ReplyBytes ?? 0;
+        long outputBytes = connection?.UnsentBytes ?? 0;
+        line.Append(CultureInfo.InvariantCulture, $"id={session.Id} addr={session.PeerName} laddr={session.LocalName} fd={connection?.Descriptor ?? -1}");
+        line.Append(CultureInfo.InvariantCulture, $" name={session.Name} age={(now - session.CreatedAt) / 1000} idle={(now - session.LastInteraction) / 1000}");
+        line.Append(" flags=");
+        AppendFlags(line, session);
+        line.Append(CultureInfo.InvariantCulture, $" db={session.Database} sub={session.CountOf(SubscriptionKind.Channel)}");
+        line.Append(CultureInfo.InvariantCulture, $" psub={session.CountOf(SubscriptionKind.Pattern)} ssub={session.CountOf(SubscriptionKind.Shard)}");
+        line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} qbuf={queryBytes} qbuf-free=0");
+        line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
+        line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
+        line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
+        line.Append(CultureInfo.InvariantCulture, $" cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User} redir=-1 resp={session.Reply.Version}");
+        line.Append(CultureInfo.InvariantCulture, $" lib-name={session.LibraryName} lib-ver={session.LibraryVersion}");
+        line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
+    }
+
+    /// <summary>Bytes held for a client.</summary>
+    public static long MemoryOf(Session session) => session.Connection is not { } connection
+        ? 0
+        : FixedBytes + connection.QueryBytes + connection.ReplyBytes + connection.UnsentBytes + (session.Transaction?.HeldBytes ?? 0);
+
+    private static void AppendFlags(StringBuilder line, Session session)
+    {
+        int start = line.Length;
+        if (session.Subscriptions > 0) line.Append('P');
+        if (session.Transaction is not null) line.Append('x');
+        if (session.Waiter is not null || session.IsPaused) line.Append('b');
+        if (session.WatchedKeyChanged) line.Append('d');
+        if (session.CloseAfterReply) line.Append('c');
+        if (session.IsUnixSocket) line.Append('U');
+        if (session.NoEvict) line.Append('e');
+        if (session.NoTouch) line.Append('T');
+        if (line.Length == start) line.Append('N');
+    }
+}

@@ -1,0 +1,23 @@
+using System.Buffers;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>Where the replies go that CLIENT REPLY OFF asked not to send.</summary>
+internal sealed class DiscardWriter : IBufferWriter<byte>
+{
+    private byte[] _buffer = new byte[4096];
+
+    public void Advance(int count)
+    {
+    }
+
+    public Memory<byte> GetMemory(int sizeHint = 0) => Room(sizeHint);
+
+    public Span<byte> GetSpan(int sizeHint = 0) => Room(sizeHint);
+
+    private byte[] Room(int size)
+    {
+        if (size > _buffer.Length) _buffer = new byte[size];
+        return _buffer;
+    }
+}

@@ -1,0 +1,29 @@
+using System.Text;
+using Microsoft.Extensions.Logging;
+using RedisClone.Protocol;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>
+/// A web page can make a browser send HTTP to this port, and a line of its body would be a command. So words that begin HTTP requests
+/// end the connection at once.
+/// </summary>
+internal sealed class SecurityCheck(ILogger log)
+{
+    private const long ReportEveryMilliseconds = 60_000;
+
+    private long _lastReport = -ReportEveryMilliseconds;
+
+    public static bool IsFromBrowser(in Request request) =>
+        Ascii.EqualsIgnoreCase(request[0], "POST"u8) || Ascii.EqualsIgnoreCase(request[0], "Host:"u8);
+
+    public void Report(Session session)
+    {
+        long now = Environment.TickCount64;
+        long last = Volatile.Read(ref _lastReport);
+        if (now - last < ReportEveryMilliseconds || Interlocked.CompareExchange(ref _lastReport, now, last) != last) return;
+        log.LogWarning(
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. This is likely due to an attacker " +
+            "attempting to use Cross Protocol Scripting to compromise your Redis instance. Connection from {Peer} aborted.", session.PeerName);
+    }
+}
