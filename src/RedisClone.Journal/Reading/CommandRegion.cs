@@ -26,19 +26,23 @@ internal static class CommandRegion
         if (!behindPadding || window.Offset % Padding.TornAt != 0) return true;
         if (!BeginsWithRedis(window.Bytes)) return false;
         var start = window.Offset;
-        var isRedis = WasContinuedByRedis(window);
+        var isRedis = FindContinuation(window) >= 0;
         window.MoveTo(start);
         window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
         return isRedis;
     }
 
-    /// <summary>Where in the piece of a header line Redis went on, or -1.</summary>
-    public static int FindInTornLine(ReadOnlySpan<byte> bytes)
+    /// <summary>
+    /// Where Redis may have gone on behind a piece of a header line, or -1. With <paramref name="isWhole"/> a whole line, damaged, is before it.
+    /// </summary>
+    public static int FindBehindLine(ReadOnlySpan<byte> bytes, out bool isWhole)
     {
-        if (!bytes.StartsWith(GroupHeader.Tag)) return -1;
         var line = bytes[..Math.Min(bytes.Length, GroupHeader.MaxLength)];
-        var at = line.IndexOf("*2\r\n"u8);
-        return at >= 0 ? at : line.IndexOf(Timestamp);
+        var at = line.IndexOf(Timestamp);
+        if (at < 0) at = line.IndexOf("*1\r\n$5\r\nMULTI\r\n"u8);
+        if (at < 0) at = line.IndexOf("*2\r\n$6\r\n"u8);
+        isWhole = at > 0 && line[..at].Contains((byte)'\n');
+        return at;
     }
 
     /// <summary>Reads from the window's position to the end of the file.</summary>
@@ -73,21 +77,21 @@ internal static class CommandRegion
     }
 
     /// <summary>
-    /// Whether Redis went on here: it starts what it appends with its own spelling of SELECT, or a timestamp, neither of which
-    /// stands in a group of ours. So it does after it cut a group of ours that a kill had left in part; padding it cannot have met then,
-    /// since it does not load a group that is torn by padding.
+    /// Where Redis went on, from here on, or -1: it starts what it appends with its own spelling of SELECT, or a timestamp, neither of
+    /// which stands in a group of ours. So it does after it cut a group of ours that a kill had left in part; padding it cannot have met
+    /// then, since it does not load a group that is torn by padding.
     /// </summary>
-    public static bool WasContinuedByRedis(FileWindow window)
+    public static long FindContinuation(FileWindow window)
     {
-        var sawRedis = false;
+        long found = -1;
         while (true)
         {
             var step = Step(window, 0);
-            if (step.Scan == Scan.Malformed) return false;
-            if (step.Scan == Scan.Incomplete || step.Length == 0) return sawRedis;
+            if (step.Scan == Scan.Malformed) return -1;
+            if (step.Scan == Scan.Incomplete || step.Length == 0) return found;
             var bytes = window.Bytes[..step.Length];
-            if (bytes[0] == '#' && !IsTimestamp(bytes)) return false;
-            sawRedis |= BeginsWithRedis(bytes);
+            if (bytes[0] == '#' && !IsTimestamp(bytes)) return -1;
+            if (found < 0 && BeginsWithRedis(bytes)) found = window.Offset;
             window.Advance(step.Length);
         }
     }

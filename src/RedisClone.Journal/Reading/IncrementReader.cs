@@ -47,14 +47,14 @@ internal static class IncrementReader
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
             {
                 if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
-                if (CommandRegion.FindInTornLine(bytes) is > 0 and var torn)
-                    return ContinuedByRedis(window, new(FileEnd.Damaged, window.Offset, "no group begins here"), torn, state, sink);
-                return new(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
+                var damage = new FileResult(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
+                var behind = CommandRegion.FindBehindLine(bytes, out var isWholeLine);
+                return behind <= 0 ? damage : ContinuedByRedis(window, damage, behind, isWholeLine ? 0 : long.MaxValue, state, sink);
             }
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
                 return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
             var result = ReadGroup(window, salt, header, headerLength, state, sink);
-            if (result.End == FileEnd.Damaged) return ContinuedByRedis(window, result, headerLength, state, sink);
+            if (result.End == FileEnd.Damaged) return ContinuedByRedis(window, result, headerLength, header.Payload, state, sink);
             if (result.End != FileEnd.Whole) return result;
         }
     }
@@ -103,11 +103,16 @@ internal static class IncrementReader
     /// annotation) and appends its own. Then the group no longer verifies, yet what is there is what Redis acknowledged: it loads
     /// by Redis's rules.
     /// </summary>
-    private static FileResult ContinuedByRedis(FileWindow window, FileResult damage, int skipped, StreamState state, IJournalSink sink)
+    private static FileResult ContinuedByRedis(
+        FileWindow window, FileResult damage, int skipped, long wholeAt, StreamState state, IJournalSink sink)
     {
         var start = damage.Kept + skipped;
         window.MoveTo(start);
-        if (!CommandRegion.WasContinuedByRedis(window)) return damage;
+        var redis = CommandRegion.FindContinuation(window);
+        if (redis < 0) return damage;
+
+        // Redis went on behind a whole group: it was good then, and is damaged since.
+        if (redis - start >= wholeAt) return new(FileEnd.Refused, damage.Kept, damage.Reason + ", but redis-server has gone on behind it");
         window.MoveTo(start);
         return CommandRegion.Read(window, state, sink);
     }
