@@ -6,10 +6,10 @@ namespace RedisClone.Protocol;
 
 /// <summary>
 /// The 80-bit floating-point number with which Redis on x86-64 does INCRBYFLOAT and HINCRBYFLOAT, in integer arithmetic:
-/// 64 bits of significand, rounded to nearest even. It reads, adds and prints to the same text. Not modelled: hexadecimal
-/// input, which is refused, and the gradual loss of bits below 1e-4932, which no output of 17 decimals can show.
+/// 64 bits of significand, rounded to nearest even. It reads, adds and prints to the same text. Not modelled: the gradual
+/// loss of bits below 1e-4932, which no output of 17 decimals can show.
 /// </summary>
-public readonly record struct LongDouble
+public readonly record struct LongDouble : IComparable<LongDouble>
 {
     /// <summary>The longest text: 4933 digits before the point, 17 behind it, and the sign.</summary>
     public const int MaxLength = 5 * 1024;
@@ -35,8 +35,15 @@ public readonly record struct LongDouble
         _infinite = significand != 0 && exponent > MaxExponent;
     }
 
+    /// <summary>The largest number that is not infinite.</summary>
+    public static LongDouble MaxValue { get; } = new(false, ulong.MaxValue, MaxExponent);
+
     /// <summary>A sum that is infinite or not a number; INCRBYFLOAT refuses both.</summary>
     public bool IsInfinity => _infinite;
+
+    private int Sign => _significand == 0 ? 0 : _negative ? -1 : 1;
+
+    public static LongDouble FromInt64(long value) => Round(value < 0, value < 0 ? 0 - (ulong)value : (ulong)value, false, 0);
 
     public static LongDouble FromDouble(double value)
     {
@@ -61,6 +68,7 @@ public readonly record struct LongDouble
             value = new LongDouble(negative, 1UL << 63, MaxExponent + 1);
             return true;
         }
+        if (rest.Length > 2 && rest[0] == '0' && (rest[1] | 0x20) == 'x') return TryParseHexadecimal(rest[2..], negative, out value);
         if (!DecimalText.TryRead(rest, out DecimalText number)) return false;
         value = number.IsSmall
             ? FromSmall(negative, number.Small, number.Power)
@@ -69,6 +77,28 @@ public readonly record struct LongDouble
     }
 
     public static LongDouble operator +(LongDouble left, LongDouble right) => Add(left, right);
+
+    public static LongDouble operator -(LongDouble left, LongDouble right) => Add(left, Negate(right));
+
+    public static LongDouble Subtract(LongDouble left, LongDouble right) => left - right;
+
+    public static LongDouble operator -(LongDouble value) => Negate(value);
+
+    public static LongDouble Negate(LongDouble value) => new(!value._negative, value._significand, value._exponent);
+
+    public static bool operator <(LongDouble left, LongDouble right) => left.CompareTo(right) < 0;
+
+    public static bool operator >(LongDouble left, LongDouble right) => left.CompareTo(right) > 0;
+
+    public static bool operator <=(LongDouble left, LongDouble right) => left.CompareTo(right) <= 0;
+
+    public static bool operator >=(LongDouble left, LongDouble right) => left.CompareTo(right) >= 0;
+
+    public int CompareTo(LongDouble other)
+    {
+        if (Sign != other.Sign) return Sign.CompareTo(other.Sign);
+        return Sign < 0 ? CompareMagnitudes(other, this) : CompareMagnitudes(this, other);
+    }
 
     public static LongDouble Add(LongDouble left, LongDouble right)
     {
@@ -127,6 +157,60 @@ public readonly record struct LongDouble
         whole.TryFormat(target[at..], out int written, default, CultureInfo.InvariantCulture);
         at += written;
         return decimals == 0 ? at : at + WriteDecimals(decimals, target[at..]);
+    }
+
+    private static int CompareMagnitudes(LongDouble left, LongDouble right)
+    {
+        if (left._significand == 0) return 0;
+        if (left._infinite || right._infinite) return left._infinite.CompareTo(right._infinite);
+        return left._exponent != right._exponent ? left._exponent.CompareTo(right._exponent) : left._significand.CompareTo(right._significand);
+    }
+
+    /// <summary>What follows 0x: digits with at most one point, then maybe p and a power of two.</summary>
+    private static bool TryParseHexadecimal(ReadOnlySpan<byte> text, bool negative, out LongDouble value)
+    {
+        value = default;
+        UInt128 bits = 0;
+        bool sticky = false, point = false, any = false;
+        int exponent = 0, at = 0;
+        for (; at < text.Length; at++)
+        {
+            if (text[at] == '.' && !point)
+            {
+                point = true;
+                continue;
+            }
+            if (!char.IsAsciiHexDigit((char)text[at])) break;
+            any = true;
+            uint digit = (uint)(char.IsAsciiDigit((char)text[at]) ? text[at] - '0' : (text[at] | 0x20) - 'a' + 10);
+            bool kept = bits >> 120 == 0;
+            if (kept) bits = bits << 4 | digit;
+            else sticky |= digit != 0;
+            // A digit before the point that is not kept counts 16 times, one behind it that is kept a sixteenth.
+            exponent += kept == point ? kept ? -4 : 4 : 0;
+        }
+        if (!any) return false;
+        if (at < text.Length)
+        {
+            if ((text[at] | 0x20) != 'p' || !TryReadPower(text[(at + 1)..], out int power)) return false;
+            exponent += power;
+        }
+        value = Round(negative, bits, sticky, exponent);
+        return !value._infinite && (value._significand == 0 ? bits == 0 : value._exponent > MinExponent);
+    }
+
+    private static bool TryReadPower(ReadOnlySpan<byte> text, out int power)
+    {
+        power = 0;
+        bool negative = text.StartsWith((byte)'-');
+        if (negative || text.StartsWith((byte)'+')) text = text[1..];
+        foreach (byte c in text)
+        {
+            if (!char.IsAsciiDigit((char)c)) return false;
+            power = Math.Min(power * 10 + (c - '0'), 1_000_000);
+        }
+        if (negative) power = -power;
+        return !text.IsEmpty;
     }
 
     /// <summary>fraction * 2^-shift in units of the last decimal, rounded half to even.</summary>
