@@ -15,6 +15,12 @@ internal static class Limits
     /// <summary>Transactions of more commands are not run on an I/O thread.</summary>
     public const int InlineTransaction = 128;
 
+    /// <summary>Bytes that a fast loop walks in the time that <see cref="InlineWork"/> counts as one.</summary>
+    public const int BytesPerWork = 16;
+
+    /// <summary>The longest string value, whatever proto-max-bulk-len says: key and value share one array.</summary>
+    public const long MaxValueBytes = 1L << 30;
+
     /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
     public const int StackKeys = 64;
 

@@ -19,6 +19,12 @@ internal static class CommandFamilies
         .. ListMoves.Rows,
         .. ScanCommands.Rows,
         .. StringCommands.Rows,
+        .. StringRanges.Rows,
+        .. StringCounters.Rows,
+        .. StringMulti.Rows,
+        .. BitmapCommands.Rows,
+        .. BitfieldCommands.Rows,
+        .. HyperLogLogCommands.Rows,
         .. PubSubCommands.Rows,
         .. TransactionCommands.Rows,
     ];

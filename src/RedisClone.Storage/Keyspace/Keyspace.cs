@@ -50,7 +50,7 @@ public sealed class Keyspace(ShardStore store)
 
     /// <summary>Adds a key that is absent. The value's bytes are undefined until the caller fills them.</summary>
     public Entry Insert(
-        ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
+        scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry);

@@ -3,7 +3,7 @@ using System.Buffers;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>Bytes for as long as a method runs.</summary>
-internal readonly ref struct Scratch
+public readonly ref struct Scratch
 {
     private readonly byte[] _rented;
 

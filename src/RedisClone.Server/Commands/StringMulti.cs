@@ -1,0 +1,110 @@
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Several strings at once: all shards concerned are held, so that nobody sees a part.</summary>
+internal static class StringMulti
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("MGET", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly | Fast, "string", "1.0.0", MGet, "Returns the string values of several keys.")
+            { Complexity = "O(N) with N being the number of keys", Tips = ["request_policy:multi_shard"] },
+        new("MSET", -3, Keys.Range(1, -1, 2, OW | Update), Write | DenyOom, "string", "1.0.1", MSet, "Sets the string values of several keys.")
+            { Complexity = "O(N) with N being the number of keys", Tips = ["request_policy:multi_shard", "response_policy:all_succeeded"] },
+        new("MSETNX", -3, Keys.Range(1, -1, 2, OW | Insert), Write | DenyOom, "string", "1.0.1", MSetNx, "Sets the string values of several keys if none of them exists.")
+            { Complexity = "O(N) with N being the number of keys" },
+        new("MSETEX", -4, [new KeySpec(OW | Update) { Index = 1, Counted = true, Step = 2 }], Write | DenyOom, "string", "8.4.0", MSetEx,
+            "Sets the string values of several keys, with one condition and one time to expire for all.")
+            { Complexity = "O(N) with N being the number of keys", Tips = ["request_policy:multi_shard", "response_policy:all_succeeded"] },
+    ];
+
+    private static void MGet(ref CommandContext c)
+    {
+        c.Reply.ArrayHeader(c.Args.Count - 1);
+        for (int i = 1; i < c.Args.Count; i++)
+        {
+            Entry entry = c.FindForRead(i);
+            if (entry.Exists && entry.Type == ValueType.String) StringCommands.ReplyString(ref c, entry);
+            else c.Reply.Null();
+        }
+    }
+
+    private static void MSet(ref CommandContext c)
+    {
+        if (!CheckPairs(ref c)) return;
+        SetAll(ref c, 1, (c.Args.Count - 1) / 2);
+        c.Reply.Ok();
+    }
+
+    private static void MSetNx(ref CommandContext c)
+    {
+        if (!CheckPairs(ref c)) return;
+        int pairs = (c.Args.Count - 1) / 2;
+        bool none = CountPresent(ref c, 1, pairs) == 0;
+        if (none) SetAll(ref c, 1, pairs);
+        c.Reply.Integer(none ? 1 : 0);
+    }
+
+    private static void MSetEx(ref CommandContext c)
+    {
+        long pairs = c.Int64(1, 1, int.MaxValue, "ERR invalid numkeys value");
+        if (!c.Failed && pairs * 2 > c.Args.Count - 2) c.Fail("ERR wrong number of key-value pairs");
+        if (c.Failed) return;
+        var expiry = default(ExpiryOption);
+        var condition = default(ValueCondition);
+        for (int i = 2 + 2 * (int)pairs; i < c.Args.Count; i++)
+        {
+            if (expiry.TryTake(c, ref i, ExpiryKind.Keep)) continue;
+            if (condition.TryTake(c, ref i) && !condition.ComparesValue) continue;
+            c.FailSyntax();
+            return;
+        }
+        long time = expiry.Resolve(ref c);
+        if (c.Failed) return;
+        bool met = condition.Kind switch
+        {
+            ConditionKind.Absent => CountPresent(ref c, 2, (int)pairs) == 0,
+            ConditionKind.Present => CountPresent(ref c, 2, (int)pairs) == (int)pairs,
+            _ => true,
+        };
+        if (met) SetAll(ref c, 2, (int)pairs, expiry, time);
+        c.Reply.Integer(met ? 1 : 0);
+    }
+
+    private static bool CheckPairs(ref CommandContext c) => c.Args.Count % 2 == 1 || c.Fail(Errors.WrongArity(c.Row.FullName));
+
+    private static int CountPresent(ref CommandContext c, int first, int pairs)
+    {
+        int present = 0;
+        for (int i = first; i < first + 2 * pairs; i += 2)
+            if (c.FindForWrite(i).Exists) present++;
+        return present;
+    }
+
+    private static void SetAll(ref CommandContext c, int first, int pairs)
+    {
+        for (int i = first; i < first + 2 * pairs; i += 2)
+        {
+            Entry entry = c.FindForWrite(i);
+            StringCommands.Store(ref c, ref entry, i, c.Args[i + 1], expiry: 0);
+            c.Modified(i, NotifyFlags.String, "set");
+        }
+    }
+
+    /// <summary>The effect is one SET for each key, all one unit: what loads a journal need not know MSETEX.</summary>
+    private static void SetAll(ref CommandContext c, int first, int pairs, in ExpiryOption expiry, long time)
+    {
+        bool keep = expiry.Kind == ExpiryKind.Keep;
+        for (int i = first; i < first + 2 * pairs; i += 2)
+        {
+            Entry entry = c.FindForWrite(i);
+            StringCommands.Store(ref c, ref entry, i, c.Args[i + 1], keep && entry.Exists ? entry.Expiry : time);
+            c.Modified(i, NotifyFlags.String, "set");
+            if (expiry.HasTime) c.Notify(i, NotifyFlags.Generic, "expire");
+            StringCommands.EffectIsSet(ref c, i, c.Args[i + 1], time, keep);
+        }
+    }
+}

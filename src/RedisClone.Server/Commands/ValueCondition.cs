@@ -1,0 +1,77 @@
+using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Commands;
+
+internal enum ConditionKind : byte
+{
+    None,
+    Absent,
+    Present,
+    Equal,
+    NotEqual,
+    DigestEqual,
+    DigestNotEqual,
+}
+
+/// <summary>On which condition a key is written or deleted: NX, XX, or how its value compares with another or with a digest.</summary>
+internal struct ValueCondition
+{
+    private const int DigestLength = 16;
+    private const string BadDigest = "ERR must be exactly 16 hexadecimal characters";
+    private int _operand;
+
+    public ConditionKind Kind { get; private set; }
+
+    /// <summary>Whether the value decides, rather than whether there is one.</summary>
+    public readonly bool ComparesValue => Kind >= ConditionKind.Equal;
+
+    /// <summary>Takes the argument at <paramref name="i"/>, its operand with it, if it is a condition that agrees with one taken before.</summary>
+    public bool TryTake(in CommandContext c, ref int i)
+    {
+        ConditionKind kind = KindOf(c, i);
+        if (kind == ConditionKind.None || (Kind != ConditionKind.None && Kind != kind)) return false;
+        if (kind >= ConditionKind.Equal)
+        {
+            if (i + 1 == c.Args.Count) return false;
+            _operand = ++i;
+        }
+        Kind = kind;
+        return true;
+    }
+
+    /// <summary>Whether what the key holds, perhaps nothing, meets the condition. Where a value is compared it is a string.</summary>
+    public readonly bool IsMetBy(ref CommandContext c, in Entry entry)
+    {
+        switch (Kind)
+        {
+            case ConditionKind.None: return true;
+            case ConditionKind.Absent: return !entry.Exists;
+            case ConditionKind.Present: return entry.Exists;
+        }
+        bool wantsEqual = Kind is ConditionKind.Equal or ConditionKind.DigestEqual;
+        if (!entry.Exists) return !wantsEqual;
+        ReadOnlySpan<byte> operand = c.Args[_operand];
+        ReadOnlySpan<byte> value = StringValue.Bytes(entry, stackalloc byte[IntegerText.MaxLength]);
+        if (Kind is ConditionKind.Equal or ConditionKind.NotEqual) return value.SequenceEqual(operand) == wantsEqual;
+        if (operand.Length != DigestLength) return c.Fail(BadDigest);
+        Span<byte> digest = stackalloc byte[DigestLength];
+        WriteDigest(value, digest);
+        return Ascii.EqualsIgnoreCase(digest, operand) == wantsEqual;
+    }
+
+    /// <summary>A value's digest: 16 hexadecimal digits.</summary>
+    public static void WriteDigest(ReadOnlySpan<byte> value, Span<byte> digits) => XxHash3.Hash(value).TryFormat(digits, out _, "x16");
+
+    private static ConditionKind KindOf(in CommandContext c, int i) => c.Args[i].Length switch
+    {
+        2 when c.Is(i, "NX"u8) => ConditionKind.Absent,
+        2 when c.Is(i, "XX"u8) => ConditionKind.Present,
+        4 when c.Is(i, "IFEQ"u8) => ConditionKind.Equal,
+        4 when c.Is(i, "IFNE"u8) => ConditionKind.NotEqual,
+        5 when c.Is(i, "IFDEQ"u8) => ConditionKind.DigestEqual,
+        5 when c.Is(i, "IFDNE"u8) => ConditionKind.DigestNotEqual,
+        _ => ConditionKind.None,
+    };
+}
