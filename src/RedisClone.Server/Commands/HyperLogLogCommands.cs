@@ -45,7 +45,11 @@ internal static class HyperLogLogCommands
             if (added == HyperLogLog.Addition.Corrupt) c.Fail(Corrupt);
         }
         // What was added before the damage was found has been added.
-        if (changed) c.Modified(1, NotifyFlags.String, "pfadd");
+        if (changed)
+        {
+            HyperLogLog.ForgetCached(entry);
+            c.Modified(1, NotifyFlags.String, "pfadd");
+        }
         if (!c.Failed) c.Reply.Integer(changed ? 1 : 0);
     }
 

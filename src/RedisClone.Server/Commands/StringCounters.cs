@@ -64,12 +64,12 @@ internal static class StringCounters
             return;
         }
         value += increment;
-        if (!value.IsFinite)
+        if (value.IsInfinity)
         {
             c.Fail("ERR increment would produce NaN or Infinity");
             return;
         }
-        Span<byte> text = stackalloc byte[LongDouble.MaxTextLength];
+        Span<byte> text = stackalloc byte[LongDouble.MaxLength];
         text = text[..value.Format(text)];
         StoreText(ref c, ref entry, text);
         c.Modified(1, NotifyFlags.String, "incrbyfloat");
@@ -123,33 +123,33 @@ internal static class StringCounters
 
     private static void IncrExFloat(ref CommandContext c, ref Entry entry, in IncrExOptions options)
     {
-        LongDouble increment = IncrExOptions.Float(ref c, options.Increment, 1, "Increment");
-        if (!c.Failed && !increment.IsFinite) c.Fail("ERR BYFLOAT increment cannot be Infinity");
+        LongDouble increment = IncrExOptions.Float(ref c, options.Increment, LongDouble.FromInt64(1), "Increment");
+        if (!c.Failed && increment.IsInfinity) c.Fail("ERR BYFLOAT increment cannot be Infinity");
         LongDouble lower = IncrExOptions.Float(ref c, options.Lower, -LongDouble.MaxValue, "LBOUND");
         LongDouble upper = IncrExOptions.Float(ref c, options.Upper, LongDouble.MaxValue, "UBOUND");
         if (!c.Failed && lower > upper) c.Fail(IncrExOptions.CrossedBounds);
         long time = options.Expiry.Resolve(ref c);
         if (c.Failed || !TryReadFloat(ref c, entry, out LongDouble value)) return;
-        if (!value.IsFinite)
+        if (value.IsInfinity)
         {
             c.Fail("ERR value cannot be Infinity");
             return;
         }
 
         LongDouble result = value + increment, applied = increment;
-        bool within = result >= lower && result <= upper && result.IsFinite;
+        bool within = result >= lower && result <= upper && !result.IsInfinity;
         if (!within)
         {
-            bool tooHigh = result > upper || (!result.IsFinite && result > 0);
+            bool tooHigh = result > upper || (result.IsInfinity && result > default(LongDouble));
             result = !options.Saturate ? value : tooHigh ? upper : lower;
             applied = result - value;
         }
-        if (!applied.IsFinite || !result.IsFinite)
+        if (applied.IsInfinity || result.IsInfinity)
         {
             c.Fail("ERR applied increment would be Infinity");
             return;
         }
-        Span<byte> text = stackalloc byte[LongDouble.MaxTextLength], appliedText = stackalloc byte[LongDouble.MaxTextLength];
+        Span<byte> text = stackalloc byte[LongDouble.MaxLength], appliedText = stackalloc byte[LongDouble.MaxLength];
         text = text[..result.Format(text)];
         c.Reply.ArrayHeader(2);
         c.Reply.NumberText(text);
@@ -199,11 +199,11 @@ internal static class StringCounters
 
     private static bool TryReadFloat(ref CommandContext c, in Entry entry, out LongDouble value)
     {
-        value = 0;
+        value = default;
         if (!entry.Exists) return true;
         if (!c.Expect(entry, ValueType.String)) return false;
         if (entry.Encoding != ValueEncoding.Integer) return LongDouble.TryParse(entry.Value, out value) || c.Fail(Errors.NotFloat);
-        value = StringValue.Integer(entry);
+        value = LongDouble.FromInt64(StringValue.Integer(entry));
         return true;
     }
 

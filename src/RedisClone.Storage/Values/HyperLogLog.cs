@@ -60,7 +60,7 @@ public static partial class HyperLogLog
 
     public static bool IsSparse(in Entry entry) => entry.Value[FormAt] == Sparse;
 
-    /// <summary>Adds an element. A sparse estimate that would pass <paramref name="sparseLimit"/> bytes becomes dense.</summary>
+    /// <summary>Adds an element; the caller forgets the cached cardinality if that changed anything. A sparse estimate that would pass <paramref name="sparseLimit"/> bytes becomes dense.</summary>
     public static Addition Add(in Entry entry, ReadOnlySpan<byte> element, long sparseLimit)
     {
         int register = Choose(element, out int run);
@@ -158,14 +158,9 @@ public static partial class HyperLogLog
 
     private static Addition Raise(in Entry entry, int register, int run, long sparseLimit, ref SparsePlace start)
     {
-        if (IsSparse(entry))
-        {
-            Addition done = RaiseSparse(entry, register, run, sparseLimit, ref start);
-            if (!IsSparse(entry)) done = RaiseDense(entry.Value[HeaderBytes..], register, run);
-            if (done == Addition.Changed) ForgetCached(entry);
-            return done;
-        }
-        return RaiseDense(entry.Value[HeaderBytes..], register, run);
+        Addition done = IsSparse(entry) ? RaiseSparse(entry, register, run, sparseLimit, ref start) : Addition.Nothing;
+        if (!IsSparse(entry)) done = RaiseDense(entry.Value[HeaderBytes..], register, run);
+        return done;
     }
 
     private static Addition RaiseDense(Span<byte> bytes, int register, int run)
