@@ -12,6 +12,12 @@ internal static class Limits
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
     public const int InlineWork = 4096;
 
+    /// <summary>Scripts kept that were only sent by EVAL.</summary>
+    public const int PassingScripts = 500;
+
+    /// <summary>Bytes that scripts may take, their compiled forms included.</summary>
+    public const long ScriptMemory = 1L << 30;
+
     /// <summary>Transactions of more commands are not run on an I/O thread.</summary>
     public const int InlineTransaction = 128;
 

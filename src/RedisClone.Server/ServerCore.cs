@@ -7,6 +7,7 @@ using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Net;
 using RedisClone.Server.Pubsub;
+using RedisClone.Server.Scripting;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
@@ -35,6 +36,7 @@ public sealed class ServerCore
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
         ParameterEffects.Attach(this);
+        Scripts = new ScriptEngine(this);
     }
 
     public ServerConfig Config { get; }
@@ -79,6 +81,8 @@ public sealed class ServerCore
     public AccessClock AccessClock { get; }
 
     internal Executor Executor { get; }
+
+    internal ScriptEngine Scripts { get; }
 
     internal BlockedClients Blocked { get; }
 

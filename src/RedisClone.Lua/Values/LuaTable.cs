@@ -150,6 +150,13 @@ public sealed partial class LuaTable : LuaObject
         return false;
     }
 
+    /// <summary>All elements, for the host; the table must not change meanwhile.</summary>
+    public IEnumerable<(LuaValue Key, LuaValue Value)> Pairs()
+    {
+        int at = -1;
+        while (Advance(ref at, out LuaValue key, out LuaValue value)) yield return (key, value);
+    }
+
     /// <summary>Steps to the next element: false at the end. Start at -1; an index stays valid while nothing is inserted.</summary>
     internal bool Advance(ref int index, out LuaValue key, out LuaValue value)
     {

@@ -18,6 +18,7 @@ internal static class CommandFamilies
         .. ListCommands.Rows,
         .. ListMoves.Rows,
         .. ScanCommands.Rows,
+        .. ScriptCommands.Rows,
         .. StringCommands.Rows,
         .. StringRanges.Rows,
         .. StringCounters.Rows,

@@ -1,0 +1,159 @@
+using System.Diagnostics;
+using System.Text;
+using Microsoft.Extensions.Logging;
+using RedisClone.Lua;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Scripting;
+
+/// <summary>The table `redis` of scripts: how they call commands and speak to the server.</summary>
+internal sealed class RedisLibrary
+{
+    private static readonly (string Name, LogLevel Level)[] LogLevels =
+        [("LOG_DEBUG", LogLevel.Debug), ("LOG_VERBOSE", LogLevel.Debug), ("LOG_NOTICE", LogLevel.Information), ("LOG_WARNING", LogLevel.Warning)];
+
+    private readonly ScriptEngine _engine;
+    private readonly OwnedRequest _request = new();
+
+    public RedisLibrary(ScriptEngine engine)
+    {
+        _engine = engine;
+        LuaState state = engine.State;
+        LuaTable redis = state.TryNewTable()!;
+        Add("call", Call);
+        Add("pcall", ProtectedCall);
+        Add("sha1hex", Sha1Hex);
+        Add("error_reply", ErrorReply);
+        Add("status_reply", StatusReply);
+        Add("log", Log);
+        Add("setresp", SetResp);
+        Add("replicate_commands", static (ref LuaCall call) => call.Return(true));
+        Add("set_repl", static (ref LuaCall call) => 0);
+        Add("acl_check_cmd", CheckCommand);
+        Add("breakpoint", static (ref LuaCall call) => call.Return(false));
+        Add("debug", static (ref LuaCall call) => 0);
+        for (int i = 0; i < LogLevels.Length; i++) state.SetField(redis, LogLevels[i].Name, new LuaValue(i));
+        (string Name, int Value)[] replication = [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
+        foreach ((string name, int value) in replication) state.SetField(redis, name, new LuaValue(value));
+        state.SetField(redis, "REDIS_VERSION", state.Name(ServerVersion.Redis));
+        state.SetField(redis, "REDIS_VERSION_NUM", new LuaValue(VersionNumber(ServerVersion.Redis)));
+        state.SetField(state.Globals, "redis", redis);
+        state.SetField(state.Globals, "server", redis);
+
+        void Add(string name, LuaHostBody body) => state.SetField(redis, name, new LuaHostFunction(body));
+    }
+
+    private static int VersionNumber(string version)
+    {
+        int[] parts = [.. version.Split('.').Select(int.Parse)];
+        return parts[0] << 16 | parts[1] << 8 | parts[2];
+    }
+
+    private int Call(ref LuaCall call) => Command(ref call, raise: true);
+
+    private int ProtectedCall(ref LuaCall call) => Command(ref call, raise: false);
+
+    private int Command(ref LuaCall call, bool raise)
+    {
+        if (call.Count == 0) return Fail(ref call, raise, "ERR Please specify at least one argument for this redis.call() call");
+        _request.Reset();
+        Span<byte> digits = stackalloc byte[64];
+        for (int i = 1; i <= call.Count; i++)
+        {
+            LuaValue argument = call[i];
+            if (argument.AsString is { } text) _request.Append(text.Span);
+            else if (argument.IsNumber) _request.Append(digits[..Encoding.ASCII.GetBytes(LuaReplies.Argument(argument.AsNumber), digits)]);
+            else return Fail(ref call, raise, "ERR Lua redis lib command arguments must be strings or integers");
+        }
+        if (Refuse(_request.AsRequest(), out CommandRow? row) is { } refusal) return Fail(ref call, raise, refusal);
+        return Run(ref call, raise, row!);
+    }
+
+    private string? Refuse(in Request request, out CommandRow? row)
+    {
+        row = _engine.Server.Commands.Resolve(request);
+        if (row is null) return "ERR Unknown Redis command called from script";
+        if (row.Handler is null || !row.ArityFits(request.Count)) return "ERR Wrong number of args calling Redis command from script";
+        if (row.Has(CommandFlags.NoScript)) return "ERR This Redis command is not allowed from script";
+        if (row.IsWrite && _engine.ReadOnly) return "ERR Write commands are not allowed from read-only scripts.";
+        return null;
+    }
+
+    private int Run(ref LuaCall call, bool raise, CommandRow row)
+    {
+        Request request = _request.AsRequest();
+        long started = Stopwatch.GetTimestamp();
+        ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
+        _engine.Output.ResetWrittenCount();
+        if (row.IsWrite) _engine.NoteWrite();
+        _engine.Server.Executor.RunPart(_engine.Session, row, request, hash, _engine.Now, _engine.Lane, onWorker: true, ref started);
+        _engine.Session.Reply.Commit();
+        if (_engine.Replies.ToLua(_engine.Output.WrittenSpan) is not { } value) return call.Error("not enough memory");
+        if (raise && value.AsTable is { } table && !table[_engine.Replies.Err].IsNil) return call.Raise(value);
+        return call.Return(value);
+    }
+
+    private int Fail(ref LuaCall call, bool raise, string error)
+    {
+        LuaTable? table = call.State.TryNewTable(0, 1);
+        if (table is null || !call.State.TrySet(table, _engine.Replies.Err, LuaString.From(error))) return call.Error("not enough memory");
+        return raise ? call.Raise(table) : call.Return(table);
+    }
+
+    private static int Sha1Hex(ref LuaCall call)
+    {
+        if (call.Count != 1) return call.Error("wrong number of arguments");
+        string digest = Script.DigestOf(call.CheckString(1).Span);
+        return call.Failed ? 0 : call.Return(LuaString.From(digest));
+    }
+
+    private int ErrorReply(ref LuaCall call)
+    {
+        if (call.Count != 1 || call[1].AsString is not { } text) return Fail(ref call, raise: false, "ERR wrong number or type of arguments");
+        string words = text.ToString();
+        // Without a leading dash the text has no code of its own.
+        words = words.StartsWith('-') ? words[1..] : "ERR " + words;
+        return Fail(ref call, raise: false, words);
+    }
+
+    private int StatusReply(ref LuaCall call)
+    {
+        if (call.Count != 1 || call[1].AsString is not { } text) return Fail(ref call, raise: false, "ERR wrong number or type of arguments");
+        LuaTable? table = call.State.TryNewTable(0, 1);
+        if (table is null || !call.State.TrySet(table, _engine.Replies.Ok, text)) return call.Error("not enough memory");
+        return call.Return(table);
+    }
+
+    private int Log(ref LuaCall call)
+    {
+        if (call.Count < 2) return call.Error("redis.log() requires two arguments or more.");
+        if (!call[1].IsNumber) return call.Error("First argument must be a number (log level).");
+        int level = call.CheckInt(1);
+        if (level < 0 || level >= LogLevels.Length) return call.Error("Invalid log level.");
+        var words = new List<string>();
+        for (int i = 2; i <= call.Count; i++) words.Add(call[i].IsNumber || call[i].AsString is not null ? call.CheckString(i).ToString() : "");
+#pragma warning disable CA2254 // The text is the script's own.
+        _engine.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
+#pragma warning restore CA2254
+        return 0;
+    }
+
+    private int SetResp(ref LuaCall call)
+    {
+        if (call.Count != 1) return call.Error("redis.setresp() requires one argument.");
+        int version = call.CheckInt(1);
+        if (version is not (2 or 3)) return call.Error("RESP version must be 2 or 3.");
+        _engine.Session.Reply.Version = version;
+        return 0;
+    }
+
+    private int CheckCommand(ref LuaCall call)
+    {
+        if (call.Count == 0) return call.Error("Please specify at least one argument for this redis.acl_check_cmd() call");
+        CommandRow? row = _engine.Server.Commands.Find(call.CheckString(1).Span);
+        return row is null ? call.Error("ERR Invalid command passed to redis.acl_check_cmd()") : call.Return(true);
+    }
+}
