@@ -58,7 +58,7 @@ internal sealed class RedisLibrary
 
     private int Command(ref LuaCall call, bool raise)
     {
-        if (call.Count == 0) return Fail(ref call, raise, "ERR Please specify at least one argument for this redis.call() call");
+        if (call.Count == 0) return Fail(ref call, raise, "ERR Please specify at least one argument for this redis lib call");
         _request.Reset();
         Span<byte> digits = stackalloc byte[64];
         for (int i = 1; i <= call.Count; i++)
