@@ -15,6 +15,13 @@ public sealed class RankTreeTests(ITestOutputHelper output)
             foreach (Item item in items) weight += item.Weight;
             return weight;
         }
+
+        public static int IndexOf(ReadOnlySpan<Item> items, ref long rank)
+        {
+            int index = 0;
+            while (index < items.Length && rank >= items[index].Weight) rank -= items[index++].Weight;
+            return index;
+        }
     }
 
     private readonly struct Before(int number) : ITreeProbe<Item>

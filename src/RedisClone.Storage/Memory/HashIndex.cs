@@ -124,6 +124,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         for (; buckets > 0 && cursor < _root.Buckets; buckets--, cursor++)
         {
             Span<uint> words = Bucket(cursor);
+            PrefetchRecords(cursor + 1);
             while (true)
             {
                 foreach (uint handle in words.Slice(FirstHandleWord, SlotsPerBucket))
@@ -163,9 +164,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     /// <summary>A random record's handle, each as likely as any other; 0 when there is none.</summary>
     public uint RandomHandle(Random random)
     {
-        // A place among more than any bucket but one in thousands has, and another try when nothing is there: else records of
+        // A place among more than any bucket but one in hundreds has, and another try when nothing is there: else records of
         // crowded buckets would be met less often than lonely ones.
-        const int Places = 3 * SlotsPerBucket;
+        const int Places = 2 * SlotsPerBucket;
         if (_root.Records == 0) return 0;
         Span<uint> found = stackalloc uint[8 * SlotsPerBucket];
         while (true)
@@ -212,6 +213,14 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         Span<uint> words = overflow == 0 ? Bucket(bucket) : Words(overflow);
         next = words[OverflowWord];
         return words.Slice(FirstHandleWord, SlotsPerBucket);
+    }
+
+    /// <summary>Hints at the records of a bucket that a walk comes to next.</summary>
+    internal void PrefetchRecords(uint bucket)
+    {
+        if (bucket >= _root.Buckets) return;
+        foreach (uint handle in Bucket(bucket).Slice(FirstHandleWord, SlotsPerBucket))
+            if (handle != 0) _arena.Prefetch(handle, lines: 1);
     }
 
     private int Collect(uint bucket, Span<uint> into)
@@ -276,6 +285,7 @@ public ref struct HashIndexWalk
             {
                 if (_bucket + (ulong)_step >= _index.BucketCount) return false;
                 _bucket += _step;
+                _index.PrefetchRecords(_bucket + _step);
             }
             _handles = _index.HandlesOf(_bucket, _overflow, out _overflow);
             _slot = 0;

@@ -42,6 +42,9 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
 
     public MemberRecord Read(uint handle) => new(_arena.FromStart(handle));
 
+    /// <summary>Hints at a member that will be read soon.</summary>
+    public void Prefetch(uint handle) => _arena.Prefetch(handle, lines: 1);
+
     /// <summary>Adds a member that is not there.</summary>
     public uint Add(ReadOnlySpan<byte> name, ulong hash, NumberForm form = NumberForm.None, long number = 0)
     {

@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 
 namespace RedisClone.Storage.Structures;
 
@@ -75,13 +76,12 @@ internal static class Packed
     }
 
     /// <summary>Where the entry after the one at a position begins.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static int Next(ReadOnlySpan<byte> entries, int at)
     {
         byte head = entries[at];
         if (head < 0x80) return at + 2;
-        if (head < 0xC0) return at + (head & 0x3F) + 2;
-        int body = BodyLength(entries, at);
-        return at + body + BackLength(body);
+        return head < 0xC0 ? at + (head & 0x3F) + 2 : NextLong(entries, at);
     }
 
     public static int Skip(ReadOnlySpan<byte> entries, int at, int count)
@@ -111,7 +111,7 @@ internal static class Packed
         while (at < entries.Length)
         {
             if (entries[at] == first && entries[at..].StartsWith(head) && entries[(at + head.Length)..].StartsWith(payload)) return at;
-            at = Skip(entries, at, stride);
+            for (int passed = 0; passed < stride; passed++) at = Next(entries, at);
         }
         return -1;
     }
@@ -121,6 +121,12 @@ internal static class Packed
         int count = 0;
         for (int at = 0; at < entries.Length; at = Next(entries, at)) count++;
         return count;
+    }
+
+    private static int NextLong(ReadOnlySpan<byte> entries, int at)
+    {
+        int body = BodyLength(entries, at);
+        return at + body + BackLength(body);
     }
 
     private static Element ReadLong(ReadOnlySpan<byte> entries, int at, out int next)

@@ -22,6 +22,8 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
 
     public bool IsEmpty => _root.Node == 0;
 
+    public bool IsOneItem => _root.Height == 1 && Count(_root.Node) == 1;
+
     public long Weight => _root.Weight;
 
     /// <summary>The path to the first item that is not before the place that a probe tells; to the end if all are.</summary>
@@ -41,6 +43,8 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
             }
             path[level] = new TreeStep { Node = node, Index = low - 1 };
             node = children[low - 1].Node;
+            // The lines that halving will look at first, fetched together rather than one after the other.
+            for (int at = 0; at < NodeBytes; at += NodeBytes / 4) _arena.Prefetch(node + (uint)(at >> Arena.UnitShift), lines: 1);
         }
         if (node == 0) return path;
 
@@ -71,7 +75,7 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         }
         within = rank;
         if (node == 0) return path;
-        path[0] = new TreeStep { Node = node, Index = IndexOf(Items(node), ref within) };
+        path[0] = new TreeStep { Node = node, Index = T.IndexOf(Items(node), ref within) };
         return path;
     }
 
@@ -130,27 +134,6 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         uint node = Children(path[level + 1].Node)[path[level + 1].Index].Node;
         path[level] = new TreeStep { Node = node, Index = Count(node) - 1 };
         return true;
-    }
-
-    private static int IndexOf(ReadOnlySpan<T> items, ref long rank)
-    {
-        // Halving by weight finds the place at once where all weigh the same.
-        int index = 0;
-        while (items.Length > 0)
-        {
-            int half = (items.Length + 1) / 2;
-            long weight = T.WeightOf(items[..half]);
-            if (rank < weight && half == 1) return index;
-            if (rank < weight)
-            {
-                items = items[..half];
-                continue;
-            }
-            rank -= weight;
-            index += half;
-            items = items[half..];
-        }
-        return index;
     }
 
     [StructLayout(LayoutKind.Sequential, Pack = 4)]

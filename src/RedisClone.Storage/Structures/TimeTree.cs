@@ -8,6 +8,19 @@ namespace RedisClone.Storage.Structures;
 internal readonly record struct TimedHandle(long Time, uint Handle) : ITreeItem<TimedHandle>
 {
     public static long WeightOf(ReadOnlySpan<TimedHandle> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<TimedHandle> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
+}
+
+/// <summary>What items have in common that all weigh 1.</summary>
+internal static class UniformWeight
+{
+    public static int IndexOf(int items, ref long rank)
+    {
+        int index = (int)Math.Min(items, rank);
+        rank -= index;
+        return index;
+    }
 }
 
 /// <summary>Records by the time at which something is due with them, soonest first.</summary>

@@ -21,6 +21,9 @@ internal struct TreeRoot
 internal interface ITreeItem<T>
 {
     static abstract long WeightOf(ReadOnlySpan<T> items);
+
+    /// <summary>The item that a rank lies in, which becomes the rank within it; the end if there is none.</summary>
+    static abstract int IndexOf(ReadOnlySpan<T> items, ref long rank);
 }
 
 /// <summary>A place in an order: true for every item before it, false for all the others.</summary>
@@ -35,8 +38,7 @@ internal interface ITreeProbe<T>
 /// </summary>
 internal struct TreePath
 {
-    // A node other than the root has at least one entry and most have dozens: 16 levels are out of reach of 2^32 handles
-    // in practice, and a seventeenth would be met by an exception, not by damage.
+    // Most nodes have dozens of entries, so 2^32 handles are far from 16 levels; a seventeenth would end in an exception, not in damage.
     private Steps _steps;
 
     [System.Diagnostics.CodeAnalysis.UnscopedRef]

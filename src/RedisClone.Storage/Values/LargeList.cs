@@ -24,6 +24,13 @@ internal readonly record struct BlockItem(uint Block, int Count) : ITreeItem<Blo
         foreach (ref readonly BlockItem item in items) weight += item.Count;
         return weight;
     }
+
+    public static int IndexOf(ReadOnlySpan<BlockItem> items, ref long rank)
+    {
+        int index = 0;
+        while (index < items.Length && rank >= items[index].Count) rank -= items[index++].Count;
+        return index;
+    }
 }
 
 /// <summary>
@@ -57,8 +64,9 @@ internal static class LargeList
     public static void TryPack(in Entry entry)
     {
         RankTree<BlockItem> order = Order(entry);
+        if (!order.IsOneItem) return;
         TreePath path = order.Last();
-        if (order.IsEmpty || order.At(ref path) is var item && item.Count != order.Weight) return;
+        BlockItem item = order.At(ref path);
         ListBlock block = Block(entry, item);
         if (!ListLimit.Of(entry).HoldsHalf(block.Used, item.Count)) return;
 
@@ -73,7 +81,7 @@ internal static class LargeList
     public static Element Get(in Entry entry, long index)
     {
         RankTree<BlockItem> order = Order(entry);
-        TreePath path = order.SeekRank(index, out long within);
+        TreePath path = Seek(order, index, out long within);
         ListBlock block = Block(entry, order.At(ref path));
         return Packed.Read(block.Entries, block.PositionOf((int)within), out _);
     }
@@ -89,7 +97,7 @@ internal static class LargeList
         }
         bool atEnd = index == order.Weight;
         long within = 0;
-        TreePath path = atEnd ? order.Last() : order.SeekRank(index, out within);
+        TreePath path = atEnd ? order.Last() : Seek(order, index, out within);
         BlockItem item = order.At(ref path);
         if (atEnd) within = item.Count;
         if (TryInsert(entry, ref path, item, (int)within, element, length)) return;
@@ -152,7 +160,7 @@ internal static class LargeList
         RankTree<BlockItem> order = Order(entry);
         while (count > 0)
         {
-            TreePath path = order.SeekRank(index, out long within);
+            TreePath path = Seek(order, index, out long within);
             BlockItem item = order.At(ref path);
             int removed = (int)Math.Min(count, item.Count - within);
             count -= removed;
@@ -193,6 +201,15 @@ internal static class LargeList
             return;
         }
         Order(entry).Update(ref path, GiveBack(entry, item) with { Count = count });
+    }
+
+    /// <summary>The path to the block of an index; the last element, which queues ask for all the time, is found without counting.</summary>
+    private static TreePath Seek(RankTree<BlockItem> order, long index, out long within)
+    {
+        if (index < order.Weight - 1) return order.SeekRank(index, out within);
+        TreePath path = order.Last();
+        within = order.At(ref path).Count - 1;
+        return path;
     }
 
     private static bool TryInsert(in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)

@@ -19,6 +19,8 @@ internal struct SortedSetRoot
 internal readonly record struct ScoreItem(double Score, uint Handle) : ITreeItem<ScoreItem>
 {
     public static long WeightOf(ReadOnlySpan<ScoreItem> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<ScoreItem> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
 }
 
 /// <summary>A large sorted set: a table of members with their scores, and a tree of them in order.</summary>

@@ -26,10 +26,11 @@ internal static class PackedFields
     public static bool TryGet(in Entry entry, Element name, out HashField field)
     {
         field = default;
-        PackedValue packed = Of(entry);
-        int at = Packed.Find(packed.Entries, 0, name, Stride(entry));
+        bool expiring = Expiring(entry);
+        ReadOnlySpan<byte> entries = Of(entry).Entries;
+        int at = Packed.Find(entries, 0, name, expiring ? 3 : 2);
         if (at < 0) return false;
-        field = Read(packed.Entries, at, Expiring(entry), out _);
+        field = Read(entries, at, expiring, out _);
         return IsAlive(field.Expiry, entry.Keyspace.Store.Now);
     }
 

@@ -5,6 +5,8 @@ namespace RedisClone.Storage;
 /// <summary>Walks members of a sorted set: a range of ranks in either direction, those of a cursor position, or a random part.</summary>
 public ref struct SortedSetMembers
 {
+    private const int Lookahead = 8;
+
     private readonly ReadOnlySpan<byte> _entries;
     private readonly MemberTable _table;
     private readonly RankTree<ScoreItem> _order;
@@ -34,6 +36,11 @@ public ref struct SortedSetMembers
         _path = _order.SeekRank(backwards ? range.End - 1 : range.Start, out _);
         _leaf = _order.Leaf(ref _path);
         _at = _path[0].Index;
+        for (int i = 1; i < Lookahead && i < _left; i++)
+        {
+            int ahead = backwards ? _at - i : _at + i;
+            if ((uint)ahead < (uint)_leaf.Length) _table.Prefetch(_leaf[ahead].Handle);
+        }
     }
 
     private SortedSetMembers(in Entry entry, TableWalk walk)
@@ -95,6 +102,8 @@ public ref struct SortedSetMembers
             _leaf = _order.Leaf(ref _path);
             _at = _path[0].Index;
         }
+        int ahead = _backwards ? _at - Lookahead : _at + Lookahead;
+        if ((uint)ahead < (uint)_leaf.Length) _table.Prefetch(_leaf[ahead].Handle);
         Current = LargeSortedSet.Read(_table, _leaf[_at]);
         _at += _backwards ? -1 : 1;
         return true;
