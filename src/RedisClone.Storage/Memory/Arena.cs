@@ -30,6 +30,7 @@ public sealed class Arena
     private readonly Stack<int> _freeChunkSlots = new();
     private readonly ulong[][] _roomy = new ulong[RoomLevels][];       // per level: bits of the chunks that may have 2^level free pages in a row
     private readonly int[] _partial = new int[SizeClasses.Count + 1];  // per class: a span id with free buffers, or 0
+    private readonly int[] _empty = new int[SizeClasses.Count + 1];    // per class: the span id of a slab kept though it is empty, or 0
     private long _freePages;                           // free pages of shared chunks that may still be resident
 
     public Arena()
@@ -70,6 +71,7 @@ public sealed class Arena
             unit = slab.Bump;
             slab.Bump += (ushort)(bytes >> UnitShift);
         }
+        if (slab.Used == 0 && _empty[sizeClass] == id) _empty[sizeClass] = 0;
         if (++slab.Used == slab.Capacity) Unlink(id, ref slab);
         BytesUsed += bytes;
         LiveBuffers++;
@@ -111,12 +113,11 @@ public sealed class Arena
         span.FreeHead = (ushort)relative;
         BytesUsed -= size;
         if (span.Used-- == span.Capacity) Link(id, ref span);
+        if (span.Used > 0) return;
         // One empty slab a class is kept, so that a single buffer taken and freed in turn does not make and drop a slab each time.
-        else if (span.Used == 0 && (span.Next != 0 || span.Previous != 0))
-        {
-            Unlink(id, ref span);
-            FreeSpan(id);
-        }
+        ref int kept = ref _empty[span.Class];
+        if (kept == 0) kept = id;
+        else DropSlab(id, ref span);
     }
 
     /// <summary>The first bytes of a buffer.</summary>
@@ -195,7 +196,11 @@ public sealed class Arena
     /// </summary>
     public void Trim(long keepBytes = 0)
     {
-        for (int sizeClass = 1; sizeClass <= SizeClasses.Count; sizeClass++) FreeEmptySlabs(sizeClass);
+        foreach (ref int kept in _empty.AsSpan())
+        {
+            if (kept != 0) DropSlab(kept, ref _chunks[kept >> 8].Spans[kept & 0xFF]);
+            kept = 0;
+        }
         if (_freePages << PageShift <= keepBytes) return;
         for (int index = 1; index < _chunkLimit; index++)
         {
@@ -327,19 +332,10 @@ public sealed class Arena
         }
     }
 
-    private void FreeEmptySlabs(int sizeClass)
+    private void DropSlab(int id, ref SpanInfo slab)
     {
-        for (int id = _partial[sizeClass]; id != 0;)
-        {
-            ref SpanInfo slab = ref _chunks[id >> 8].Spans[id & 0xFF];
-            int next = slab.Next;
-            if (slab.Used == 0)
-            {
-                Unlink(id, ref slab);
-                FreeSpan(id);
-            }
-            id = next;
-        }
+        Unlink(id, ref slab);
+        FreeSpan(id);
     }
 
     private int NewChunkSlot()
