@@ -1,0 +1,137 @@
+using System.Buffers;
+using System.Text;
+using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Tests.Commands;
+
+/// <summary>
+/// A server without sockets: commands go straight to the executor, on the calling thread, and what they answer and what they leave in the
+/// stream of effects comes back as text. The clock is the test's.
+/// </summary>
+internal sealed class CommandHost : IEffectSink
+{
+    private readonly ServerCore _core;
+    private readonly ReusedOutput _output = new();
+    private readonly Session _session;
+    private readonly List<string> _effects = [];
+
+    public CommandHost(Action<ServerConfig>? configure = null)
+    {
+        var config = new ServerConfig { Shards = 4 };
+        configure?.Invoke(config);
+        _core = new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance);
+        _session = new Session(_core, 1, new ReplyWriter(_output));
+    }
+
+    public ServerCore Core => _core;
+
+    /// <summary>Unix milliseconds.</summary>
+    public long Now { get; set; } = 1_700_000_000_000;
+
+    public int RespVersion { set => _session.Reply.Version = value; }
+
+    /// <summary>Runs a command given as words (Latin 1, one character a byte); its reply in a form that is easy to read.</summary>
+    public string Run(string line) => Call(line.Split(' '));
+
+    public string Call(params string[] words)
+    {
+        Execute(new Prepared(words));
+        string reply = Encoding.Latin1.GetString(_output.Written);
+        _output.Clear();
+        int at = 0;
+        return ReplyText.Read(reply, ref at);
+    }
+
+    /// <summary>Runs a command and forgets its reply: allocates nothing of its own.</summary>
+    public void Execute(Prepared command)
+    {
+        Request request = command.Request;
+        CommandRow row = _core.Commands.Resolve(request) ?? throw new ArgumentException($"no command {command}");
+        if (!row.ArityFits(request.Count))
+        {
+            _session.Reply.Error(Errors.WrongArity(row.FullName));
+        }
+        else
+        {
+            Lane lane = _core.Lanes.Current;
+            ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
+            long started = 0;
+            ShardSet held = Router.ShardsOf(_core, _session, row, request);
+            _core.Executor.Run(_session, row, request, hash, Now, lane, onWorker: true, held, ref started);
+        }
+        _session.Reply.Commit();
+    }
+
+    /// <summary>Drops what was answered.</summary>
+    public void Forget() => _output.Clear();
+
+    /// <summary>Redis's name for the form that a key's value has.</summary>
+    public string EncodingOf(string key)
+    {
+        byte[] bytes = Encoding.Latin1.GetBytes(key);
+        ulong hash = KeyHash.Of(bytes);
+        return Encoding.ASCII.GetString(ValueInfo.EncodingName(_core.Shards.Of(hash).Store.Database(0).Find(bytes, hash)));
+    }
+
+    /// <summary>Runs a command and returns the effects that it had, one line each.</summary>
+    public string[] EffectsOf(string line)
+    {
+        _core.Effects.Attach(this);
+        _effects.Clear();
+        Run(line);
+        _core.Effects.Detach(this);
+        return [.. _effects];
+    }
+
+    long IEffectSink.Append(EffectBuffer unit)
+    {
+        string text = Encoding.Latin1.GetString(unit.Unit);
+        for (int at = 0; at < text.Length;) _effects.Add(ReplyText.Read(text, ref at).Trim('[', ']'));
+        return 0;
+    }
+
+    /// <summary>A command in the form in which the parser hands it on.</summary>
+    internal sealed class Prepared(params string[] words)
+    {
+        private readonly byte[] _bytes = Encoding.Latin1.GetBytes(string.Concat(words));
+        private readonly ArgSlice[] _slices = Slice(words);
+
+        public Request Request => new(_bytes, _slices, _bytes.Length);
+
+        public override string ToString() => string.Join(' ', words);
+
+        private static ArgSlice[] Slice(string[] words)
+        {
+            var slices = new ArgSlice[words.Length];
+            for (int i = 0, at = 0; i < words.Length; at += words[i++].Length) slices[i] = new ArgSlice(at, words[i].Length);
+            return slices;
+        }
+    }
+
+    private sealed class ReusedOutput : IBufferWriter<byte>
+    {
+        private byte[] _bytes = new byte[64 * 1024];
+        private int _length;
+
+        public ReadOnlySpan<byte> Written => _bytes.AsSpan(0, _length);
+
+        public void Clear() => _length = 0;
+
+        public void Advance(int count) => _length += count;
+
+        public Memory<byte> GetMemory(int sizeHint = 0)
+        {
+            if (_bytes.Length - _length < Math.Max(sizeHint, 4096)) Array.Resize(ref _bytes, 2 * (_length + sizeHint));
+            return _bytes.AsMemory(_length);
+        }
+
+        public Span<byte> GetSpan(int sizeHint = 0) => GetMemory(sizeHint).Span;
+    }
+}
