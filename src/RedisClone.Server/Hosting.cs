@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
@@ -29,6 +30,10 @@ internal static class Hosting
         builder.Services.AddSingleton<Maintenance>();
         builder.Services.AddHostedService(services => services.GetRequiredService<Maintenance>());
         builder.Services.AddHostedService<ProcessPresence>();
+        builder.Services.AddSingleton<SignalLifetime>();
+        builder.Services.AddSingleton<IHostLifetime>(services => services.GetRequiredService<SignalLifetime>());
+        builder.Services.AddHostedService(services => services.GetRequiredService<SignalLifetime>());
+        builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = Limits.ShutdownPatience);
         builder.WebHost.UseKestrelCore();
         builder.WebHost.ConfigureKestrel(kestrel => Listen(kestrel, config));
         builder.WebHost.UseSockets(sockets =>

@@ -39,6 +39,9 @@ internal static class Limits
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
+    /// <summary>What a stopping server gives clients to take what they are owed.</summary>
+    public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
+
     static Limits()
     {
         if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");

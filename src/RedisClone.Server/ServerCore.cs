@@ -32,9 +32,11 @@ public sealed class ServerCore
         Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
+        AdvanceClock(UnixMilliseconds());
         Executor = new Executor(this);
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
+        Shutdown = new Shutdown(this);
         ParameterEffects.Attach(this);
         Scripts = new ScriptEngine(this);
     }
@@ -57,6 +59,11 @@ public sealed class ServerCore
     public Sampler Sampler { get; }
 
     public SlowLog SlowLog { get; }
+
+    public Shutdown Shutdown { get; }
+
+    /// <summary>What DEBUG turned off or on.</summary>
+    public DebugSwitches Debug { get; } = new();
 
     public SessionRegistry Sessions { get; } = new();
 
@@ -86,7 +93,7 @@ public sealed class ServerCore
 
     internal BlockedClients Blocked { get; }
 
-    /// <summary>DEBUG SET-ACTIVE-EXPIRE and loading turn it off: keys whose time has passed stay visible.</summary>
+    /// <summary>Loading turns it off: keys whose time has passed stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;
 
     public bool AuthenticationRequired => Config.RequirePass.Length > 0;
@@ -97,6 +104,13 @@ public sealed class ServerCore
     public string ReplicationId { get; private set; } = NewId();
 
     public long StartedAt { get; } = UnixMilliseconds();
+
+    /// <summary>Tells the time to what remembers when keys were used.</summary>
+    internal void AdvanceClock(long now)
+    {
+        AccessClock.Advance(now);
+        for (int i = 0; i < Shards.Count; i++) Shards[i].Store.NewAccess = AccessClock.New;
+    }
 
     /// <summary>Begins a history of its own.</summary>
     public void ChangeReplicationId() => ReplicationId = NewId();

@@ -19,6 +19,7 @@ internal static class ParameterEffects
         foreach (string name in Encodings) On(server, name, () => ApplyEncodings(server));
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
+        On(server, "maxmemory-policy", server.AccessClock.Adapt);
         On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
     }
 

@@ -227,15 +227,28 @@ public ref partial struct CommandContext
     public void Block(
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null)
     {
-        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, nullIsArray) { State = state };
+        Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
+        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer) { State = state };
         for (int i = firstKey; i < firstKey + keyCount; i++)
             Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
         NoteWrittenKeys(waiter, firstKey, keyCount);
+        Block(waiter, milliseconds);
+    }
+
+    /// <summary>Blocks the client for a time (0: for ever) in which no key can serve it; then this is the reply.</summary>
+    public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
+        Block(new Waiter(Session, default, default, test: null, answer), milliseconds);
+
+    private void Block(Waiter waiter, long milliseconds)
+    {
         Waiter = waiter;
         Session.Waiter = waiter;
         Server.Blocked.Entered();
         // The timer may fire at once, on another thread: everything it needs is in place.
         if (milliseconds > 0) waiter.StartTimer(milliseconds);
+        // The client may have gone before its waiter was there to be told. Full fence: either we see that, or the other side sees the waiter.
+        Interlocked.MemoryBarrier();
+        if (Session.Connection is { IsClosed: true }) waiter.Wake(WakeReason.Closed);
     }
 
     private readonly void NoteWrittenKeys(Waiter waiter, int firstKey, int keyCount)

@@ -100,6 +100,15 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _transport.Abort();
     }
 
+    /// <summary>Lets the client go, from any thread: what it is owed still leaves.</summary>
+    public void Close()
+    {
+        Session.CloseAfterReply = true;
+        Session.Waiter?.Wake(WakeReason.Closed);
+        _server.Pause.Forget(this);
+        _scheduler.Schedule(this);
+    }
+
     /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
     internal void Push(byte[] message)
     {
@@ -357,11 +366,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _current++;
         switch (waiter.Reason)
         {
-            case WakeReason.TimedOut or WakeReason.Unblocked when waiter.NullIsArray:
-                Session.Reply.NullArray();
-                break;
             case WakeReason.TimedOut or WakeReason.Unblocked:
-                Session.Reply.Null();
+                waiter.Answer(Session.Reply);
                 break;
             case WakeReason.UnblockedWithError:
                 Session.Reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");

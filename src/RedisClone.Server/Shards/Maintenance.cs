@@ -19,9 +19,6 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private readonly ActiveExpiry _expiry = new(server);
     private readonly ClientCare _clients = new(server);
 
-    /// <summary>DEBUG SET-ACTIVE-EXPIRE turns it off.</summary>
-    public bool ExpiryEnabled { get; set; } = true;
-
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         using var timer = new PeriodicTimer(Period);
@@ -29,10 +26,10 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         {
             long started = Stopwatch.GetTimestamp();
             long now = ServerCore.UnixMilliseconds();
-            server.AccessClock.Advance(now);
-            for (int i = 0; i < server.Shards.Count; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
+            server.AdvanceClock(now);
+            for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
             server.Journal?.AppendedElsewhere();
-            if (round % TrimEvery == 0) _clients.Run(now);
+            if (round % TrimEvery == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);
         }
     }
@@ -41,7 +38,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     {
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
-        if (ExpiryEnabled && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, ExpirySlice);
+        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, ExpirySlice);
         shard.Store.FreeAbandoned(FreeBuckets);
         if (trim) shard.Store.Arena.Trim(KeptFreeBytes);
         shard.Exit();

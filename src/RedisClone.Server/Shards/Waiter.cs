@@ -1,3 +1,4 @@
+using RedisClone.Protocol;
 using RedisClone.Server.Net;
 using RedisClone.Storage;
 
@@ -26,13 +27,13 @@ public sealed class Waiter : IDisposable
     private int _claimed;
     private Timer? _timer;
 
-    internal Waiter(Session session, ValueType wanted, ShardSet shards, WaitTest? test, bool nullIsArray)
+    internal Waiter(Session session, ValueType wanted, ShardSet shards, WaitTest? test, Action<ReplyWriter> answer)
     {
         Session = session;
         Wanted = wanted;
         Shards = shards;
         Test = test;
-        NullIsArray = nullIsArray;
+        Answer = answer;
     }
 
     public Session Session { get; }
@@ -48,8 +49,8 @@ public sealed class Waiter : IDisposable
     /// <summary>Keys that its command will write to besides: whoever waits for those may be woken in turn.</summary>
     internal List<DatabaseKey> Written { get; } = [];
 
-    /// <summary>Which null answers it when its time is over.</summary>
-    public bool NullIsArray { get; }
+    /// <summary>What it is answered when its time is over.</summary>
+    public Action<ReplyWriter> Answer { get; }
 
     /// <summary>What a test compares with (an ID of a stream, a group); the command's own.</summary>
     public object? State { get; init; }

@@ -22,6 +22,11 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Bytes of the indexes.</summary>
     public long IndexBytes => Keys.Bytes + Expires.Bytes + _fieldExpiries.Bytes;
 
+    /// <summary>The part of them that the index of expiring keys takes.</summary>
+    public long ExpiringIndexBytes => Expires.Bytes;
+
+    public uint ExpiringBucketCount => Expires.BucketCount;
+
     public uint BucketCount => Keys.BucketCount;
 
     private HashIndex Keys

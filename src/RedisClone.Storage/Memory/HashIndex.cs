@@ -24,7 +24,7 @@ public interface IRecordKeys
 /// </remarks>
 public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
 {
-    private const int SlotsPerBucket = 7;
+    public const int SlotsPerBucket = 7;
     private const int OverflowWord = 7;
     private const int FirstHandleWord = 8;
     private const int WordsPerBucket = 16;

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
@@ -27,4 +28,31 @@ public static class ValueInfo
     public static long MemoryUsage(in Entry entry) => entry.RecordBytes + (entry.Encoding == ValueEncoding.Large
         ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)
         : 0);
+
+    /// <summary>The index of a large value that has one: its buckets and what they hold.</summary>
+    public static bool TryGetTable(in Entry entry, out long buckets, out long records)
+    {
+        buckets = records = 0;
+        if (entry.Encoding != ValueEncoding.Large || entry.Type is ValueType.List or ValueType.Stream) return false;
+        MemberTable table = entry.Type switch
+        {
+            ValueType.Hash => LargeHash.Table(entry),
+            ValueType.SortedSet => LargeSortedSet.Table(entry),
+            _ => SetValue.LargeTable(entry),
+        };
+        buckets = table.Index.BucketCount;
+        records = table.Count;
+        return true;
+    }
+
+    /// <summary>The blocks that a large list consists of.</summary>
+    public static long ListBlocks(in Entry entry)
+    {
+        RankTree<BlockItem> order = LargeList.Order(entry);
+        if (order.IsEmpty) return 0;
+        TreePath path = order.SeekRank(0, out _);
+        long blocks = order.Leaf(ref path).Length;
+        while (order.NextLeaf(ref path)) blocks += order.Leaf(ref path).Length;
+        return blocks;
+    }
 }

@@ -11,15 +11,16 @@ internal static class KeyspaceInfo
         info.Section("Keyspace");
         for (int database = 0; database < server.Config.Databases; database++)
         {
-            long keys = 0, expiring = 0;
+            long keys = 0, expiring = 0, withFields = 0;
             for (int shard = 0; shard < server.Shards.Count; shard++)
             {
                 if (server.Shards[shard].Store.ExistingDatabase(database) is not { } keyspace) continue;
                 keys += keyspace.Count;
                 expiring += keyspace.ExpiringCount;
+                withFields += keyspace.ExpiringHashCount;
             }
             if (keys > 0)
-                info.Field(string.Create(CultureInfo.InvariantCulture, $"db{database}"), string.Create(CultureInfo.InvariantCulture, $"keys={keys},expires={expiring},avg_ttl=0,subexpiry=0"));
+                info.Field(string.Create(CultureInfo.InvariantCulture, $"db{database}"), string.Create(CultureInfo.InvariantCulture, $"keys={keys},expires={expiring},avg_ttl=0,subexpiry={withFields}"));
         }
     }
 }

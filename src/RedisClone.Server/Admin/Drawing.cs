@@ -1,0 +1,44 @@
+using System.Text;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// What LOLWUT draws: a one-dimensional cellular automaton, generation under generation, two a line of half blocks. Its rule is the
+/// version asked for, and without one that of the day.
+/// </summary>
+internal static class Drawing
+{
+    private const int Width = 79;
+    private const int Generations = 40;
+
+    /// <summary>Rules that are worth looking at.</summary>
+    private static readonly byte[] Rules = [90, 30, 110, 150, 182, 54, 60, 105, 22, 126];
+
+    public static string Draw(long version)
+    {
+        byte rule = version is > 0 and <= byte.MaxValue ? (byte)version : Rules[DateTime.UtcNow.DayOfYear % Rules.Length];
+        var cells = new bool[Width];
+        cells[Width / 2] = true;
+        var text = new StringBuilder();
+        for (int generation = 0; generation < Generations; generation += 2)
+        {
+            bool[] below = Next(cells, rule);
+            for (int i = 0; i < Width; i++) text.Append((cells[i], below[i]) switch { (true, true) => '█', (true, false) => '▀', (false, true) => '▄', _ => ' ' });
+            text.Append('\n');
+            cells = Next(below, rule);
+        }
+        return text.ToString();
+    }
+
+    /// <summary>A cell and its neighbours are a number of three bits, which picks a bit of the rule.</summary>
+    private static bool[] Next(bool[] cells, byte rule)
+    {
+        var next = new bool[cells.Length];
+        for (int i = 0; i < cells.Length; i++)
+        {
+            int left = cells[(i + cells.Length - 1) % cells.Length] ? 4 : 0, self = cells[i] ? 2 : 0, right = cells[(i + 1) % cells.Length] ? 1 : 0;
+            next[i] = (rule >> (left | self | right) & 1) != 0;
+        }
+        return next;
+    }
+}

@@ -1,0 +1,30 @@
+using System.Globalization;
+using System.Text;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>MEMORY DOCTOR: says in words what the numbers of MEMORY STATS mean when something is out of the ordinary.</summary>
+internal static class MemoryDoctor
+{
+    private const long TooSmallToTell = 5 << 20;
+    private const double HighPeak = 1.5, HighFragmentation = 1.4, HighClients = 0.5;
+    private const long NotableBytes = 10 << 20;
+
+    public static string Examine(ServerCore server)
+    {
+        MemoryUsage memory = MemoryUsage.Read(server);
+        if (memory.Used < TooSmallToTell) return "The data are too few to say anything about their memory.\n";
+        var findings = new StringBuilder();
+        if (MemoryInfo.Quotient(server.Sampler.PeakMemory, memory.Used) > HighPeak)
+            Find(findings, "Peak", $"at its peak, memory was {InfoWriter.Human(server.Sampler.PeakMemory)}, now it is {InfoWriter.Human(memory.Used)}");
+        if (MemoryInfo.Quotient(memory.Reserved, memory.Data) > HighFragmentation && memory.Reserved - memory.Data > NotableBytes)
+            Find(findings, "Fragmentation", $"{InfoWriter.Human(memory.Reserved)} are reserved for {InfoWriter.Human(memory.Data)} of data");
+        if (MemoryInfo.Quotient(memory.Clients, memory.Used) > HighClients)
+            Find(findings, "Clients", $"clients hold {InfoWriter.Human(memory.Clients)}; CLIENT LIST shows who");
+        if (memory.PendingFrees > 0)
+            Find(findings, "Freeing", string.Create(CultureInfo.InvariantCulture, $"{memory.PendingFrees} removed keys are still being freed"));
+        return findings.Length == 0 ? "Nothing is out of the ordinary.\n" : findings.ToString();
+    }
+
+    private static void Find(StringBuilder findings, string title, string text) => findings.Append(" * ").Append(title).Append(": ").Append(text).Append(".\n");
+}

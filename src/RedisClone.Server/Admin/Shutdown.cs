@@ -1,0 +1,42 @@
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// The orderly end, on SHUTDOWN or a signal: what is to be kept is made durable first, and if that fails the server stays, unless forced;
+/// then clients get what they are owed and are let go.
+/// </summary>
+public sealed class Shutdown(ServerCore server)
+{
+    private int _begun;
+
+    /// <summary>Ends the process once all is done; set by the host.</summary>
+    public Action StopHost { get; set; } = static () => { };
+
+    /// <summary>Makes durable what the options ask for; answers whether it could. Null: there is nothing to save.</summary>
+    public Func<ShutdownOptions, bool>? Save { get; set; }
+
+    /// <summary>False when something could not be saved: the server goes on.</summary>
+    public bool Begin(ShutdownOptions options, string why)
+    {
+        if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
+        server.Log.LogWarning("{Why}", why);
+        if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
+        {
+            server.Log.LogWarning("Error trying to save the DB, can't exit.");
+            Volatile.Write(ref _begun, 0);
+            return false;
+        }
+        StopHost();
+        return true;
+    }
+
+    /// <summary>Clients are told nothing more; what they are owed still leaves.</summary>
+    internal void LetClientsGo()
+    {
+        foreach (Session session in server.Sessions.Unordered) session.Connection!.Close();
+        server.Log.LogWarning("Redis is now ready to exit, bye bye...");
+    }
+}

@@ -1,0 +1,59 @@
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Cluster mode is not built: its commands say so in the words that cluster-aware clients know.</summary>
+internal static class ClusterCommands
+{
+    private const string PerNode = "O(N) where N is the total number of Cluster nodes";
+    private const string PerSlot = "O(N) where N is the total number of hash slot arguments";
+    private const CommandFlags Change = NoAsyncLoading | CommandFlags.Admin | Stale;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("CLUSTER", -2, Keys.None, None, "cluster", "3.0.0", null, "Commands about cluster mode.")
+        {
+            Complexity = "Depends on subcommand.",
+            Subcommands =
+            [
+                Sub("ADDSLOTS", -3, Change, "3.0.0", "Gives this node hash slots.", PerSlot),
+                Sub("ADDSLOTSRANGE", -4, Change, "7.0.0", "Gives this node ranges of hash slots.", PerSlot),
+                Sub("BUMPEPOCH", 2, Change, "3.0.0", "Advances the cluster's configuration epoch."),
+                Sub("COUNT-FAILURE-REPORTS", 3, CommandFlags.Admin | Stale, "3.0.0", "Counts the reports that a node has failed."),
+                Sub("COUNTKEYSINSLOT", 3, Stale, "3.0.0", "Counts the keys of a hash slot."),
+                Sub("DELSLOTS", -3, Change, "3.0.0", "Takes hash slots from this node.", PerSlot),
+                Sub("DELSLOTSRANGE", -4, Change, "7.0.0", "Takes ranges of hash slots from this node.", PerSlot),
+                Sub("FAILOVER", -2, Change, "3.0.0", "Has a replica take over from its master."),
+                Sub("FLUSHSLOTS", 2, Change, "3.0.0", "Takes all hash slots from this node."),
+                Sub("FORGET", 3, Change, "3.0.0", "Drops a node from the table of nodes."),
+                Sub("GETKEYSINSLOT", 4, Stale, "3.0.0", "Names keys of a hash slot.", "O(N) where N is the number of requested keys"),
+                Sub("HELP", 2, Loading | Stale, "5.0.0", "Lists the subcommands."),
+                Sub("INFO", 2, Stale, "3.0.0", "Tells the state of this node."),
+                Sub("KEYSLOT", 3, Stale, "3.0.0", "Tells the hash slot of a key.", "O(N) where N is the number of bytes in the key"),
+                Sub("LINKS", 2, Stale, "7.0.0", "Lists the connections between nodes.", PerNode),
+                Sub("MEET", -4, Change, "3.0.0", "Makes this node know another."),
+                Sub("MYID", 2, Stale, "3.0.0", "Tells the ID of this node."),
+                Sub("MYSHARDID", 2, Stale, "7.2.0", "Tells the ID of this node's shard."),
+                Sub("NODES", 2, Stale, "3.0.0", "Tells what this node knows of the cluster.", PerNode),
+                Sub("REPLICAS", 3, CommandFlags.Admin | Stale, "5.0.0", "Lists the replicas of a node.", "O(N) where N is the number of replicas."),
+                Sub("REPLICATE", 3, Change, "3.0.0", "Makes this node a replica of another."),
+                Sub("RESET", -2, CommandFlags.Admin | Stale | NoScript, "3.0.0", "Makes this node forget the cluster.", PerNode),
+                Sub("SAVECONFIG", 2, Change, "3.0.0", "Writes what this node knows of the cluster to its file."),
+                Sub("SET-CONFIG-EPOCH", 3, Change, "3.0.0", "Sets the configuration epoch of a new node."),
+                Sub("SETSLOT", -4, Change, "3.0.0", "Binds a hash slot to a node."),
+                Sub("SHARDS", 2, Loading | Stale, "7.0.0", "Lists slots and nodes by shard.", PerNode),
+                Sub("SLAVES", 3, CommandFlags.Admin | Stale, "3.0.0", "Lists the replicas of a node.", "O(N) where N is the number of replicas.", "5.0.0", "`CLUSTER REPLICAS`"),
+                Sub("SLOTS", 2, Loading | Stale, "3.0.0", "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
+            ],
+        },
+        new("ASKING", 1, Keys.None, Fast, "cluster", "3.0.0", Disabled, "Announces a command that was redirected.") { Categories = ["connection"] },
+        new("READONLY", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Allows reads from a replica of a cluster.") { Categories = ["connection"] },
+        new("READWRITE", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Ends the effect of READONLY.") { Categories = ["connection"] },
+    ];
+
+    private static CommandRow Sub(
+        string name, int arity, CommandFlags flags, string since, string summary, string complexity = "O(1)", string? deprecated = null, string? instead = null) =>
+        new(name, arity, Keys.None, flags, "cluster", since, Disabled, summary) { Complexity = complexity, DeprecatedSince = deprecated, ReplacedBy = instead };
+
+    private static void Disabled(ref CommandContext c) => c.Fail("ERR This instance has cluster support disabled");
+}

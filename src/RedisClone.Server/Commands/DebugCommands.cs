@@ -1,0 +1,244 @@
+using System.Globalization;
+using System.Text;
+using Microsoft.Extensions.Logging;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>
+/// DEBUG: what test suites need to look behind the curtain, off unless the configuration turns it on. It runs on a worker with every shard
+/// held, as if the server stood still for it.
+/// </summary>
+internal static class DebugCommands
+{
+    private static readonly Operation[] Operations =
+    [
+        new("CHANGE-REPL-ID", 0, 0, "", "Gives the server's history another name.", ChangeReplicationId),
+        new("CLIENT-EVICTION", 0, 0, "", "Shows what clients cost.", ClientEviction),
+        new("CONFIG-REWRITE-FORCE-ALL", 0, 0, "", "Writes all parameters to the configuration file, default values too.", RewriteAll),
+        new("DICT-RESIZING", 1, 1, "<0|1>", "Accepted: indexes grow by a bucket at a time, and cannot wait.", Accept),
+        new("DIGEST", 0, 0, "", "Shows a digest of all data.", Digest),
+        new("DIGEST-VALUE", 0, int.MaxValue, "<key> [<key> ...]", "Shows a digest of each value.", DigestValue),
+        new("ERROR", 1, 1, "<string>", "Answers this error.", Error),
+        new("HTSTATS", 1, 2, "<dbid> [full]", "Shows statistics of a database's indexes.", IndexStatistics),
+        new("HTSTATS-KEY", 1, 2, "<key> [full]", "Shows statistics of the index of a value.", ValueIndexStatistics),
+        new("JMAP", 0, 0, "", "Writes a summary of the managed heap to the log.", ManagedHeap),
+        new("LISTPACK", 1, 1, "<key>", "Writes a summary of a packed value to the log.", PackedValue),
+        new("LOG", 1, 1, "<message>", "Writes a line to the log.", Log),
+        new("OBJECT", 1, 1, "<key>", "Shows how a value is kept.", Object),
+        new("PAUSE-CRON", 1, 1, "<0|1>", "Stops background work, or lets it go on.", PauseCron),
+        new("POPULATE", 1, 3, "<count> [<prefix>] [<size>]", "Adds keys with values.", Populate),
+        new("PROTOCOL", 1, 1, "<type>", "Answers an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true, false.", DebugProtocol.Reply),
+        new("QUICKLIST-PACKED-THRESHOLD", 1, 1, "<size>", "Accepted: how large elements of lists are kept follows from their size.", PackedThreshold),
+        new("REPLYBUFFER", 2, 2, "<PEAK-RESET-TIME|RESIZING> <value>", "Accepted: replies are written to the transport's own buffers.", Accept),
+        new("SET-ACTIVE-EXPIRE", 1, 1, "<0|1>", "Looks for what has expired, or waits until somebody asks for it.", SetActiveExpire),
+        new("SET-DISABLE-DENY-SCRIPTS", 1, 1, "<0|1>", "Lets scripts call what they may not call.", SetDisableDenyScripts),
+        new("SLEEP", 1, 1, "<seconds>", "Does nothing for a time, and lets nobody do anything with data.", Sleep),
+        new("STRINGMATCH-LEN", 2, 2, "<pattern> <string>", "Tells whether a pattern matches.", StringMatch),
+    ];
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("DEBUG", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | AllShards | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
+            { Complexity = "Depends on subcommand." },
+    ];
+
+    private static void Run(ref CommandContext c)
+    {
+        if (c.Args.Count == 2 && c.Is(1, "help"u8))
+        {
+            Help.Reply(ref c, "debug", Operations.Select(o => (o.Word, o.Syntax, o.Summary)));
+            return;
+        }
+        int arguments = c.Args.Count - 2;
+        foreach (Operation operation in Operations)
+        {
+            if (!Ascii.EqualsIgnoreCase(c.Args[1], operation.Word) || arguments < operation.Least || arguments > operation.Most) continue;
+            operation.Handler(ref c);
+            return;
+        }
+        c.Fail(Errors.SubcommandSyntax(c.Text(1), "debug"));
+    }
+
+    private static void Accept(ref CommandContext c) => c.Reply.Ok();
+
+    private static void ChangeReplicationId(ref CommandContext c)
+    {
+        c.Server.ChangeReplicationId();
+        c.Reply.Ok();
+    }
+
+    private static void ClientEviction(ref CommandContext c)
+    {
+        MemoryUsage memory = MemoryUsage.Read(c.Server);
+        string text = string.Create(CultureInfo.InvariantCulture,
+            $"clients: {c.Server.Sessions.Count}\nbytes: {memory.Clients}\nlimit: {c.Server.Config.MaxMemoryClientsBytes}\n");
+        c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text));
+    }
+
+    private static void RewriteAll(ref CommandContext c)
+    {
+        if (c.Server.Parameters.Rewrite(everything: true) is { } error) c.Fail(error);
+        else c.Reply.Ok();
+    }
+
+    private static void Digest(ref CommandContext c) => c.Reply.SimpleString(Encoding.ASCII.GetBytes(Convert.ToHexStringLower(KeyspaceDigest.OfAll(c.Server))));
+
+    private static void DigestValue(ref CommandContext c)
+    {
+        c.Reply.ArrayHeader(c.Args.Count - 2);
+        for (int i = 2; i < c.Args.Count; i++)
+            c.Reply.SimpleString(Encoding.ASCII.GetBytes(Convert.ToHexStringLower(KeyspaceDigest.OfValue(FindEvenExpired(ref c, i)))));
+    }
+
+    private static void Error(ref CommandContext c) => c.Reply.Error(c.Args[2]);
+
+    private static void IndexStatistics(ref CommandContext c)
+    {
+        long database = c.Int64(2, "ERR Invalid dbid");
+        if (!c.Failed && (database < 0 || database >= c.Server.Config.Databases)) c.Fail("ERR Out of range database");
+        if (c.Failed) return;
+        long buckets = 0, keys = 0, expiringBuckets = 0, expiring = 0;
+        for (int i = 0; i < c.Server.Shards.Count; i++)
+        {
+            if (c.Server.Shards[i].Store.ExistingDatabase((int)database) is not { } keyspace) continue;
+            buckets += keyspace.BucketCount;
+            keys += keyspace.Count;
+            expiringBuckets += keyspace.ExpiringBucketCount;
+            expiring += keyspace.ExpiringCount;
+        }
+        string text = "[Dictionary HT]\n" + TableText(buckets, keys) + "[Expires HT]\n" + TableText(expiringBuckets, expiring);
+        c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text));
+    }
+
+    private static void ValueIndexStatistics(ref CommandContext c)
+    {
+        Entry entry = FindEvenExpired(ref c, 2);
+        if (!entry.Exists) c.Fail(Errors.NoSuchKey);
+        else if (!ValueInfo.TryGetTable(entry, out long buckets, out long records)) c.Fail("ERR The value stored at the specified key is not represented using an hash table");
+        else c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(TableText(buckets, records)));
+    }
+
+    /// <summary>In terms of slots: a bucket has several.</summary>
+    private static string TableText(long buckets, long records) => records == 0
+        ? "Hash table 0 stats (main hash table):\nNo stats available for empty dictionaries\n"
+        : string.Create(CultureInfo.InvariantCulture, $"Hash table 0 stats (main hash table):\n table size: {buckets * HashIndex.SlotsPerBucket}\n number of elements: {records}\n");
+
+    private static void ManagedHeap(ref CommandContext c)
+    {
+        GCMemoryInfo heap = GC.GetGCMemoryInfo();
+        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, collections {Gen0}/{Gen1}/{Gen2}",
+            heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2));
+        c.Reply.Ok();
+    }
+
+    private static void PackedValue(ref CommandContext c)
+    {
+        Entry entry = FindEvenExpired(ref c, 2);
+        if (!entry.Exists) c.Fail(Errors.NoSuchKey);
+        else if (entry.Encoding is not (ValueEncoding.Packed or ValueEncoding.PackedWithExpiry)) c.Fail("ERR Not a listpack encoded object.");
+        if (c.Failed) return;
+        c.Server.Log.LogWarning("Packed value of {Bytes} bytes, record of {Record}", entry.Value.Length, entry.RecordBytes);
+        c.Reply.SimpleString("Listpack structure printed on stdout"u8);
+    }
+
+    private static void Log(ref CommandContext c)
+    {
+        c.Server.Log.LogWarning("DEBUG LOG: {Message}", c.Text(2));
+        c.Reply.Ok();
+    }
+
+    private static void Object(ref CommandContext c)
+    {
+        Entry entry = FindEvenExpired(ref c, 2);
+        if (!entry.Exists)
+        {
+            c.Fail(Errors.NoSuchKey);
+            return;
+        }
+        string text = string.Create(CultureInfo.InvariantCulture,
+            $"Value at:0x{c.Server.Shards.IndexOf(entry.Hash):x2}{entry.Handle:x8} refcount:1 encoding:{Encoding.ASCII.GetString(ValueInfo.EncodingName(entry))} " +
+            $"serializedlength:{ValueInfo.MemoryUsage(entry)} lru:{entry.Access} lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry)}");
+        if (entry.Type == ValueType.List && entry.Encoding == ValueEncoding.Large) text += ListText(c.Server.Config, entry);
+        c.Reply.SimpleString(Encoding.ASCII.GetBytes(text));
+    }
+
+    private static string ListText(ServerConfig config, in Entry entry)
+    {
+        long blocks = ValueInfo.ListBlocks(entry);
+        return string.Create(CultureInfo.InvariantCulture,
+            $" ql_nodes:{blocks} ql_avg_node:{(double)ListValue.Count(entry) / blocks:F2} ql_listpack_max:{config.ListMaxListpackSize} " +
+            $"ql_compressed:{(config.ListCompressDepth != 0 ? 1 : 0)} ql_uncompressed_size:{ValueInfo.MemoryUsage(entry)}");
+    }
+
+    private static void PauseCron(ref CommandContext c)
+    {
+        c.Server.Debug.BackgroundWork = !c.Is(2, "1"u8);
+        c.Reply.Ok();
+    }
+
+    private static void Populate(ref CommandContext c)
+    {
+        long count = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
+        long size = c.Args.Count > 4 ? c.Int64(4, 0, c.Server.Config.ProtoMaxBulkLen, Errors.NotPositive) : 0;
+        if (c.Failed) return;
+        string prefix = c.Args.Count > 3 ? c.Text(3) : "key";
+        for (long i = 0; i < count; i++)
+        {
+            byte[] key = Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{prefix}:{i}"));
+            byte[] value = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"value:{i}"));
+            if (size > 0) Array.Resize(ref value, (int)size);
+            ulong hash = KeyHash.Of(key);
+            Entry entry = c.Find(key, hash, c.Session.Database);
+            if (entry.Exists) continue;
+            StringValue.Set(c.KeyspaceOf(hash), ref entry, key, value, expiry: 0);
+            c.Modified(key, hash, c.Session.Database, NotifyFlags.None, "set");
+            c.ReplaceEffect("SET"u8, key, value);
+            // A unit of its own: all together could be more than one unit may be.
+            if (c.EffectsWanted) c.Session.SeenLsn = Math.Max(c.Session.SeenLsn, c.Server.Effects.Append(c.Lane.Effects));
+        }
+        c.Reply.Ok();
+    }
+
+    private static void PackedThreshold(ref CommandContext c)
+    {
+        if (!MemorySize.TryParse(c.Text(2), out long bytes) || bytes is < 0 or > uint.MaxValue) c.Fail("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+        else c.Reply.Ok();
+    }
+
+    private static void SetActiveExpire(ref CommandContext c)
+    {
+        c.Server.Debug.ActiveExpiry = !c.Is(2, "0"u8);
+        c.Reply.Ok();
+    }
+
+    private static void SetDisableDenyScripts(ref CommandContext c)
+    {
+        c.Server.Debug.ScriptsMayCallAll = !c.Is(2, "0"u8);
+        c.Reply.Ok();
+    }
+
+    private static void Sleep(ref CommandContext c)
+    {
+        double seconds = c.Double(2);
+        if (c.Failed) return;
+        Thread.Sleep(TimeSpan.FromSeconds(Math.Clamp(seconds, 0, int.MaxValue / 1000)));
+        c.Reply.Ok();
+    }
+
+    private static void StringMatch(ref CommandContext c) => c.Reply.Integer(Glob.Matches(c.Args[2], c.Args[3]) ? 1 : 0);
+
+    /// <summary>A key as it is there, with what has expired and was not removed yet.</summary>
+    private static Entry FindEvenExpired(ref CommandContext c, int argument)
+    {
+        ulong hash = c.HashOf(argument);
+        return c.KeyspaceOf(hash).Find(c.Args[argument], hash);
+    }
+
+    private sealed record Operation(string Word, int Least, int Most, string Syntax, string Summary, CommandHandler Handler);
+}

@@ -1,0 +1,65 @@
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>OBJECT: how a key's value is kept and how it is used; asking does not count as use.</summary>
+internal static class ObjectCommands
+{
+    private const string NeedsLfu =
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and " +
+        "LFU data will take some time to adjust.";
+
+    private const string NeedsLru =
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will " +
+        "take some time to adjust.";
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("OBJECT", -2, Keys.None, None, "generic", "2.2.3", null, "Commands about how values are kept.")
+        {
+            Complexity = "Depends on subcommand.",
+            Subcommands =
+            [
+                Sub("ENCODING", "2.2.3", Encoding, "Names the form in which a value is kept."),
+                Sub("FREQ", "4.0.0", Frequency, "Tells how often a key is used, on a logarithmic scale."),
+                Sub("IDLETIME", "2.2.3", IdleTime, "Tells the seconds since a key was last used."),
+                Sub("REFCOUNT", "2.2.3", RefCount, "Tells how many references there are to a value."),
+                Help.Row("generic", "6.2.0"),
+            ],
+        },
+    ];
+
+    private static CommandRow Sub(string name, string since, CommandHandler handler, string summary) =>
+        new(name, 3, Keys.At(2, KeyFlags.RO), ReadOnly, "generic", since, handler, summary) { Syntax = "<key>", Tips = CommandTips.Nondeterministic };
+
+    private static void Encoding(ref CommandContext c)
+    {
+        Entry entry = c.Peek(2);
+        if (entry.Exists) c.Reply.Bulk(ValueInfo.EncodingName(entry));
+        else c.Reply.Null();
+    }
+
+    private static void RefCount(ref CommandContext c)
+    {
+        if (c.Peek(2).Exists) c.Reply.Integer(1);
+        else c.Reply.Null();
+    }
+
+    private static void IdleTime(ref CommandContext c)
+    {
+        Entry entry = c.Peek(2);
+        if (!entry.Exists) c.Reply.Null();
+        else if (c.Server.AccessClock.CountsFrequency) c.Fail(NeedsLru);
+        else c.Reply.Integer(c.Server.AccessClock.IdleSeconds(entry));
+    }
+
+    private static void Frequency(ref CommandContext c)
+    {
+        Entry entry = c.Peek(2);
+        if (!entry.Exists) c.Reply.Null();
+        else if (!c.Server.AccessClock.CountsFrequency) c.Fail(NeedsLfu);
+        else c.Reply.Integer(c.Server.AccessClock.Frequency(entry));
+    }
+}
