@@ -15,17 +15,27 @@ namespace RedisClone.Server.Net.EventLoop;
 internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 {
     private const int AcceptsPerRound = 64;
-    private static readonly TimeSpan PauseWhenFull = TimeSpan.FromMilliseconds(100);
+    private const int PauseMilliseconds = 100;
+
+    /// <summary>
+    /// Descriptors that connections never get: without any left, the runtime cannot even start a thread, and ends the process.
+    /// </summary>
+    private const int ReservedDescriptors = 64;
+
+    private static readonly long DescriptorCeiling = Native.DescriptorLimit() - ReservedDescriptors;
+
 
     private readonly Loop _loop;
     private readonly Func<Loop> _chooseLoop;
     private readonly ILogger _log;
     private readonly Socket _socket;
     private readonly int _fd;
+    private readonly Timer _resume;
     private readonly Channel<LoopConnection> _accepted =
         Channel.CreateUnbounded<LoopConnection>(new UnboundedChannelOptions { SingleWriter = true });
     private readonly TaskCompletionSource _unbound = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private bool _isUnbound;
+    private bool _isPaused;
 
     public EventLoopListener(EndPoint endPoint, Loop loop, Func<Loop> chooseLoop, ILogger log)
     {
@@ -35,6 +45,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _socket = Listen(endPoint, loop.Options);
         _fd = (int)_socket.SafeHandle.DangerousGetHandle();
         EndPoint = _socket.LocalEndPoint ?? endPoint;
+        _resume = new Timer(static self => ((EventLoopListener)self!).ResumeAccepting(), this, Timeout.Infinite, Timeout.Infinite);
         _loop.Post(static self => ((EventLoopListener)self!).Attach(), this);
     }
 
@@ -70,6 +81,12 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         for (int i = 0; i < AcceptsPerRound; i++)
         {
             int fd = Native.Accept(_fd, out byte[] peer);
+            if (fd >= DescriptorCeiling)
+            {
+                _ = Native.Close(fd);
+                PauseAccepting("too many open files");
+                return;
+            }
             if (fd >= 0)
             {
                 Accepted(fd, peer);
@@ -78,7 +95,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             if (fd == -Native.WouldBlock) return;
             // These are about one connection that did not come to be; anything else (EMFILE ...) is about all of them.
             if (fd is -Native.Interrupted or -Native.ConnectionAborted or -Native.NotPermitted or -Native.ProtocolError) continue;
-            PauseAccepting(-fd);
+            PauseAccepting($"errno {-fd}");
             return;
         }
     }
@@ -100,15 +117,16 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         loop.Claim();
         loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
         _accepted.Writer.TryWrite(connection);
+        _isPaused = false;
     }
 
     /// <summary>Without this, a backlog that cannot be accepted would wake the loop over and over.</summary>
-    private void PauseAccepting(int errno)
+    private void PauseAccepting(string reason)
     {
-        _log.LogWarning("Cannot accept connections on {EndPoint} for now: errno {Errno}.", EndPoint, errno);
+        if (!_isPaused) _log.LogWarning("Cannot accept connections on {EndPoint} for now: {Reason}.", EndPoint, reason);
+        _isPaused = true;
         _loop.Change(_fd, 0);
-        _ = Task.Delay(PauseWhenFull).ContinueWith(
-            static (_, self) => ((EventLoopListener)self!).ResumeAccepting(), this, TaskScheduler.Default);
+        _resume.Change(PauseMilliseconds, Timeout.Infinite);
     }
 
     private void ResumeAccepting() => _loop.Post(
@@ -125,6 +143,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _isUnbound = true;
         _loop.Remove(_fd);
         _socket.Dispose();
+        _resume.Dispose();
         _accepted.Writer.Complete();
         _unbound.SetResult();
     }
@@ -152,10 +171,11 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             socket.Listen(options.Backlog);
             return socket;
         }
-        catch (SocketException error)
+        catch (Exception error)
         {
             socket.Dispose();
-            if (error.SocketErrorCode == SocketError.AddressAlreadyInUse) throw new AddressInUseException(error.Message, error);
+            if (error is SocketException { SocketErrorCode: SocketError.AddressAlreadyInUse })
+                throw new AddressInUseException(error.Message, error);
             throw;
         }
     }

@@ -135,22 +135,24 @@ internal sealed class Loop : IEventLoop
     private void Run()
     {
         _threadId = Environment.CurrentManagedThreadId;
-        while (!_stopping)
-        {
-            int count = WaitForEvents();
-            DispatchEvents(count);
-            ReceiveFromReadable();
-            RunPosted();
-            RunEndOfRound();
-            SendQueued();
-            CloseQueued();
-        }
+        while (!_stopping) Round();
         RunPosted();
         foreach (var target in _targets) target?.OnLoopStopping();
         RunPosted();
         CloseQueued();
         _ = Native.Close(_wakeup);
         _ = Native.Close(_epoll);
+    }
+
+    private void Round()
+    {
+        int count = WaitForEvents();
+        DispatchEvents(count);
+        ReceiveFromReadable();
+        RunPosted();
+        RunEndOfRound();
+        SendQueued();
+        CloseQueued();
     }
 
     private int WaitForEvents()

@@ -68,6 +68,14 @@ internal static unsafe partial class Native
         return fd;
     }
 
+    /// <summary>How many descriptors this process may have open.</summary>
+    public static long DescriptorLimit()
+    {
+        const int NumberOfFiles = 7;
+        long* softAndHard = stackalloc long[2];
+        return GetRLimit(NumberOfFiles, softAndHard) < 0 || softAndHard[0] < 0 ? long.MaxValue : softAndHard[0];
+    }
+
     public static byte[] LocalAddress(int fd)
     {
         byte* buffer = stackalloc byte[MaxAddressBytes];
@@ -152,6 +160,9 @@ internal static unsafe partial class Native
 
     [LibraryImport("libc", EntryPoint = "getsockname")]
     private static partial int GetSockName(int fd, byte* address, int* length);
+
+    [LibraryImport("libc", EntryPoint = "getrlimit")]
+    private static partial int GetRLimit(int resource, long* softAndHard);
 
     [LibraryImport("libc", EntryPoint = "recv")]
     private static partial nint Recv(int fd, byte* into, nint length, int flags);
