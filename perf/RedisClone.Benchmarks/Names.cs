@@ -1,0 +1,23 @@
+using System.Globalization;
+
+namespace RedisClone.Benchmarks;
+
+/// <summary>Keys and members of 16 bytes, like those of programs: a word and a number.</summary>
+public static class Names
+{
+    public const int Length = 16;
+
+    public static void Write(Span<byte> to, int number)
+    {
+        "member:000000000"u8.CopyTo(to);
+        number.TryFormat(to[7..], out _, "D9", CultureInfo.InvariantCulture);
+    }
+
+    /// <summary>Numbers below a limit, each once, in an order that no cache foresees.</summary>
+    public static int[] Shuffled(int limit)
+    {
+        int[] numbers = [.. Enumerable.Range(0, limit)];
+        new Random(1).Shuffle(numbers);
+        return numbers;
+    }
+}
