@@ -11,6 +11,8 @@ public sealed class ShardStore
     private readonly Keyspace?[] _databases;
     private readonly FreeQueue _abandoned;
 
+    private Keyspace? _scratch;
+
     public ShardStore(int databases, ulong randomSeed)
     {
         _databases = new Keyspace?[databases];
@@ -43,6 +45,9 @@ public sealed class ShardStore
 
     /// <summary>A database that may not have been used yet: for prefetching, sums and sweeps, which need not create it.</summary>
     public Keyspace? ExistingDatabase(int index) => _databases[index];
+
+    /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
+    public Keyspace Scratch => _scratch ??= new Keyspace(this);
 
     public void Swap(int first, int second) => (_databases[first], _databases[second]) = (_databases[second], _databases[first]);
 

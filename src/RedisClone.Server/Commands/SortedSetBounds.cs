@@ -1,0 +1,57 @@
+using RedisClone.Protocol;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Reads the ends of ranges of scores and of members.</summary>
+internal static class SortedSetBounds
+{
+    private const string NotScores = "ERR min or max is not a float";
+    private const string NotMembers = "ERR min or max not valid string range item";
+
+    /// <summary>Two scores, each excluded where a parenthesis precedes it.</summary>
+    public static bool TryScores(ref CommandContext c, int min, int max, out ScoreRange range)
+    {
+        range = default;
+        if (!TryScore(c.Args[min], out double low, out bool lowExclusive) || !TryScore(c.Args[max], out double high, out bool highExclusive))
+            return c.Fail(NotScores);
+        range = new ScoreRange(low, high, lowExclusive, highExclusive);
+        return true;
+    }
+
+    private static bool TryScore(ReadOnlySpan<byte> text, out double score, out bool exclusive)
+    {
+        exclusive = !text.IsEmpty && text[0] == '(';
+        if (exclusive) text = text[1..];
+        score = 0;
+        // Nothing at all is zero to the C library that Redis asks.
+        return text.IsEmpty || RedisNumber.TryParseDouble(text, out score);
+    }
+
+    /// <summary>Two ends of a range of members: -, +, [member or (member.</summary>
+    public static bool TryMembers(scoped ref CommandContext c, int min, int max, out LexBound low, out LexBound high)
+    {
+        high = default;
+        return TryMember(c.Args[min], out low) && TryMember(c.Args[max], out high) || c.Fail(NotMembers);
+    }
+
+    private static bool TryMember(ReadOnlySpan<byte> text, out LexBound bound)
+    {
+        bound = LexBound.Lowest;
+        if (text.IsEmpty) return false;
+        switch (text[0])
+        {
+            case (byte)'[':
+                bound = LexBound.Inclusive(text[1..]);
+                return true;
+            case (byte)'(':
+                bound = LexBound.Exclusive(text[1..]);
+                return true;
+            case (byte)'+':
+                bound = LexBound.Highest;
+                return text.Length == 1;
+            default:
+                return text.SequenceEqual("-"u8);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>What the two ends of a range are.</summary>
+internal enum RangeKind : byte
+{
+    /// <summary>Whatever the arguments say, ranks if they say nothing.</summary>
+    Unknown,
+    Rank,
+    Score,
+    Member,
+}
+
+/// <summary>A range of a sorted set as the commands write it: key, two ends, and options. Once read, it becomes a range of ranks.</summary>
+internal struct SortedSetQuery
+{
+    private long _first, _last, _offset, _limit;
+    private int _min, _max;
+    private ScoreRange _scores;
+
+    public SortedSetQuery() => _limit = -1;
+
+    public RangeKind Kind { get; init; }
+
+    public bool Reverse { get; private set; }
+
+    public bool WithScores { get; private set; }
+
+    private RangeKind ActualKind { get; set; }
+
+    /// <summary>Reads all from the key's argument on; false with an error latched.</summary>
+    public bool TryParse(ref CommandContext c, int key, bool? reverse, bool store)
+    {
+        Reverse = reverse ?? false;
+        ActualKind = Kind;
+        for (int i = key + 3; i < c.Args.Count; i++)
+        {
+            if (!store && c.Is(i, "WITHSCORES"u8))
+            {
+                WithScores = true;
+            }
+            else if (c.Is(i, "LIMIT"u8) && i + 2 < c.Args.Count)
+            {
+                _offset = c.Int64(++i);
+                _limit = c.Int64(++i);
+            }
+            else if (reverse is null && c.Is(i, "REV"u8))
+            {
+                // Only once, as in Redis.
+                reverse = Reverse = true;
+            }
+            else if (ActualKind == RangeKind.Unknown && c.Is(i, "BYLEX"u8))
+            {
+                ActualKind = RangeKind.Member;
+            }
+            else if (ActualKind == RangeKind.Unknown && c.Is(i, "BYSCORE"u8))
+            {
+                ActualKind = RangeKind.Score;
+            }
+            else
+            {
+                c.FailSyntax();
+            }
+            if (c.Failed) return false;
+        }
+        if (ActualKind == RangeKind.Unknown) ActualKind = RangeKind.Rank;
+        if (_limit != -1 && ActualKind == RangeKind.Rank)
+            return c.Fail("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
+        if (WithScores && ActualKind == RangeKind.Member)
+            return c.Fail("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+        return TryParseEnds(ref c, key);
+    }
+
+    /// <summary>Reads the two ends behind the key's argument, which are all that there is.</summary>
+    public bool TryParseBounds(ref CommandContext c, int key)
+    {
+        ActualKind = Kind;
+        return TryParseEnds(ref c, key);
+    }
+
+    private bool TryParseEnds(ref CommandContext c, int key)
+    {
+        bool swapped = Reverse && ActualKind != RangeKind.Rank;
+        _min = swapped ? key + 2 : key + 1;
+        _max = swapped ? key + 1 : key + 2;
+        switch (ActualKind)
+        {
+            case RangeKind.Score:
+                return SortedSetBounds.TryScores(ref c, _min, _max, out _scores);
+            case RangeKind.Member:
+                return SortedSetBounds.TryMembers(ref c, _min, _max, out _, out _);
+            default:
+                _first = c.Int64(_min);
+                _last = c.Int64(_max);
+                return !c.Failed;
+        }
+    }
+
+    /// <summary>The ranks that the range means in a sorted set.</summary>
+    public readonly RankRange RanksIn(scoped ref CommandContext c, in Entry entry)
+    {
+        switch (ActualKind)
+        {
+            case RangeKind.Score:
+                return SortedSetValue.Ranks(entry, _scores).Limit(_offset, _limit, Reverse);
+            case RangeKind.Member:
+                SortedSetBounds.TryMembers(ref c, _min, _max, out LexBound low, out LexBound high);
+                return SortedSetValue.Ranks(entry, low, high).Limit(_offset, _limit, Reverse);
+            default:
+                RankRange range = SortedSetValue.Ranks(entry, _first, _last);
+                return Reverse ? range with { Start = SortedSetValue.Count(entry) - range.End } : range;
+        }
+    }
+}

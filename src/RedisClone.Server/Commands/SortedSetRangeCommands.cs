@@ -1,0 +1,125 @@
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Ranges of sorted sets by rank, score or member: counted, listed, stored, removed.</summary>
+internal static class SortedSetRangeCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("ZCOUNT", 4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Count, "Counts the members whose score lies in a range.") { Complexity = LogN },
+        new("ZLEXCOUNT", 4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.8.9", CountMembers, "Counts the members that lie in a range of names.") { Complexity = LogN },
+        new("ZRANGE", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", Range, "Lists the members of a range.") { Complexity = Listed },
+        new("ZRANGESTORE", -5, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "sorted-set", "6.2.0", Store, "Stores the members of a range in another key.")
+            { Complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements stored into the destination key." },
+        new("ZREVRANGE", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", ReverseRange, "Lists the members of a range of ranks, highest score first.")
+            { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` argument" },
+        new("ZRANGEBYSCORE", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.0.5", ByScore, "Lists the members whose score lies in a range.")
+            { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `BYSCORE` argument" },
+        new("ZREVRANGEBYSCORE", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.2.0", ReverseByScore, "Lists the members whose score lies in a range, highest first.")
+            { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYSCORE` arguments" },
+        new("ZRANGEBYLEX", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.9", ByMember, "Lists the members that lie in a range of names.")
+            { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `BYLEX` argument" },
+        new("ZREVRANGEBYLEX", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.9", ReverseByMember, "Lists the members that lie in a range of names, last first.")
+            { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYLEX` arguments" },
+        new("ZREMRANGEBYRANK", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.0.0", RemoveByRank, "Removes the members of a range of ranks.") { Complexity = Removed },
+        new("ZREMRANGEBYSCORE", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "1.2.0", RemoveByScore, "Removes the members whose score lies in a range.") { Complexity = Removed },
+        new("ZREMRANGEBYLEX", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.8.9", RemoveByMember, "Removes the members that lie in a range of names.") { Complexity = Removed },
+    ];
+
+    private const string LogN = "O(log(N)) with N being the number of elements in the sorted set.";
+
+    private const string Listed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.";
+
+    private const string Removed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.";
+
+    private static void Count(ref CommandContext c)
+    {
+        var query = new SortedSetQuery { Kind = RangeKind.Score };
+        Count(ref c, ref query);
+    }
+
+    private static void CountMembers(ref CommandContext c)
+    {
+        var query = new SortedSetQuery { Kind = RangeKind.Member };
+        Count(ref c, ref query);
+    }
+
+    private static void Count(ref CommandContext c, scoped ref SortedSetQuery query)
+    {
+        if (!query.TryParseBounds(ref c, 1) || !c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
+        c.Reply.Integer(entry.Exists ? query.RanksIn(ref c, entry).Count : 0);
+    }
+
+    private static void Range(ref CommandContext c) => List(ref c, RangeKind.Unknown, reverse: null);
+
+    private static void ReverseRange(ref CommandContext c) => List(ref c, RangeKind.Rank, reverse: true);
+
+    private static void ByScore(ref CommandContext c) => List(ref c, RangeKind.Score, reverse: false);
+
+    private static void ReverseByScore(ref CommandContext c) => List(ref c, RangeKind.Score, reverse: true);
+
+    private static void ByMember(ref CommandContext c) => List(ref c, RangeKind.Member, reverse: false);
+
+    private static void ReverseByMember(ref CommandContext c) => List(ref c, RangeKind.Member, reverse: true);
+
+    private static void List(ref CommandContext c, RangeKind kind, bool? reverse)
+    {
+        var query = new SortedSetQuery { Kind = kind };
+        if (!query.TryParse(ref c, 1, reverse, store: false)) return;
+        if (!c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            c.Reply.EmptyArray();
+            return;
+        }
+        RankRange range = query.RanksIn(ref c, entry);
+        if (c.MoveToWorker(range.Count)) return;
+        SortedSetCommands.ReplyHeader(ref c, range.Count, query.WithScores);
+        foreach (ScoredMember member in SortedSetValue.Members(entry, range, query.Reverse))
+            SortedSetCommands.Reply(ref c, member, query.WithScores);
+    }
+
+    private static void Store(ref CommandContext c)
+    {
+        var query = new SortedSetQuery();
+        if (!query.TryParse(ref c, 2, reverse: null, store: true)) return;
+        if (!c.TryFind(2, ValueType.SortedSet, write: false, out Entry source)) return;
+        RankRange range = source.Exists ? query.RanksIn(ref c, source) : default;
+        if (c.MoveToWorker(range.Count)) return;
+        Entry built = SortedSetValue.Create(c.ScratchFor(1), c.Args[1], c.HashOf(1));
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        if (range.Count > 0)
+        {
+            SortedSetValue.Reserve(built, range.Count, 0);
+            foreach (ScoredMember member in SortedSetValue.Members(source, range))
+                SortedSetValue.Set(built, member.Member.Text(digits), member.Score, out _);
+        }
+        c.Store(built, 1, range.Count, NotifyFlags.Zset, "zrangestore");
+        c.Reply.Integer(range.Count);
+    }
+
+    private static void RemoveByRank(ref CommandContext c) => RemoveRange(ref c, RangeKind.Rank, "zremrangebyrank");
+
+    private static void RemoveByScore(ref CommandContext c) => RemoveRange(ref c, RangeKind.Score, "zremrangebyscore");
+
+    private static void RemoveByMember(ref CommandContext c) => RemoveRange(ref c, RangeKind.Member, "zremrangebylex");
+
+    private static void RemoveRange(ref CommandContext c, RangeKind kind, string keyEvent)
+    {
+        var query = new SortedSetQuery { Kind = kind };
+        if (!query.TryParseBounds(ref c, 1) || !c.TryFind(1, ValueType.SortedSet, write: true, out Entry entry)) return;
+        RankRange range = entry.Exists ? query.RanksIn(ref c, entry) : default;
+        if (c.MoveToWorker(range.Count)) return;
+        if (range.Count > 0)
+        {
+            SortedSetValue.RemoveRange(entry, range);
+            c.Modified(1, NotifyFlags.Zset, keyEvent);
+            SortedSetCommands.RemoveIfEmpty(ref c, entry, 1);
+        }
+        c.Reply.Integer(range.Count);
+    }
+}
