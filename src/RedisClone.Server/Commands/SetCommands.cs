@@ -1,0 +1,226 @@
+using System.Buffers;
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Sets, member by member. Unions, intersections and differences are in SetAlgebra.</summary>
+internal static class SetCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("SADD", -3, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "set", "1.0.0", Add, "Adds members to a set.")
+            { Complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments." },
+        new("SREM", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Remove, "Removes members from a set.")
+            { Complexity = "O(N) where N is the number of members to be removed." },
+        new("SMOVE", 4, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | KeyFlags.Insert)), Write | Fast, "set", "1.0.0", Move, "Moves a member from one set to another."),
+        new("SISMEMBER", 3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Tells whether something is a member of a set."),
+        new("SMISMEMBER", -3, Keys.At(1, RO), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Tells of several things whether they are members of a set.")
+            { Complexity = "O(N) where N is the number of elements being checked for membership" },
+        new("SCARD", 2, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Cardinality, "Counts a set's members."),
+        new("SMEMBERS", 2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", Members, "Returns all members of a set.")
+            { Complexity = "O(N) where N is the set cardinality.", Tips = ["nondeterministic_output_order"] },
+        new("SPOP", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop, "Takes members at random.")
+            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = ["nondeterministic_output"] },
+        new("SRANDMEMBER", -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns members at random.")
+            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = ["nondeterministic_output"] },
+        new("SSCAN", -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Walks over the members of a set, a few at a time.")
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = ["nondeterministic_output"] },
+    ];
+
+    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
+    {
+        if (SetValue.Count(entry) > 0) return;
+        entry.Keyspace.Remove(entry);
+        c.Notify(keyArgument, NotifyFlags.Generic, "del");
+    }
+
+    // ---- writing
+
+    private static void Add(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Set, write: true, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            entry = SetValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+            SetValue.Reserve(entry, c.Args.Count - 2, c.Args[2]);
+        }
+        long added = 0;
+        for (int i = 2; i < c.Args.Count; i++)
+            if (SetValue.Add(entry, c.Args[i])) added++;
+        if (added > 0) c.Modified(1, NotifyFlags.Set, "sadd");
+        c.Reply.Integer(added);
+    }
+
+    private static void Remove(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Set, write: true, out Entry entry)) return;
+        long removed = 0;
+        for (int i = 2; entry.Exists && i < c.Args.Count; i++)
+            if (SetValue.Remove(entry, c.Args[i])) removed++;
+        if (removed > 0)
+        {
+            c.Modified(1, NotifyFlags.Set, "srem");
+            RemoveIfEmpty(ref c, entry, 1);
+        }
+        c.Reply.Integer(removed);
+    }
+
+    private static void Move(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Set, write: true, out Entry source)) return;
+        if (!source.Exists)
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        if (!c.TryFind(2, ValueType.Set, write: true, out Entry target)) return;
+        // Looking up the target may have removed it as expired, and moved the source's place in the index.
+        source = c.Peek(1);
+        if (c.Args[1].SequenceEqual(c.Args[2]))
+        {
+            c.Reply.Integer(SetValue.Contains(source, c.Args[3]) ? 1 : 0);
+            return;
+        }
+        if (!SetValue.Remove(source, c.Args[3]))
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        c.Modified(1, NotifyFlags.Set, "srem");
+        RemoveIfEmpty(ref c, source, 1);
+        target = c.Peek(2);
+        if (!target.Exists) target = SetValue.Create(target.Keyspace, c.Args[2], target.Hash);
+        if (SetValue.Add(target, c.Args[3])) c.Modified(2, NotifyFlags.Set, "sadd");
+        c.Reply.Integer(1);
+    }
+
+    private static void Pop(ref CommandContext c)
+    {
+        bool many = c.Args.Count == 3;
+        if (c.Args.Count > 3) c.FailSyntax();
+        long wanted = many && !c.Failed ? c.Int64(2, 0, long.MaxValue, Errors.NotPositive) : 1;
+        if (c.Failed || !c.TryFind(1, ValueType.Set, write: true, out Entry entry)) return;
+        if (!entry.Exists || wanted == 0)
+        {
+            if (many) c.Reply.SetHeader(0);
+            else c.Reply.Null();
+            return;
+        }
+        long all = SetValue.Count(entry);
+        if (c.MoveToWorker(Math.Min(wanted, all))) return;
+        if (many && wanted >= all)
+        {
+            c.Reply.SetHeader(all);
+            foreach (Element member in SetValue.Members(entry)) ListCommands.Reply(ref c, member);
+            entry.Keyspace.Remove(entry);
+            c.ReplaceEffect("DEL"u8, c.Args[1]);
+            c.Modified(1, NotifyFlags.Set, "spop");
+            c.Notify(1, NotifyFlags.Generic, "del");
+            return;
+        }
+        if (many) c.Reply.SetHeader(wanted);
+        PopSome(ref c, entry, wanted);
+        c.Modified(1, NotifyFlags.Set, "spop");
+        RemoveIfEmpty(ref c, entry, 1);
+    }
+
+    /// <summary>Takes members one after the other, each drawn from those that are left, which is fair; journalled as the members removed.</summary>
+    private static void PopSome(ref CommandContext c, in Entry entry, long count)
+    {
+        EffectBuffer? effect = c.ReplaceEffect(arguments: (int)count + 2);
+        effect?.Add("SREM"u8);
+        effect?.Add(c.Args[1]);
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        byte[] copy = [];
+        for (; count > 0; count--)
+        {
+            ReadOnlySpan<byte> member = SetValue.Random(entry).Text(digits);
+            c.Reply.Bulk(member);
+            effect?.Add(member);
+            // Removing would read its own text while moving it.
+            if (member.Length > copy.Length)
+            {
+                ArrayPool<byte>.Shared.Return(copy);
+                copy = ArrayPool<byte>.Shared.Rent(member.Length);
+            }
+            member.CopyTo(copy);
+            SetValue.Remove(entry, copy.AsSpan(0, member.Length));
+        }
+        ArrayPool<byte>.Shared.Return(copy);
+    }
+
+    // ---- reading
+
+    private static void Contains(ref CommandContext c)
+    {
+        if (c.TryFind(1, ValueType.Set, write: false, out Entry entry))
+            c.Reply.Integer(entry.Exists && SetValue.Contains(entry, c.Args[2]) ? 1 : 0);
+    }
+
+    private static void ContainsMany(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Set, write: false, out Entry entry)) return;
+        c.Reply.ArrayHeader(c.Args.Count - 2);
+        for (int i = 2; i < c.Args.Count; i++) c.Reply.Integer(entry.Exists && SetValue.Contains(entry, c.Args[i]) ? 1 : 0);
+    }
+
+    private static void Cardinality(ref CommandContext c)
+    {
+        if (c.TryFind(1, ValueType.Set, write: false, out Entry entry)) c.Reply.Integer(entry.Exists ? SetValue.Count(entry) : 0);
+    }
+
+    private static void Members(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Set, write: false, out Entry entry)) return;
+        long count = entry.Exists ? SetValue.Count(entry) : 0;
+        if (c.MoveToWorker(count)) return;
+        c.Reply.SetHeader(count);
+        if (count == 0) return;
+        foreach (Element member in SetValue.Members(entry)) ListCommands.Reply(ref c, member);
+    }
+
+    private static void RandomMembers(ref CommandContext c)
+    {
+        if (!RandomCount.TryParse(ref c, default, out RandomCount wanted)) return;
+        if (!c.TryFind(1, ValueType.Set, write: false, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            if (wanted.Single) c.Reply.Null();
+            else c.Reply.EmptyArray();
+            return;
+        }
+        long all = SetValue.Count(entry), count = wanted.CountOf(all);
+        if (c.MoveToWorker(wanted.WorkOf(count, all))) return;
+        if (wanted.Single)
+        {
+            ListCommands.Reply(ref c, SetValue.Random(entry));
+            return;
+        }
+        c.Reply.ArrayHeader(count);
+        if (!wanted.Repeats)
+        {
+            foreach (Element member in SetValue.Sample(entry, count)) ListCommands.Reply(ref c, member);
+            return;
+        }
+        for (; count > 0; count--) ListCommands.Reply(ref c, SetValue.Random(entry));
+    }
+
+    private static void Scan(ref CommandContext c)
+    {
+        if (!CollectionScan.TryCursor(ref c, out ulong cursor)) return;
+        if (!c.TryFind(1, ValueType.Set, write: false, out Entry entry)) return;
+        if (!CollectionScan.TryBegin(ref c, entry, noValues: false, out ScanFilter filter)) return;
+        if (c.MoveToWorker(entry.Encoding == ValueEncoding.Large ? filter.Count : SetValue.Count(entry))) return;
+        var page = new CollectionScan(ref c, filter);
+        do
+        {
+            foreach (Element member in SetValue.Scan(entry, ref cursor))
+                if (page.Takes(ref c, member)) ListCommands.Reply(ref c, member);
+        }
+        while (page.GoesOn(cursor));
+        page.End(ref c, cursor, 1);
+    }
+}
