@@ -1,3 +1,4 @@
+using System.Buffers;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
@@ -46,8 +47,12 @@ public sealed class KeyEvents(ServerCore server)
     public int ExpireFields(in Entry entry, int limit, int database, Lane lane)
     {
         ReadOnlySpan<byte> key = entry.Key;
-        var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, key);
+        // The hash, and its key's bytes with it, may move to a smaller buffer while it shrinks.
+        byte[] copy = ArrayPool<byte>.Shared.Rent(key.Length);
+        key.CopyTo(copy);
+        var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
         int removed = HashValue.RemoveExpired(entry, limit, ref visitor);
+        ArrayPool<byte>.Shared.Return(copy);
         if (removed == 0) return 0;
         lane.ExpiredFields += removed;
         lane.Changes += removed;
@@ -59,7 +64,7 @@ public sealed class KeyEvents(ServerCore server)
         return removed;
     }
 
-    /// <summary>Writes each expired field down as removed. The key's bytes stay where they are while fields are being removed.</summary>
+    /// <summary>Writes each expired field down as removed.</summary>
     private readonly ref struct FieldDeletion(EffectBuffer? effects, int database, ReadOnlySpan<byte> key) : IElementVisitor
     {
         private readonly ReadOnlySpan<byte> _key = key;

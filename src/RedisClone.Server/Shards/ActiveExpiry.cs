@@ -11,6 +11,7 @@ namespace RedisClone.Server.Shards;
 internal sealed class ActiveExpiry(ServerCore server)
 {
     private const int BucketsPerStep = 16;
+    private const int FieldsPerStep = 256;
     private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
 
     /// <summary>One turn on a shard that the caller holds.</summary>
@@ -22,7 +23,9 @@ internal sealed class ActiveExpiry(ServerCore server)
         for (int database = 0; database < shard.Store.DatabaseCount; database++)
         {
             Keyspace? keyspace = shard.Store.ExistingDatabase(database);
-            if (keyspace is null || keyspace.ExpiringCount == 0) continue;
+            if (keyspace is null) continue;
+            if (!ExpireFields(shard, keyspace, database, lane, deadline)) return;
+            if (keyspace.ExpiringCount == 0) continue;
             ref ulong cursor = ref _cursors[shard.Index, database];
             while (true)
             {
@@ -43,6 +46,19 @@ internal sealed class ActiveExpiry(ServerCore server)
                 if (Stopwatch.GetTimestamp() > deadline) return;
             }
         }
+    }
+
+    /// <summary>Removes fields of hashes in the order of their time, so nothing is looked at in vain; false when the time is over.</summary>
+    private bool ExpireFields(Shard shard, Keyspace keyspace, int database, Lane lane, long deadline)
+    {
+        while (keyspace.DueHash is not 0 and var handle)
+        {
+            ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+            server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
+            if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+            if (Stopwatch.GetTimestamp() > deadline) return false;
+        }
+        return true;
     }
 
     private ref struct ExpiredVisitor(Keyspace keyspace, long now, Span<uint> room) : IScanVisitor

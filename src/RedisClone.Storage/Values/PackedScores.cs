@@ -121,9 +121,9 @@ internal static class PackedScores
 
     private static Element ElementOf(double score, Span<byte> raw)
     {
-        // Compared as bits, for -0 is not the integer 0. Beyond 2^53 an integer would save nothing.
+        // As in Redis, small sorted sets do not tell -0 from 0. Beyond 2^53 an integer would save nothing.
         const double Exact = 1L << 53;
-        if (score is >= -Exact and <= Exact && BitConverter.DoubleToInt64Bits((long)score) == BitConverter.DoubleToInt64Bits(score))
+        if (score is >= -Exact and <= Exact && (long)score == score)
             return new Element((long)score);
         BinaryPrimitives.WriteDoubleLittleEndian(raw, score);
         return new Element(raw);
