@@ -68,7 +68,8 @@ internal sealed partial class FunctionBuilder
                 if (!left.IsNumeral) ToAnyRegister(ref left);
                 break;
             default:
-                if (!left.IsConstant) ToAnyRegister(ref left);
+                if (left.IsConstant) ToOperand(ref left);
+                else ToAnyRegister(ref left);
                 break;
         }
     }

@@ -55,7 +55,7 @@ internal static class RegisterNames
         Op.Call or Op.TailCall => register >= i.A,
         Op.Vararg => register >= i.A && (i.B == 0 || register < i.A + i.B - 1),
         Op.ForLoop => register == i.A || register == i.A + 3,
-        Op.TestSet or Op.TestSetNot => register == i.A,
+        >= Op.Test and <= Op.TestSetNot => register == i.A,
         < Op.Move => false,
         Op.SetUpvalue or Op.SetGlobal or Op.SetTable or Op.SetField or Op.SetConstant or Op.SetList => false,
         Op.Return or Op.Close or Op.ForPrepare or Op.IterateLoop => false,

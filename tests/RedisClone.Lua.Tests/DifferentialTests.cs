@@ -1,0 +1,32 @@
+using Xunit.Abstractions;
+
+namespace RedisClone.Lua.Tests;
+
+/// <summary>Random programs must print exactly what real Lua 5.1 prints. LUA_SEED repeats a run, LUA_PROGRAMS makes it longer.</summary>
+public sealed class DifferentialTests(ITestOutputHelper output)
+{
+    [Fact]
+    public void RandomProgramsBehaveAsInRealLua()
+    {
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("LUA_SEED"), out int given) ? given : Random.Shared.Next(1_000_000_000);
+        int programs = int.TryParse(Environment.GetEnvironmentVariable("LUA_PROGRAMS"), out int count) ? count : 150;
+        output.WriteLine($"LUA_SEED={seed}");
+        for (int i = 0; i < programs; i++)
+        {
+            string program = new ProgramGenerator(seed + i).Generate();
+            string expected = RealLua.Run(program);
+            string actual = Interpreter.Run(program);
+            if (expected == actual) continue;
+            output.WriteLine(program);
+            Assert.Fail($"Program of seed {seed + i}: {FirstDifference(expected, actual)}");
+        }
+    }
+
+    internal static string FirstDifference(string expected, string actual)
+    {
+        string[] e = expected.Split('\n'), a = actual.Split('\n');
+        int line = 0;
+        while (line < e.Length && line < a.Length && e[line] == a[line]) line++;
+        return $"line {line + 1}\n  expected: {(line < e.Length ? e[line] : "(end)")}\n  actual:   {(line < a.Length ? a[line] : "(end)")}";
+    }
+}
