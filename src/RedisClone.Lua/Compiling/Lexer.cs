@@ -90,7 +90,8 @@ internal sealed class Lexer
     {
         if (Error is not null) return;
         string text = $"{ChunkName.Display(_name, ChunkName.SyntaxRoom)}:{Line}: {message}";
-        if (near is { } token) text += $" near '{TokenText(token)}'";
+        // Lua takes a zero byte for no token at all.
+        if (near is { } token && token != 0) text += $" near '{TokenText(token)}'";
         Error = text;
         Take(new TokenData(Token.Eof, 0, null));
         _ahead = null;
@@ -146,13 +147,7 @@ internal sealed class Lexer
                     return new TokenData(Token.String, 0, ReadQuoted((byte)c));
                 case '.':
                     _at++;
-                    if (Current == '.')
-                    {
-                        _at++;
-                        if (Current != '.') return Simple(Token.Concat);
-                        _at++;
-                        return Simple(Token.Dots);
-                    }
+                    if (Accept('.', '.')) return Simple(Accept('.', '.') ? Token.Dots : Token.Concat);
                     return char.IsAsciiDigit((char)(Current & 0xFF)) && Current >= 0 ? ReadNumber() : Simple((Token)'.');
                 default:
                     if (char.IsAsciiDigit((char)c)) return ReadNumber();
@@ -162,6 +157,14 @@ internal sealed class Lexer
             }
         }
         return Simple(Token.Eof);
+    }
+
+    /// <summary>Skips either character; or a zero byte, since C finds one in every set.</summary>
+    private bool Accept(char one, char other)
+    {
+        if (Current != one && Current != other && Current != 0) return false;
+        _at++;
+        return true;
     }
 
     private static TokenData Simple(Token kind) => new(kind, 0, null);
@@ -187,11 +190,7 @@ internal sealed class Lexer
     private TokenData ReadNumber()
     {
         while (Current == '.' || (Current >= 0 && char.IsAsciiDigit((char)Current))) _at++;
-        if (Current is 'e' or 'E')
-        {
-            _at++;
-            if (Current is '+' or '-') _at++;
-        }
+        if (Accept('e', 'E')) Accept('+', '-');
         while (IsWordCharacter(Current)) _at++;
         if (!LuaNumber.TryParse(_source.AsSpan(_tokenStart, _at - _tokenStart), out double value))
             Fail("malformed number", Token.Number);

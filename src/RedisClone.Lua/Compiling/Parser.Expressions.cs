@@ -271,17 +271,18 @@ internal sealed partial class Parser
                 if (_lexer.Kind == Token.Name)
                 {
                     f.DeclareLocal(ExpectName());
+                    count++;
                 }
                 else if (Accept(Token.Dots))
                 {
                     f.DeclareLocal(_lexer.Intern("arg"));
+                    count++;
                     f.IsVararg = f.HasArgParameter = f.NeedsArgTable = true;
                 }
                 else
                 {
                     _lexer.SyntaxError("<name> or '...' expected");
                 }
-                count++;
             }
             while (!f.IsVararg && Accept((Token)','));
         }

@@ -133,7 +133,7 @@ internal static class BaseLibrary
         while (true)
         {
             call.Push(call[1]);
-            switch (call.ProtectedCall(0, 1))
+            switch (call.ProtectedCall(0, 1, call.State.Handler))
             {
                 case LuaOutcome.Aborted:
                     return 0;
@@ -143,7 +143,7 @@ internal static class BaseLibrary
             LuaValue piece = call.Pop();
             if (piece.IsNil) break;
             if (piece.Type is not (LuaType.String or LuaType.Number))
-                return ReturnNilAnd(ref call, LuaString.From("reader function must return a string"));
+                return ReturnNilAnd(ref call, LuaString.From(call.Thread.Where(1) + "reader function must return a string"));
             LuaString text = Describe(ref call, in piece);
             if (text.Length == 0) break;
             if (!call.Memory.TryCharge(text.Length)) return ReturnNilAnd(ref call, call.State.OutOfMemory);

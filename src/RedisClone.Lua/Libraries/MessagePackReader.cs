@@ -71,11 +71,6 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
     {
         ReadOnlySpan<byte> bytes = _rest;
         if (bytes.Length == 0) return Missing(ref call);
-        if (_open.Count * 2 > MaxSlots)
-        {
-            call.Error($"stack overflow ({TooMany})");
-            return false;
-        }
         byte code = bytes[0];
         switch (code)
         {
@@ -154,6 +149,8 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
 
     private bool OpenTable(ref LuaCall call, int header, uint count, bool isArray)
     {
+        if (_open.Count * 2 > MaxSlots)
+            call.Error($"stack overflow ({(isArray ? "in function mp_decode_to_lua_array" : TooMany)})");
         _open.Push(new Open(call.NewTable(), isArray, count, 0, false, default));
         Take(header);
         return false;

@@ -113,14 +113,22 @@ internal static class StructLibrary
             int size = format.SizeOf(ref call, option);
             if (call.Failed) break;
             text.Append(0, format.Padding(text.Length, option, size));
-            if (IsInteger(option)) PackInteger(ref text, call.CheckNumber(argument++), size, format.BigEndian);
+            if (IsInteger(option)) PackInteger(ref text, NumberAt(ref call, argument++), size, format.BigEndian);
             else if (option == 'x') text.Append(0);
-            else if (option is (byte)'f' or (byte)'d') PackDouble(ref text, call.CheckNumber(argument++), size, format.BigEndian);
+            else if (option is (byte)'f' or (byte)'d') PackDouble(ref text, NumberAt(ref call, argument++), size, format.BigEndian);
             else if (option is (byte)'c' or (byte)'s') PackString(ref call, ref text, argument++, size, option);
             else format.Control(ref call, option);
         }
         if (!call.Failed) return text.Return(ref call);
         text.Dispose();
+        return 0;
+    }
+
+    /// <summary>The original has pushed a nil above its arguments: that is what the first missing one is said to be.</summary>
+    private static double NumberAt(ref LuaCall call, int argument)
+    {
+        if (argument != call.Count + 1) return call.CheckNumber(argument);
+        call.ArgumentError(argument, "number expected, got nil");
         return 0;
     }
 
@@ -146,6 +154,7 @@ internal static class StructLibrary
 
     private static void PackString(ref LuaCall call, ref TextBuilder text, int argument, int size, byte option)
     {
+        if (argument == call.Count + 1) call.ArgumentError(argument, "string expected, got nil");
         LuaString s = call.CheckString(argument);
         if (call.Failed) return;
         if (size == 0) size = s.Length;

@@ -9,8 +9,8 @@ internal static class LuaLimits
     /// <summary>Room above <see cref="HostCalls"/> for the handling of the error itself.</summary>
     public const int HostCallsInError = HostCalls + (HostCalls / 8);
 
-    /// <summary>Nested calls of any kind.</summary>
-    public const int Frames = 16384;
+    /// <summary>Nested calls of any kind: where Lua 5.1's array of frames, doubled and doubled, would pass its limit.</summary>
+    public const int Frames = 16383;
 
     /// <summary>Room above <see cref="Frames"/> for the handling of the error itself.</summary>
     public const int FramesInError = Frames + 512;

@@ -30,7 +30,14 @@ internal sealed class Interpreter
     {
         LuaFunction? chunk = State.Compile(Encoding.Latin1.GetBytes(program), chunkName, out LuaError error);
         if (chunk is null) return error.Message;
-        return State.Call(chunk, []) == LuaOutcome.Returned ? null : State.Error.Message;
+        // As deep as the lua5.1 command calls it.
+        var main = new LuaHostFunction((ref LuaCall call) =>
+        {
+            call.Push(chunk);
+            call.Call(0, 0);
+            return 0;
+        });
+        return State.Call(main, []) == LuaOutcome.Returned ? null : State.Error.Message;
     }
 
     /// <summary>Evaluates expressions; their values as print shows them.</summary>
