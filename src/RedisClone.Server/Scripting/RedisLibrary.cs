@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Diagnostics.CodeAnalysis;
 using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Lua;
@@ -10,6 +11,7 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>The table `redis` of scripts: how they call commands and speak to the server.</summary>
+[SuppressMessage("Design", "CA1001:Types that own disposable fields should be disposable", Justification = "Lives as long as the server.")]
 internal sealed class RedisLibrary
 {
     private static readonly (string Name, LogLevel Level)[] LogLevels =
