@@ -67,6 +67,13 @@ public abstract class ValueTestBase
     {
         if (Entry.Exists)
         {
+            var elsewhere = new ShardStore(1, 1) { Limits = Store.Limits, Now = Store.Now };
+            ValueTransfer.Copy(Entry, elsewhere.Database(0), Key, Hash);
+            check(elsewhere.Database(0));
+            elsewhere.Abandon(0);
+            while (!elsewhere.FreeAbandoned(100)) { }
+            Assert.Equal(0, elsewhere.Arena.LiveBuffers);
+
             Keyspace other = Store.Database(1);
             ValueTransfer.Copy(Entry, other, Key, Hash);
             Assert.Equal(Encoding_(Entry), Encoding_(other.Find(Key, Hash)));

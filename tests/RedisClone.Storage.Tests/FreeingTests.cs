@@ -1,0 +1,111 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage.Tests;
+
+/// <summary>Whatever is deleted, no single step frees more than a slice.</summary>
+public sealed class FreeingTests
+{
+    private const int Slice = 64;
+
+    // A bucket holds a dozen records at most but for very few; a slice of blocks frees one leaf of them too many.
+    private const int MostBuffers = Slice * 16 + 200;
+
+    private readonly ShardStore _store = new(1, 1);
+
+    private Keyspace Keyspace => _store.Database(0);
+
+    [Fact]
+    public void LargeValuesGoInSlices()
+    {
+        foreach (Func<int, byte[], ulong, Entry> fill in (Func<int, byte[], ulong, Entry>[])[Set, Hash, SortedSet, List])
+        {
+            byte[] key = "key"u8.ToArray();
+            ulong hash = KeyHash.Of(key);
+            fill(6_000, key, hash);
+            long buffers = _store.Arena.LiveBuffers;
+            Keyspace.Remove(Keyspace.Find(key, hash));
+            Assert.InRange(buffers - _store.Arena.LiveBuffers, 1, 10);
+            Assert.Equal(1, _store.PendingFrees);
+            Assert.InRange(FreeAll(), 1, 2_000);
+        }
+        Assert.Equal(4, _store.LazyFreed);
+    }
+
+    [Fact]
+    public void SmallLargeValuesGoAtOnce()
+    {
+        byte[] key = "key"u8.ToArray();
+        Set(200, key, KeyHash.Of(key));
+        Keyspace.Remove(Keyspace.Find(key, KeyHash.Of(key)));
+        Assert.Equal(0, _store.Arena.LiveBuffers);
+        Assert.Equal(0, _store.PendingFrees);
+    }
+
+    [Fact]
+    public void ADatabaseGoesInSlicesWithAllThatItHolds()
+    {
+        for (int i = 0; i < 1_500; i++)
+        {
+            byte[] key = Encoding.ASCII.GetBytes($"key {i}");
+            ulong hash = KeyHash.Of(key);
+            Entry entry = i % 50 == 0 ? Set(1_000, key, hash)
+                : i % 7 == 0 ? Hash(20, key, hash)
+                : Keyspace.Insert(key, hash, ValueType.String, ValueEncoding.Raw, 10);
+            if (i % 3 == 0) Keyspace.SetExpiry(entry, 1_000 + i);
+        }
+        Assert.Equal(1_500, _store.Abandon(0));
+        Assert.Equal(0, Keyspace.Count);
+        Assert.Equal(1_500, _store.PendingFrees);
+        Assert.InRange(FreeAll(), 20, 2_000);
+        Assert.Equal(1_500 + 30, _store.LazyFreed);
+    }
+
+    private int FreeAll()
+    {
+        int slices = 0;
+        bool done;
+        do
+        {
+            long before = _store.Arena.LiveBuffers;
+            done = _store.FreeAbandoned(Slice);
+            Assert.InRange(before - _store.Arena.LiveBuffers, 0, MostBuffers);
+            slices++;
+        }
+        while (!done);
+        Assert.Equal(0, _store.Arena.LiveBuffers);
+        Assert.Equal(0, _store.PendingFrees);
+        return slices;
+    }
+
+    private static byte[] Name(int number) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"member {number:D6}"));
+
+    private Entry Set(int members, byte[] key, ulong hash)
+    {
+        Entry entry = SetValue.Create(Keyspace, key, hash);
+        for (int i = 0; i < members; i++) SetValue.Add(entry, Name(i));
+        return entry;
+    }
+
+    private Entry Hash(int fields, byte[] key, ulong hash)
+    {
+        Entry entry = HashValue.Create(Keyspace, key, hash);
+        for (int i = 0; i < fields; i++) HashValue.Set(entry, Name(i), "v"u8, expiry: i % 2 * 1_000_000);
+        return entry;
+    }
+
+    private Entry SortedSet(int members, byte[] key, ulong hash)
+    {
+        Entry entry = SortedSetValue.Create(Keyspace, key, hash);
+        for (int i = 0; i < members; i++) SortedSetValue.Set(entry, Name(i), i, out _);
+        return entry;
+    }
+
+    private Entry List(int elements, byte[] key, ulong hash)
+    {
+        Entry entry = ListValue.Create(Keyspace, key, hash);
+        for (int i = 0; i < elements; i++) ListValue.Push(entry, ListEnd.Tail, new byte[200]);
+        return entry;
+    }
+}
