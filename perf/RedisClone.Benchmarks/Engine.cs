@@ -1,0 +1,54 @@
+using System.Buffers;
+using System.Diagnostics;
+using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Protocol;
+using RedisClone.Server;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Benchmarks;
+
+/// <summary>Today's server without its sockets: parser, table, shards and handlers, on the calling thread.</summary>
+internal sealed class Engine
+{
+    private readonly RequestParser _parser;
+    private readonly RequestBatch _batch = new();
+    private readonly Session _session;
+    private readonly ArrayBufferWriter<byte> _output = new(64 * 1024);
+
+    public Engine()
+    {
+        ServerConfig config = ServerConfig.Load([], new Dictionary<string, string>()).Config!;
+        Server = new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance);
+        _parser = new RequestParser(new RequestLimits());
+        _session = new Session(Server, 1, new ReplyWriter(_output)) { Authenticated = true };
+        for (int i = 0; i < Traffic.Keys; i++) Execute(System.Text.Encoding.ASCII.GetBytes($"SET {Traffic.Key(i)} {Traffic.Value}\r\n"));
+    }
+
+    public ServerCore Server { get; }
+
+    /// <summary>Parses and runs all requests; returns the bytes of the replies.</summary>
+    public int Execute(byte[] requests)
+    {
+        _output.ResetWrittenCount();
+        _parser.Parse(new ReadOnlySequence<byte>(requests), _batch, out _, out _);
+        Lane lane = Server.Lanes.Current;
+        long now = ServerCore.UnixMilliseconds(), started = Stopwatch.GetTimestamp();
+        for (int i = 0; i < _batch.Count; i++)
+        {
+            Request request = _batch[i];
+            CommandRow row = Server.Commands.Resolve(request)!;
+            ulong hash = KeyHash.Of(request[row.FirstKey]);
+            Shard shard = Server.Shards.Of(hash);
+            if (!shard.TryEnter()) throw new InvalidOperationException("nobody else can hold it");
+            Server.Executor.Run(_session, row, request, hash, now, lane, onWorker: false, ShardSet.Of(shard.Index), ref started);
+            shard.Exit();
+        }
+        _batch.Clear();
+        _session.Reply.Commit();
+        return _output.WrittenCount;
+    }
+}

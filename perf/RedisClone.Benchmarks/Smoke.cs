@@ -1,0 +1,44 @@
+using System.Reflection;
+using BenchmarkDotNet.Attributes;
+
+namespace RedisClone.Benchmarks;
+
+/// <summary>Runs every benchmark a few times, and says which do not work.</summary>
+internal static class Smoke
+{
+    public static int Run()
+    {
+        int failures = 0;
+        foreach (Type type in typeof(Smoke).Assembly.GetTypes().Where(t => t.IsPublic && t.GetMethods().Any(IsBenchmark)))
+        {
+            object instance = SetUp(type);
+            foreach (MethodInfo method in type.GetMethods().Where(IsBenchmark))
+            {
+                try
+                {
+                    for (int i = 0; i < 3; i++) method.Invoke(instance, null);
+                    Console.WriteLine($"{type.Name}.{method.Name} runs");
+                }
+                catch (TargetInvocationException e)
+                {
+                    failures++;
+                    Console.WriteLine($"{type.Name}.{method.Name} fails: {e.InnerException}");
+                }
+            }
+        }
+        return failures;
+    }
+
+    /// <summary>An instance with the first value of each parameter.</summary>
+    private static object SetUp(Type type)
+    {
+        object instance = Activator.CreateInstance(type)!;
+        foreach (PropertyInfo property in type.GetProperties())
+            if (property.GetCustomAttribute<ParamsAttribute>() is { } parameter) property.SetValue(instance, parameter.Values[0]);
+        foreach (MethodInfo method in type.GetMethods())
+            if (method.GetCustomAttribute<GlobalSetupAttribute>() is not null) method.Invoke(instance, null);
+        return instance;
+    }
+
+    private static bool IsBenchmark(MethodInfo method) => method.GetCustomAttribute<BenchmarkAttribute>() is not null;
+}
