@@ -47,7 +47,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             {
                 HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
             });
-            if (result.End == FileEnd.Refused) return Refuse(files[i], result.Kept, result.Reason);
+            if (result.End == FileEnd.Refused && (!options.AcceptDamage || files[i].Kind == ManifestFileKind.Base))
+                return Refuse(files[i], result.Kept, result.Reason);
             if (result.End != FileEnd.Whole) return Judge(files, i, result, salt);
         }
         return new() { Outcome = JournalOutcome.Clean, Files = _reports, Lsn = _state.Lsn };

@@ -46,7 +46,7 @@ public sealed class RedisProcess : IDisposable
     {
         var port = FreePort();
         var start = new ProcessStartInfo("/usr/bin/redis-server") { RedirectStandardOutput = true, WorkingDirectory = directory };
-        foreach (var argument in (string[])["--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--logfile", "redis.log", .. arguments])
+        foreach (var argument in (string[])["--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--logfile", "redis.log", "--enable-debug-command", "yes", .. arguments])
             start.ArgumentList.Add(argument);
         var process = Process.Start(start)!;
         for (var attempt = 0; attempt < 400 && !process.HasExited; attempt++)
@@ -90,6 +90,22 @@ public sealed class RedisProcess : IDisposable
         var bytes = new byte[int.Parse(line.AsSpan(1), null) + 2];
         _stream.ReadExactly(bytes);
         return Encoding.Latin1.GetString(bytes.AsSpan(0, bytes.Length - 2));
+    }
+
+    /// <summary>The rest of a reply of which <see cref="Command(string[])"/> has read the first line: all that comes before the reply to a PING.</summary>
+    public string ReadRest()
+    {
+        const string end = "$13\r\nend-of-a-rest\r\n";
+        _stream.Write(Units.Command("PING", "end-of-a-rest"));
+        var rest = new StringBuilder();
+        while (!rest.ToString().EndsWith(end, StringComparison.Ordinal))
+        {
+            var buffer = new byte[65536];
+            var read = _stream.Read(buffer);
+            if (read == 0) throw new IOException("redis-server closed the connection");
+            rest.Append(Encoding.Latin1.GetString(buffer.AsSpan(0, read)));
+        }
+        return rest.ToString(0, rest.Length - end.Length);
     }
 
     /// <summary>A clean stop.</summary>

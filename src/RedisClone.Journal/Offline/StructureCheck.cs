@@ -1,0 +1,37 @@
+using System.Buffers.Text;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Rdb;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Journal.Offline;
+
+/// <summary>Loads nothing: takes every unit, and reads an RDB for its structure and checksum only.</summary>
+internal sealed class StructureCheck : IJournalSink, IRdbVisitor
+{
+    private long _lsn;
+
+    public string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
+    {
+        _lsn = -1;
+        var reader = new RdbReader(file);
+        var error = RdbFileReader.Read(reader, this);
+        end = reader.Offset;
+        lsn = _lsn;
+        return error;
+    }
+
+    public string? Apply(in JournalUnit unit) => null;
+
+    public void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out var used) && used == value.Length) _lsn = lsn;
+    }
+
+    public void Resize(int database, long keys, long expiring) { }
+
+    public string? Function(ReadOnlySpan<byte> code) => null;
+
+    public IRdbValueVisitor? Key(in RdbKey key) => null;
+
+    public void SkippedEmpty() { }
+}

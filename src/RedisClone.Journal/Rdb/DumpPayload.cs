@@ -1,0 +1,40 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>The payload of DUMP and RESTORE: a type byte and a value as in an RDB, then the format's version and a checksum.</summary>
+public static class DumpPayload
+{
+    private const int FooterLength = 10;
+
+    /// <summary>Ends a payload whose type and value were written with <paramref name="writer"/> since its last reset.</summary>
+    public static void Finish(RdbWriter writer, int version)
+    {
+        writer.Byte((byte)version);
+        writer.Byte((byte)(version >> 8));
+        writer.Flush();
+        Span<byte> crc = stackalloc byte[8];
+        BinaryPrimitives.WriteUInt64LittleEndian(crc, writer.Crc);
+        writer.Raw(crc);
+        writer.Flush();
+    }
+
+    /// <summary>Whether the payload's version can be read and its checksum is right: else RESTORE refuses it.</summary>
+    public static bool IsValid(ReadOnlySpan<byte> payload)
+    {
+        if (payload.Length <= FooterLength) return false;
+        var footer = payload[^FooterLength..];
+        if (BinaryPrimitives.ReadUInt16LittleEndian(footer) > RdbVersion.Highest) return false;
+        var crc = BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]);
+        return crc == 0 || crc == Crc64.Compute(payload[..^8]);
+    }
+
+    /// <summary>Reads the value of a valid payload; all of it must be used up.</summary>
+    public static bool TryRead(ReadOnlyMemory<byte> payload, IRdbValueVisitor visitor)
+    {
+        var reader = new RdbReader(payload[..^FooterLength]);
+        return reader.TryByte(out var type)
+            && RdbValueReader.Read(reader, type, visitor) == RdbResult.Complete
+            && reader.Remaining == 0;
+    }
+}

@@ -1,0 +1,131 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// Walks a listpack, checking every byte of its structure on the way: total, count, each element's encoding and the length behind it.
+/// </summary>
+public ref struct ListpackReader
+{
+    private const int HeaderLength = 6;
+    private const byte End = 0xFF;
+    private const int UnknownCount = 0xFFFF;
+
+    private readonly ReadOnlySpan<byte> _bytes;
+    private readonly int _count;
+    private int _at;
+    private int _seen;
+
+    public ListpackReader(ReadOnlySpan<byte> bytes)
+    {
+        _bytes = bytes;
+        _at = HeaderLength;
+        IsDamaged = bytes.Length < HeaderLength + 1 || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
+        if (!IsDamaged) _count = BinaryPrimitives.ReadUInt16LittleEndian(bytes[4..]);
+    }
+
+    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    public bool IsDamaged { get; private set; }
+
+    /// <summary>The number of elements where the header says it, else -1.</summary>
+    public readonly int Count => _count == UnknownCount ? -1 : _count;
+
+    /// <summary>The next element; false at the end, and where the listpack is damaged.</summary>
+    public bool TryNext(out PackedValue value)
+    {
+        value = default;
+        if (IsDamaged) return false;
+        if (_at == _bytes.Length - 1)
+        {
+            if (_count != UnknownCount && _count != _seen) IsDamaged = true;
+            return false;
+        }
+
+        // The end mark is not part of an element.
+        var rest = _bytes[_at..^1];
+        var length = Element(rest, out value);
+        if (length == 0 || !HasBackLength(rest, ref length))
+        {
+            IsDamaged = true;
+            return false;
+        }
+        _at += length;
+        _seen++;
+        return true;
+    }
+
+    private static int Element(ReadOnlySpan<byte> bytes, out PackedValue value)
+    {
+        value = default;
+        int first = bytes[0];
+        if (first < 0x80)
+        {
+            value = new(first);
+            return 1;
+        }
+        if (first < 0xC0) return Text(bytes, 1, first & 0x3F, out value);
+        if (first < 0xE0)
+        {
+            if (bytes.Length < 2) return 0;
+            var number = (first & 0x1F) << 8 | bytes[1];
+            value = new(number >= 1 << 12 ? number - (1 << 13) : number);
+            return 2;
+        }
+        if (first < 0xF0) return bytes.Length < 2 ? 0 : Text(bytes, 2, (first & 0x0F) << 8 | bytes[1], out value);
+        switch (first)
+        {
+            case 0xF0:
+                return bytes.Length < 5 ? 0 : Text(bytes, 5, BinaryPrimitives.ReadUInt32LittleEndian(bytes[1..]), out value);
+            case 0xF1 when bytes.Length >= 3:
+                value = new(BinaryPrimitives.ReadInt16LittleEndian(bytes[1..]));
+                return 3;
+            case 0xF2 when bytes.Length >= 4:
+                value = new(PackedBytes.Int24(bytes[1..]));
+                return 4;
+            case 0xF3 when bytes.Length >= 5:
+                value = new(BinaryPrimitives.ReadInt32LittleEndian(bytes[1..]));
+                return 5;
+            case 0xF4 when bytes.Length >= 9:
+                value = new(BinaryPrimitives.ReadInt64LittleEndian(bytes[1..]));
+                return 9;
+            default:
+                return 0;
+        }
+    }
+
+    private static int Text(ReadOnlySpan<byte> bytes, int header, long length, out PackedValue value)
+    {
+        value = default;
+        if (length > bytes.Length - header) return 0;
+        value = new(bytes.Slice(header, (int)length));
+        return header + (int)length;
+    }
+
+    private static bool HasBackLength(ReadOnlySpan<byte> rest, ref int length)
+    {
+        Span<byte> expected = stackalloc byte[PackedBytes.MaxBackLength];
+        var size = PackedBytes.WriteBackLength(expected, length);
+        if (!rest[length..].StartsWith(expected[..size])) return false;
+        length += size;
+        return true;
+    }
+}
+
+/// <summary>What the packed forms share.</summary>
+internal static class PackedBytes
+{
+    public const int MaxBackLength = 5;
+
+    public static int Int24(ReadOnlySpan<byte> bytes) => (bytes[0] | bytes[1] << 8 | bytes[2] << 16) << 8 >> 8;
+
+    /// <summary>
+    /// The length of a listpack's element, written to be read backwards: seven bits a byte, the highest first, all but the first byte
+    /// marked. The limits are Redis's, which leaves the highest value of each size to the next.
+    /// </summary>
+    public static int WriteBackLength(Span<byte> into, int length)
+    {
+        var size = length switch { <= 127 => 1, < 16383 => 2, < 2097151 => 3, < 268435455 => 4, _ => 5 };
+        for (var i = size - 1; i >= 0; i--, length >>= 7) into[i] = (byte)((length & 127) | (i > 0 ? 128 : 0));
+        return size;
+    }
+}

@@ -1,0 +1,47 @@
+using System.Buffers.Text;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>An element of one of Redis's packed forms: bytes, or a number.</summary>
+public readonly ref struct PackedValue
+{
+    private readonly ReadOnlySpan<byte> _bytes;
+
+    public PackedValue(ReadOnlySpan<byte> bytes) => _bytes = bytes;
+
+    public PackedValue(long number)
+    {
+        Number = number;
+        IsNumber = true;
+    }
+
+    public bool IsNumber { get; }
+
+    public long Number { get; }
+
+    /// <summary>The element as text; a number is written into <paramref name="scratch"/>, which takes twenty bytes.</summary>
+    public ReadOnlySpan<byte> Text(Span<byte> scratch)
+    {
+        if (!IsNumber) return _bytes;
+        Utf8Formatter.TryFormat(Number, scratch, out var length);
+        return scratch[..length];
+    }
+
+    /// <summary>The element as a number, if it is one, or the text of one.</summary>
+    public bool TryNumber(out long number)
+    {
+        number = Number;
+        return IsNumber || RdbText.TryParseInteger(_bytes, out number);
+    }
+
+    /// <summary>The element as a score.</summary>
+    public bool TryScore(out double score)
+    {
+        score = Number;
+        if (IsNumber) return true;
+        if (_bytes.SequenceEqual("inf"u8) || _bytes.SequenceEqual("+inf"u8)) score = double.PositiveInfinity;
+        else if (_bytes.SequenceEqual("-inf"u8)) score = double.NegativeInfinity;
+        else return Utf8Parser.TryParse(_bytes, out score, out var used) && used == _bytes.Length && !double.IsNaN(score);
+        return true;
+    }
+}

@@ -1,0 +1,145 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>Builds a listpack; reusable.</summary>
+public sealed class ListpackWriter
+{
+    private const int HeaderLength = 6;
+
+    private byte[] _bytes = new byte[256];
+    private int _length = HeaderLength;
+    private int _count;
+
+    public int Count => _count;
+
+    /// <summary>The length of the listpack if it were finished now.</summary>
+    public int Length => _length + 1;
+
+    public void Clear()
+    {
+        _length = HeaderLength;
+        _count = 0;
+    }
+
+    /// <summary>Appends an element, as a number where it is the text of one.</summary>
+    public void Append(ReadOnlySpan<byte> value)
+    {
+        if (RdbText.TryParseInteger(value, out var number))
+        {
+            Append(number);
+            return;
+        }
+        var header = value.Length switch { < 64 => 1, < 4096 => 2, _ => 5 };
+        var into = Reserve(header + value.Length);
+        switch (header)
+        {
+            case 1:
+                into[0] = (byte)(0x80 | value.Length);
+                break;
+            case 2:
+                into[0] = (byte)(0xE0 | value.Length >> 8);
+                into[1] = (byte)value.Length;
+                break;
+            default:
+                into[0] = 0xF0;
+                BinaryPrimitives.WriteInt32LittleEndian(into[1..], value.Length);
+                break;
+        }
+        value.CopyTo(into[header..]);
+        Finish(header + value.Length);
+    }
+
+    public void Append(long number)
+    {
+        var into = Reserve(9);
+        int size;
+        switch (number)
+        {
+            case >= 0 and < 128:
+                into[0] = (byte)number;
+                size = 1;
+                break;
+            case >= -4096 and < 4096:
+                into[0] = (byte)(0xC0 | ((number >> 8) & 0x1F));
+                into[1] = (byte)number;
+                size = 2;
+                break;
+            case >= short.MinValue and <= short.MaxValue:
+                into[0] = 0xF1;
+                size = 3;
+                break;
+            case >= -(1 << 23) and < 1 << 23:
+                into[0] = 0xF2;
+                size = 4;
+                break;
+            case >= int.MinValue and <= int.MaxValue:
+                into[0] = 0xF3;
+                size = 5;
+                break;
+            default:
+                into[0] = 0xF4;
+                size = 9;
+                break;
+        }
+        if (size > 2)
+        {
+            Span<byte> eight = stackalloc byte[8];
+            BinaryPrimitives.WriteInt64LittleEndian(eight, number);
+            eight[..(size - 1)].CopyTo(into[1..]);
+        }
+        Finish(size);
+    }
+
+    /// <summary>The finished listpack, valid until something is appended.</summary>
+    public ReadOnlySpan<byte> Finish()
+    {
+        BinaryPrimitives.WriteInt32LittleEndian(_bytes, _length + 1);
+        BinaryPrimitives.WriteUInt16LittleEndian(_bytes.AsSpan(4), (ushort)Math.Min(_count, 0xFFFF));
+        _bytes[_length] = 0xFF;
+        return _bytes.AsSpan(0, _length + 1);
+    }
+
+    private Span<byte> Reserve(int size)
+    {
+        // Room for the length behind the element, and for the end mark.
+        var needed = _length + size + PackedBytes.MaxBackLength + 1;
+        if (_bytes.Length < needed) Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
+        return _bytes.AsSpan(_length, size);
+    }
+
+    private void Finish(int size)
+    {
+        _length += size;
+        _length += PackedBytes.WriteBackLength(_bytes.AsSpan(_length), size);
+        _count++;
+    }
+}
+
+/// <summary>Builds an intset from ascending numbers.</summary>
+public static class IntsetWriter
+{
+    public static byte[] Write(ReadOnlySpan<long> ascending)
+    {
+        var width = ascending.IsEmpty ? 2 : Math.Max(WidthOf(ascending[0]), WidthOf(ascending[^1]));
+        var bytes = new byte[8 + ascending.Length * width];
+        BinaryPrimitives.WriteInt32LittleEndian(bytes, width);
+        BinaryPrimitives.WriteInt32LittleEndian(bytes.AsSpan(4), ascending.Length);
+        var into = bytes.AsSpan(8);
+        Span<byte> eight = stackalloc byte[8];
+        foreach (var number in ascending)
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(eight, number);
+            eight[..width].CopyTo(into);
+            into = into[width..];
+        }
+        return bytes;
+    }
+
+    private static int WidthOf(long number) => number switch
+    {
+        >= short.MinValue and <= short.MaxValue => 2,
+        >= int.MinValue and <= int.MaxValue => 4,
+        _ => 8,
+    };
+}

@@ -1,0 +1,131 @@
+using System.Buffers.Text;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>Reads a whole RDB, its checksum included.</summary>
+public static class RdbFileReader
+{
+    private const int MaxDatabase = 1 << 20;
+
+    /// <summary>
+    /// Reads from the reader's position, where the file begins, up to behind its end. Null, or what is wrong; then
+    /// <see cref="RdbReader.Offset"/> is about where.
+    /// </summary>
+    /// <param name="reader">The file.</param>
+    /// <param name="visitor">Receives what it holds.</param>
+    /// <param name="verifyChecksum">The setting <c>rdbchecksum</c>; a file without checksum is never refused for it.</param>
+    public static string? Read(RdbReader reader, IRdbVisitor visitor, bool verifyChecksum = true)
+    {
+        if (!TryHeader(reader, out var version)) return reader.Error;
+        var state = new KeyState();
+        while (true)
+        {
+            if (!reader.TryByte(out var type)) return "Unexpected EOF reading RDB file";
+            if (type == RdbOpcode.End) break;
+            if (!ReadOne(reader, type, visitor, ref state)) return reader.Error;
+        }
+        return version < 5 ? null : CheckSum(reader, verifyChecksum);
+    }
+
+    private static bool TryHeader(RdbReader reader, out int version)
+    {
+        version = 0;
+        if (!reader.TryBytes(9, out var header)) return reader.Fail("Unexpected EOF reading RDB file");
+        if (header.StartsWith("VALKEY"u8)) return reader.Fail("the file is in Valkey's own format, of version 9 or later");
+        if (!header.StartsWith("REDIS"u8)) return reader.Fail("Wrong signature trying to load DB from file");
+        if (!Utf8Parser.TryParse(header[5..], out version, out var digits) || digits != 4 || version is < 1 or > RdbVersion.Highest)
+            return reader.Fail($"Can't handle RDB format version {version}");
+        return true;
+    }
+
+    private static bool ReadOne(RdbReader reader, byte type, IRdbVisitor visitor, ref KeyState state)
+    {
+        switch (type)
+        {
+            case RdbOpcode.ExpireMilliseconds:
+                return reader.TryMilliseconds(out state.Expire);
+            case RdbOpcode.ExpireSeconds:
+                if (!reader.TrySeconds(out var seconds)) return false;
+                state.Expire = seconds * 1000;
+                return true;
+            case RdbOpcode.Frequency:
+                if (!reader.TryByte(out var frequency)) return false;
+                state.Frequency = frequency;
+                return true;
+            case RdbOpcode.Idle:
+                if (!reader.TryLength(out var idle)) return false;
+                state.Idle = (long)Math.Min(idle, long.MaxValue);
+                return true;
+            case RdbOpcode.SelectDatabase:
+                if (!reader.TryLength(out var database)) return false;
+                if (database >= MaxDatabase) return reader.Fail("a database's number is not possible");
+                state.Database = (int)database;
+                return true;
+            case RdbOpcode.ResizeDatabase:
+                if (!reader.TryLength(out var keys) || !reader.TryLength(out var expiring)) return false;
+
+                // A hint, to be believed only as far as the file could hold it.
+                var most = (ulong)reader.Remaining;
+                visitor.Resize(state.Database, (long)Math.Min(keys, most), (long)Math.Min(expiring, most));
+                return true;
+            case RdbOpcode.SlotInfo:
+                return reader.TryLength(out _) && reader.TryLength(out _) && reader.TryLength(out _);
+            case RdbOpcode.Aux:
+                if (!reader.TryHeldString(out var name) || !reader.TryString(out var value)) return false;
+                visitor.Aux(name, value);
+                return true;
+            case RdbOpcode.Function:
+                if (!reader.TryString(out var code)) return false;
+                return visitor.Function(code) is not { } problem || reader.Fail(problem);
+            case RdbOpcode.FunctionOld:
+                return reader.Fail("Pre-release function format not supported.");
+            case RdbOpcode.ModuleAux:
+                return reader.TryLength(out var module)
+                    && reader.Fail($"The RDB file contains AUX module data I can't load: no matching module '{RdbModule.NameOf(module)}'");
+            default:
+                return ReadKey(reader, type, visitor, ref state);
+        }
+    }
+
+    private static bool ReadKey(RdbReader reader, byte type, IRdbVisitor visitor, ref KeyState state)
+    {
+        if (!reader.TryHeldString(out var name)) return false;
+        var target = visitor.Key(new()
+        {
+            Database = state.Database,
+            Name = name,
+            ExpireMilliseconds = state.Expire,
+            IdleSeconds = state.Idle,
+            Frequency = state.Frequency,
+        });
+        state = new() { Database = state.Database };
+        switch (RdbValueReader.Read(reader, type, target ?? RdbNullVisitor.Instance))
+        {
+            case RdbResult.Complete:
+                return true;
+            case RdbResult.Empty:
+                if (target is not null) visitor.SkippedEmpty();
+                return true;
+            default:
+                return false;
+        }
+    }
+
+    private static string? CheckSum(RdbReader reader, bool verify)
+    {
+        var computed = reader.Crc;
+        if (!reader.TryBytes(8, out var bytes)) return "Unexpected EOF reading RDB file";
+        var stored = System.Buffers.Binary.BinaryPrimitives.ReadUInt64LittleEndian(bytes);
+        return !verify || stored == 0 || stored == computed
+            ? null
+            : $"Wrong RDB checksum expected: ({computed:x}) but got ({stored:x}). Aborting now.";
+    }
+
+    private struct KeyState()
+    {
+        public int Database;
+        public long Expire = -1;
+        public long Idle = -1;
+        public int Frequency = -1;
+    }
+}

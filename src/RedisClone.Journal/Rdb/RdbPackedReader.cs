@@ -1,0 +1,167 @@
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>Reads the values that are stored as one string in a packed form: listpack, ziplist, intset, zipmap.</summary>
+internal static class RdbPackedReader
+{
+    /// <summary>Redis keeps a field's time in 48 bits, of which the highest value means none.</summary>
+    private const long HighestTime = (1L << 48) - 2;
+
+    private const int TextSize = 20;
+
+    public static bool IsTime(long milliseconds) => milliseconds is >= 0 and <= HighestTime;
+
+    public static bool Read(RdbReader reader, RdbType type, IRdbValueVisitor visitor, ref long elements)
+    {
+        switch (type)
+        {
+            case RdbType.SetIntset:
+                return reader.TryString(out var bytes) && Intset(reader, bytes, visitor, ref elements);
+            case RdbType.SetListpack:
+                return reader.TryString(out bytes) && SetFromListpack(reader, bytes, visitor, ref elements);
+            case RdbType.HashZipmap:
+                return reader.TryString(out bytes) && Zipmap(reader, bytes, visitor, ref elements);
+            case RdbType.HashZiplist:
+                return reader.TryString(out bytes) && HashFromZiplist(reader, bytes, visitor, ref elements);
+            case RdbType.HashListpack:
+                return reader.TryString(out bytes) && HashFromListpack(reader, bytes, visitor, isExpiring: false, ref elements);
+            case RdbType.HashListpackExpiringOld:
+                return reader.TryString(out bytes) && HashFromListpack(reader, bytes, visitor, isExpiring: true, ref elements);
+            case RdbType.HashListpackExpiring:
+                return reader.TryMilliseconds(out _) && reader.TryString(out bytes) && HashFromListpack(reader, bytes, visitor, isExpiring: true, ref elements);
+            case RdbType.SortedSetZiplist:
+                return reader.TryString(out bytes) && SortedSetFromZiplist(reader, bytes, visitor, ref elements);
+            case RdbType.SortedSetListpack:
+                return reader.TryString(out bytes) && SortedSetFromListpack(reader, bytes, visitor, ref elements);
+            case RdbType.ListZiplist:
+                return visitor.Begin(RdbValueKind.List, 0) && reader.TryString(out bytes) && ListFromZiplist(reader, bytes, visitor, ref elements);
+            default:
+                return reader.Fail($"values of type {(int)type} are not known");
+        }
+    }
+
+    public static bool ListFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var list = new ListpackReader(bytes);
+        while (list.TryNext(out var value))
+        {
+            if (!visitor.ListElement(value.Text(scratch))) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    public static bool ListFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var list = new ZiplistReader(bytes);
+        while (list.TryNext(out var value))
+        {
+            if (!visitor.ListElement(value.Text(scratch))) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool SetFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var list = new ListpackReader(bytes);
+        if (!visitor.Begin(RdbValueKind.Set, Math.Max(list.Count, 0))) return false;
+        while (list.TryNext(out var value))
+        {
+            if (!visitor.SetMember(value.Text(scratch))) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool Intset(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var set = new IntsetReader(bytes);
+        if (!visitor.Begin(RdbValueKind.Set, set.Count)) return false;
+        while (set.TryNext(out var number))
+        {
+            if (!visitor.SetMember(new PackedValue(number).Text(scratch))) return false;
+            elements++;
+        }
+        return !set.IsDamaged || Damaged(reader);
+    }
+
+    private static bool Zipmap(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        var map = new ZipmapReader(bytes);
+        if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
+        while (map.TryNext(out var field, out var value))
+        {
+            if (!visitor.HashField(field, value, -1)) return false;
+            elements++;
+        }
+        return !map.IsDamaged || Damaged(reader);
+    }
+
+    private static bool HashFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, bool isExpiring, ref long elements)
+    {
+        Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
+        var list = new ListpackReader(bytes);
+        if (!visitor.Begin(RdbValueKind.Hash, Math.Max(list.Count, 0) / (isExpiring ? 3 : 2))) return false;
+        while (list.TryNext(out var field))
+        {
+            if (!list.TryNext(out var value)) return Damaged(reader);
+            long expire = -1;
+            if (isExpiring)
+            {
+                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || (expire != 0 && !IsTime(expire))) return Damaged(reader);
+                if (expire == 0) expire = -1;
+            }
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool HashFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
+        var list = new ZiplistReader(bytes);
+        if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
+        while (list.TryNext(out var field))
+        {
+            if (!list.TryNext(out var value)) return Damaged(reader);
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1)) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool SortedSetFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var list = new ListpackReader(bytes);
+        if (!visitor.Begin(RdbValueKind.SortedSet, Math.Max(list.Count, 0) / 2)) return false;
+        while (list.TryNext(out var member))
+        {
+            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader);
+            if (!visitor.SortedSetMember(member.Text(scratch), score)) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool SortedSetFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    {
+        Span<byte> scratch = stackalloc byte[TextSize];
+        var list = new ZiplistReader(bytes);
+        if (!visitor.Begin(RdbValueKind.SortedSet, 0)) return false;
+        while (list.TryNext(out var member))
+        {
+            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader);
+            if (!visitor.SortedSetMember(member.Text(scratch), score)) return false;
+            elements++;
+        }
+        return !list.IsDamaged || Damaged(reader);
+    }
+
+    private static bool Damaged(RdbReader reader) => reader.Fail("a packed value is damaged");
+}

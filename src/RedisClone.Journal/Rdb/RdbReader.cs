@@ -1,0 +1,286 @@
+using System.Buffers.Binary;
+using System.Buffers.Text;
+using System.Runtime.InteropServices;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// Reads the primitives of an RDB from a file or from memory. Nothing throws on damaged bytes: a call returns false, and
+/// <see cref="Error"/> says what the first problem was. Nothing is allocated beyond what the input can hold.
+/// </summary>
+/// <remarks>A span that is handed out is valid until the next call, one from <see cref="TryHeldString"/> until the next such call.</remarks>
+public sealed class RdbReader
+{
+    private const int WindowSize = 256 * 1024;
+
+    private readonly IDiskFile? _file;
+    private byte[] _buffer;
+    private int _position;
+    private int _end;
+    private long _bufferOffset;
+    private readonly long _length;
+    private int _summed;
+    private byte[] _text = new byte[64];
+    private byte[] _held = new byte[64];
+    private ulong _crc;
+
+    /// <summary>Reads a file from <paramref name="offset"/> on.</summary>
+    public RdbReader(IDiskFile file, long offset = 0)
+    {
+        _file = file;
+        _length = file.Length;
+        _bufferOffset = offset;
+        _buffer = new byte[(int)Math.Clamp(_length - offset, 16, WindowSize)];
+    }
+
+    /// <summary>Reads what is in memory.</summary>
+    public RdbReader(ReadOnlyMemory<byte> bytes)
+    {
+        _length = bytes.Length;
+        if (!MemoryMarshal.TryGetArray(bytes, out var array)) array = new(bytes.ToArray());
+        _buffer = array.Array!;
+        _position = _summed = array.Offset;
+        _end = array.Offset + array.Count;
+        _bufferOffset = -array.Offset;
+    }
+
+    /// <summary>The first problem; empty while there was none.</summary>
+    public string Error { get; private set; } = "";
+
+    /// <summary>Where the next byte stands.</summary>
+    public long Offset => _bufferOffset + _position;
+
+    public long Remaining => _length - Offset;
+
+    /// <summary>The checksum of everything read so far.</summary>
+    public ulong Crc
+    {
+        get
+        {
+            Sum();
+            return _crc;
+        }
+    }
+
+    /// <summary>Notes a problem, unless there was one before.</summary>
+    public bool Fail(string error)
+    {
+        if (Error.Length == 0) Error = error;
+        return false;
+    }
+
+    public bool TryByte(out byte value)
+    {
+        value = 0;
+        if (!TryBytes(1, out var bytes)) return false;
+        value = bytes[0];
+        return true;
+    }
+
+    public bool TryBytes(int count, out ReadOnlySpan<byte> bytes)
+    {
+        bytes = default;
+        if (count > _end - _position && !Fill(count)) return false;
+        bytes = _buffer.AsSpan(_position, count);
+        _position += count;
+        return true;
+    }
+
+    /// <summary>A length, which must not be a special form of string.</summary>
+    public bool TryLength(out ulong length) => TryLength(out length, out var isSpecial) && (!isSpecial || Fail("a length is expected, and a special form of string found"));
+
+    /// <summary>A number of elements, of which each takes at least one byte.</summary>
+    public bool TryCount(out long count)
+    {
+        count = 0;
+        if (!TryLength(out var length)) return false;
+        if (length > (ulong)Remaining) return Fail("more elements are announced than bytes are left");
+        count = (long)length;
+        return true;
+    }
+
+    public bool TryDouble(out double value)
+    {
+        value = 0;
+        if (!TryBytes(8, out var bytes)) return false;
+        value = BinaryPrimitives.ReadDoubleLittleEndian(bytes);
+        return true;
+    }
+
+    /// <summary>The doubles of old sorted sets: a length and a text, or one of three lengths that are no lengths.</summary>
+    public bool TryTextDouble(out double value)
+    {
+        value = 0;
+        if (!TryByte(out var length)) return false;
+        switch (length)
+        {
+            case 255:
+                value = double.NegativeInfinity;
+                return true;
+            case 254:
+                value = double.PositiveInfinity;
+                return true;
+            case 253:
+                value = double.NaN;
+                return true;
+            default:
+                return TryBytes(length, out var text) && ((Utf8Parser.TryParse(text, out value, out var used) && used == length) || Fail("a score is not a number"));
+        }
+    }
+
+    public bool TryMilliseconds(out long value)
+    {
+        value = 0;
+        if (!TryBytes(8, out var bytes)) return false;
+        value = BinaryPrimitives.ReadInt64LittleEndian(bytes);
+        return true;
+    }
+
+    public bool TrySeconds(out long value)
+    {
+        value = 0;
+        if (!TryBytes(4, out var bytes)) return false;
+        value = BinaryPrimitives.ReadInt32LittleEndian(bytes);
+        return true;
+    }
+
+    /// <summary>A stream ID as 128 bits.</summary>
+    public bool TryRawStreamId(out ulong milliseconds, out ulong sequence)
+    {
+        milliseconds = sequence = 0;
+        if (!TryBytes(16, out var bytes)) return false;
+        milliseconds = BinaryPrimitives.ReadUInt64BigEndian(bytes);
+        sequence = BinaryPrimitives.ReadUInt64BigEndian(bytes[8..]);
+        return true;
+    }
+
+    /// <summary>A string in any of its forms.</summary>
+    public bool TryString(out ReadOnlySpan<byte> value)
+    {
+        value = default;
+        if (!TryLength(out var length, out var isSpecial)) return false;
+        if (!isSpecial)
+        {
+            if (length > (ulong)Remaining || length > (ulong)Array.MaxLength) return Fail("a string ends behind the end");
+            return TryBytes((int)length, out value);
+        }
+        return length == 3 ? TryCompressed(out value) : TryNumber((int)length, out value);
+    }
+
+    /// <summary>A string that stays valid while another is read.</summary>
+    public bool TryHeldString(out ReadOnlySpan<byte> value)
+    {
+        if (!TryString(out value)) return false;
+        if (_held.Length < value.Length) _held = new byte[Math.Max(value.Length, _held.Length * 2)];
+        value.CopyTo(_held);
+        value = _held.AsSpan(0, value.Length);
+        return true;
+    }
+
+    private bool TryNumber(int form, out ReadOnlySpan<byte> value)
+    {
+        value = default;
+        long number;
+        switch (form)
+        {
+            case 0:
+                if (!TryBytes(1, out var one)) return false;
+                number = (sbyte)one[0];
+                break;
+            case 1:
+                if (!TryBytes(2, out var two)) return false;
+                number = BinaryPrimitives.ReadInt16LittleEndian(two);
+                break;
+            case 2:
+                if (!TryBytes(4, out var four)) return false;
+                number = BinaryPrimitives.ReadInt32LittleEndian(four);
+                break;
+            default:
+                return Fail("unknown form of string");
+        }
+        Utf8Formatter.TryFormat(number, _text, out var length);
+        value = _text.AsSpan(0, length);
+        return true;
+    }
+
+    private bool TryCompressed(out ReadOnlySpan<byte> value)
+    {
+        value = default;
+        if (!TryLength(out var compressed) || !TryLength(out var length)) return false;
+        if (compressed > (ulong)Remaining || compressed > (ulong)Array.MaxLength) return Fail("a compressed string ends behind the end");
+        if (length > (compressed + 1) * Lzf.MaxExpansion || length > (ulong)Array.MaxLength) return Fail("a compressed string cannot be that long");
+        if (!TryBytes((int)compressed, out var bytes)) return false;
+        if (_text.Length < (int)length) _text = new byte[(int)length];
+        var text = _text.AsSpan(0, (int)length);
+        if (!Lzf.TryDecompress(bytes, text)) return Fail("a compressed string is damaged");
+        value = text;
+        return true;
+    }
+
+    private bool TryLength(out ulong length, out bool isSpecial)
+    {
+        length = 0;
+        isSpecial = false;
+        if (!TryByte(out var first)) return false;
+        switch (first >> 6)
+        {
+            case 0:
+                length = first;
+                return true;
+            case 1:
+                if (!TryByte(out var second)) return false;
+                length = (ulong)((first & 0x3F) << 8 | second);
+                return true;
+            case 3:
+                length = first & 0x3Fu;
+                isSpecial = true;
+                return true;
+        }
+        if (first == 0x80)
+        {
+            if (!TryBytes(4, out var four)) return false;
+            length = BinaryPrimitives.ReadUInt32BigEndian(four);
+            return true;
+        }
+        if (first != 0x81) return Fail("unknown form of length");
+        if (!TryBytes(8, out var eight)) return false;
+        length = BinaryPrimitives.ReadUInt64BigEndian(eight);
+        return true;
+    }
+
+    /// <summary>Brings the next bytes into the buffer. It grows only to what the file is known to hold.</summary>
+    private bool Fill(int count)
+    {
+        if (_file is null || count > Remaining) return Fail("Unexpected EOF reading RDB file");
+        Sum();
+        var kept = _end - _position;
+        var from = _buffer.AsSpan(_position, kept);
+        _bufferOffset += _position;
+        if (count > _buffer.Length)
+        {
+            var larger = new byte[count];
+            from.CopyTo(larger);
+            _buffer = larger;
+        }
+        else
+        {
+            from.CopyTo(_buffer);
+        }
+        _position = _summed = 0;
+        _end = kept;
+        while (_end < count)
+        {
+            var read = _file.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
+            if (read == 0) return Fail("Unexpected EOF reading RDB file");
+            _end += read;
+        }
+        return true;
+    }
+
+    private void Sum()
+    {
+        _crc = Crc64.Append(_crc, _buffer.AsSpan(_summed, _position - _summed));
+        _summed = _position;
+    }
+}

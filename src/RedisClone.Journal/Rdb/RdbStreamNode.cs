@@ -1,0 +1,84 @@
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// One node of a stream. Its listpack begins with a master entry: how many entries are there and how many deleted, the fields that entries
+/// share, a zero. Each entry is: flags, the ID's difference to the node's, the number of fields unless they are the shared ones,
+/// fields and values, and how many elements that were.
+/// </summary>
+internal static class RdbStreamNode
+{
+    public const int Deleted = 1;
+    public const int SameFields = 2;
+
+    /// <summary>Beyond its fields an entry has: flags, two differences, the count of elements.</summary>
+    private const int EntryOverhead = 3;
+
+    private const int TextSize = 20;
+
+    /// <summary>False where the node is damaged, or <paramref name="isRejected"/> by the visitor.</summary>
+    public static bool Read(
+        ReadOnlySpan<byte> bytes, RdbStreamId master, IRdbValueVisitor visitor, ref ulong entries, ref RdbStreamId? last, out bool isRejected)
+    {
+        isRejected = false;
+        var list = new ListpackReader(bytes);
+        if (!TryNumber(ref list, out var alive) || !TryNumber(ref list, out var deleted) || !TryNumber(ref list, out var shared)) return false;
+        if (alive < 0 || deleted < 0 || shared < 0 || shared > bytes.Length) return false;
+        var sharedFields = list;
+        for (long i = 0; i < shared; i++)
+            if (!list.TryNext(out _)) return false;
+        if (!TryNumber(ref list, out var zero) || zero != 0) return false;
+
+        while (list.TryNext(out var flagsValue))
+        {
+            if (!flagsValue.TryNumber(out var flags) || flags is < 0 or > (Deleted | SameFields)) return false;
+            if (!TryNumber(ref list, out var milliseconds) || !TryNumber(ref list, out var sequence)) return false;
+            var fields = shared;
+            var isSame = (flags & SameFields) != 0;
+            if (!isSame && !TryNumber(ref list, out fields)) return false;
+            if (fields < 0 || fields > bytes.Length) return false;
+            var id = new RdbStreamId(master.Milliseconds + (ulong)milliseconds, master.Sequence + (ulong)sequence);
+            var isAlive = (flags & Deleted) == 0;
+            if (isAlive)
+            {
+                if (last is { } before && Compare(id, before) <= 0) return false;
+                last = id;
+                entries++;
+                alive--;
+                isRejected = !visitor.StreamEntry(id, (int)fields);
+                if (isRejected) return false;
+            }
+            else
+            {
+                deleted--;
+            }
+            if (!ReadFields(ref list, sharedFields, fields, isSame, isAlive ? visitor : null, out isRejected)) return false;
+            var elements = isSame ? fields + EntryOverhead : fields * 2 + EntryOverhead + 1;
+            if (!TryNumber(ref list, out var counted) || counted != elements) return false;
+        }
+        return !list.IsDamaged && alive == 0 && deleted == 0;
+    }
+
+    private static bool ReadFields(
+        ref ListpackReader list, ListpackReader shared, long fields, bool isSame, IRdbValueVisitor? visitor, out bool isRejected)
+    {
+        Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
+        isRejected = false;
+        for (long i = 0; i < fields; i++)
+        {
+            if (!(isSame ? shared.TryNext(out var field) : list.TryNext(out field)) || !list.TryNext(out var value)) return false;
+            if (visitor is null || visitor.StreamField(field.Text(fieldScratch), value.Text(valueScratch))) continue;
+            isRejected = true;
+            return false;
+        }
+        return true;
+    }
+
+    private static bool TryNumber(ref ListpackReader list, out long number)
+    {
+        number = 0;
+        return list.TryNext(out var value) && value.TryNumber(out number);
+    }
+
+    private static int Compare(RdbStreamId a, RdbStreamId b) =>
+        a.Milliseconds != b.Milliseconds ? a.Milliseconds.CompareTo(b.Milliseconds) : a.Sequence.CompareTo(b.Sequence);
+}

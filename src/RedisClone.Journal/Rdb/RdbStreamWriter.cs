@@ -1,0 +1,152 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or <see cref="RdbType.Stream3"/> (7.2). The number of nodes
+/// comes before the nodes, so every node but the last is filled with the same number of entries.
+/// </summary>
+/// <remarks>
+/// Order: <see cref="Begin"/>; for each entry <see cref="BeginEntry"/> and its fields; <see cref="EndEntries"/>; for each group
+/// <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and its pending IDs.
+/// </remarks>
+public sealed class RdbStreamWriter(RdbWriter writer)
+{
+    private const int EntriesPerNode = 100;
+
+    private readonly ListpackWriter _node = new();
+    private readonly List<byte[]> _masterFields = [];
+    private readonly List<(byte[] Bytes, int Length)> _words = [];
+    private RdbType _type;
+    private RdbStreamId _master;
+    private RdbStreamId _entry;
+    private int _wordCount;
+    private int _nodeEntries;
+    private long _left;
+
+    /// <summary>Begins a stream of that many entries, none of them deleted. The type byte is the caller's to write, before the key.</summary>
+    public void Begin(RdbType type, long entries)
+    {
+        _type = type;
+        _left = entries;
+        _wordCount = _nodeEntries = 0;
+        writer.Length((ulong)((entries + EntriesPerNode - 1) / EntriesPerNode));
+    }
+
+    public void BeginEntry(RdbStreamId id)
+    {
+        WriteEntry();
+        _entry = id;
+    }
+
+    public void Field(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value)
+    {
+        Keep(field);
+        Keep(value);
+    }
+
+    public void EndEntries(in RdbStreamState state, long groups)
+    {
+        WriteEntry();
+        writer.Length(state.Length);
+        Id(state.Last);
+        Id(state.First);
+        Id(state.HighestDeleted);
+        writer.Length(state.EntriesAdded);
+        writer.Length((ulong)groups);
+    }
+
+    /// <summary><paramref name="entriesRead"/> is -1 where it is not known.</summary>
+    public void Group(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead, long pending)
+    {
+        writer.String(name);
+        Id(last);
+        writer.Length(unchecked((ulong)entriesRead));
+        writer.Length((ulong)pending);
+    }
+
+    public void Pending(RdbStreamId id, long deliveredMilliseconds, ulong deliveries)
+    {
+        writer.RawStreamId(id.Milliseconds, id.Sequence);
+        writer.Milliseconds(deliveredMilliseconds);
+        writer.Length(deliveries);
+    }
+
+    public void Consumers(long count) => writer.Length((ulong)count);
+
+    public void Consumer(ReadOnlySpan<byte> name, long seenMilliseconds, long activeMilliseconds, long pending)
+    {
+        writer.String(name);
+        writer.Milliseconds(seenMilliseconds);
+        if (_type >= RdbType.Stream3) writer.Milliseconds(activeMilliseconds);
+        writer.Length((ulong)pending);
+    }
+
+    public void ConsumerPending(RdbStreamId id) => writer.RawStreamId(id.Milliseconds, id.Sequence);
+
+    private void WriteEntry()
+    {
+        if (_wordCount == 0) return;
+        if (_nodeEntries == 0) BeginNode();
+        var isSame = HasMasterFields();
+        _node.Append(isSame ? RdbStreamNode.SameFields : 0);
+        _node.Append(unchecked((long)(_entry.Milliseconds - _master.Milliseconds)));
+        _node.Append(unchecked((long)(_entry.Sequence - _master.Sequence)));
+        if (!isSame) _node.Append(_wordCount / 2);
+        for (var i = isSame ? 1 : 0; i < _wordCount; i += isSame ? 2 : 1) _node.Append(Word(i));
+        _node.Append(isSame ? _wordCount / 2 + 3 : _wordCount + 4);
+        _wordCount = 0;
+        _left--;
+        if (++_nodeEntries == Math.Min(EntriesPerNode, _nodeEntries + _left)) EndNode();
+    }
+
+    /// <summary>The first entry's fields are the ones that the others may share.</summary>
+    private void BeginNode()
+    {
+        _master = _entry;
+        _masterFields.Clear();
+        for (var i = 0; i < _wordCount; i += 2) _masterFields.Add(Word(i).ToArray());
+        _node.Clear();
+        _node.Append(Math.Min(EntriesPerNode, _left));
+        _node.Append(0);
+        _node.Append(_masterFields.Count);
+        foreach (var field in _masterFields) _node.Append(field);
+        _node.Append(0);
+    }
+
+    private void EndNode()
+    {
+        Span<byte> key = stackalloc byte[16];
+        BinaryPrimitives.WriteUInt64BigEndian(key, _master.Milliseconds);
+        BinaryPrimitives.WriteUInt64BigEndian(key[8..], _master.Sequence);
+        writer.BeginString(key.Length);
+        writer.Raw(key);
+        writer.String(_node.Finish());
+        _nodeEntries = 0;
+    }
+
+    private bool HasMasterFields()
+    {
+        if (_wordCount != _masterFields.Count * 2) return false;
+        for (var i = 0; i < _masterFields.Count; i++)
+            if (!Word(i * 2).SequenceEqual(_masterFields[i])) return false;
+        return true;
+    }
+
+    private void Keep(ReadOnlySpan<byte> word)
+    {
+        if (_wordCount == _words.Count) _words.Add(([], 0));
+        var bytes = _words[_wordCount].Bytes;
+        if (bytes.Length < word.Length) bytes = new byte[Math.Max(64, word.Length)];
+        word.CopyTo(bytes);
+        _words[_wordCount++] = (bytes, word.Length);
+    }
+
+    private ReadOnlySpan<byte> Word(int index) => _words[index].Bytes.AsSpan(0, _words[index].Length);
+
+    private void Id(RdbStreamId id)
+    {
+        writer.Length(id.Milliseconds);
+        writer.Length(id.Sequence);
+    }
+}

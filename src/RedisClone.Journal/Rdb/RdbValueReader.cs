@@ -1,0 +1,132 @@
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>How the reading of a value ended.</summary>
+public enum RdbResult
+{
+    Complete,
+
+    /// <summary>A collection without elements, as an old bug of Redis could leave: a file's loader skips the key, RESTORE refuses.</summary>
+    Empty,
+
+    /// <summary>Damaged, rejected, or of a type that there is not; the reader's error says which.</summary>
+    Damaged,
+}
+
+/// <summary>Reads one value of an RDB, in any form up to Redis 8, and hands it to a visitor element by element.</summary>
+public static class RdbValueReader
+{
+    private const string Rejected = "an element is repeated, or not possible";
+
+    public static RdbResult Read(RdbReader reader, byte type, IRdbValueVisitor visitor)
+    {
+        long elements = 0;
+        var isRead = (RdbType)type switch
+        {
+            RdbType.String => ReadString(reader, visitor, ref elements),
+            RdbType.List => ReadList(reader, visitor, ref elements),
+            RdbType.Set => ReadSet(reader, visitor, ref elements),
+            RdbType.Hash => ReadHash(reader, visitor, ref elements),
+            RdbType.SortedSetText => ReadSortedSet(reader, visitor, isText: true, ref elements),
+            RdbType.SortedSet => ReadSortedSet(reader, visitor, isText: false, ref elements),
+            RdbType.HashMetadataOld => ReadExpiringHash(reader, visitor, hasBase: false, ref elements),
+            RdbType.HashMetadata => ReadExpiringHash(reader, visitor, hasBase: true, ref elements),
+            RdbType.ListQuicklist or RdbType.ListQuicklistZiplists => ReadQuicklist(reader, visitor, (RdbType)type, ref elements),
+            RdbType.Stream or RdbType.Stream2 or RdbType.Stream3 or RdbType.Stream4 or RdbType.Stream5 =>
+                RdbStreamReader.Read(reader, (RdbType)type, visitor, ref elements),
+            RdbType.Module or RdbType.ModuleOld => RdbModule.Refuse(reader, (RdbType)type),
+            _ => RdbPackedReader.Read(reader, (RdbType)type, visitor, ref elements),
+        };
+        if (!isRead)
+        {
+            reader.Fail(Rejected);
+            return RdbResult.Damaged;
+        }
+        if (elements == 0) return RdbResult.Empty;
+        if (visitor.End()) return RdbResult.Complete;
+        reader.Fail(Rejected);
+        return RdbResult.Damaged;
+    }
+
+    private static bool ReadString(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
+    {
+        elements = 1;
+        return visitor.Begin(RdbValueKind.String, 1) && reader.TryString(out var value) && visitor.String(value);
+    }
+
+    private static bool ReadList(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
+    {
+        if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.List, elements)) return false;
+        for (long i = 0; i < elements; i++)
+            if (!reader.TryString(out var value) || !visitor.ListElement(value)) return false;
+        return true;
+    }
+
+    private static bool ReadSet(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
+    {
+        if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Set, elements)) return false;
+        for (long i = 0; i < elements; i++)
+            if (!reader.TryString(out var member) || !visitor.SetMember(member)) return false;
+        return true;
+    }
+
+    private static bool ReadHash(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
+    {
+        if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Hash, elements)) return false;
+        for (long i = 0; i < elements; i++)
+            if (!reader.TryHeldString(out var field) || !reader.TryString(out var value) || !visitor.HashField(field, value, -1)) return false;
+        return true;
+    }
+
+    private static bool ReadSortedSet(RdbReader reader, IRdbValueVisitor visitor, bool isText, ref long elements)
+    {
+        if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.SortedSet, elements)) return false;
+        for (long i = 0; i < elements; i++)
+        {
+            if (!reader.TryHeldString(out var member)) return false;
+            if (!(isText ? reader.TryTextDouble(out var score) : reader.TryDouble(out score))) return false;
+            if (double.IsNaN(score)) return reader.Fail("a score is not a number");
+            if (!visitor.SortedSetMember(member, score)) return false;
+        }
+        return true;
+    }
+
+    /// <summary>Times are relative to the least of them, plus one, since 0 is none; before 7.4 was released they were absolute.</summary>
+    private static bool ReadExpiringHash(RdbReader reader, IRdbValueVisitor visitor, bool hasBase, ref long elements)
+    {
+        long least = 1;
+        if (hasBase && !reader.TryMilliseconds(out least)) return false;
+        if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Hash, elements)) return false;
+        for (long i = 0; i < elements; i++)
+        {
+            if (!reader.TryLength(out var time)) return false;
+            var expire = time == 0 ? -1 : unchecked((long)time + least - 1);
+            if (time != 0 && !RdbPackedReader.IsTime(expire)) return reader.Fail("a field's time is not possible");
+            if (!reader.TryHeldString(out var field) || !reader.TryString(out var value) || !visitor.HashField(field, value, expire)) return false;
+        }
+        return true;
+    }
+
+    private static bool ReadQuicklist(RdbReader reader, IRdbValueVisitor visitor, RdbType type, ref long elements)
+    {
+        const ulong Plain = 1, Packed = 2;
+        if (!reader.TryCount(out var nodes) || !visitor.Begin(RdbValueKind.List, 0)) return false;
+        for (long i = 0; i < nodes; i++)
+        {
+            var container = Packed;
+            if (type == RdbType.ListQuicklist && !reader.TryLength(out container)) return false;
+            if (!reader.TryString(out var node)) return false;
+            if (container is not (Plain or Packed) || node.IsEmpty) return reader.Fail("a list's node is damaged");
+            if (container == Plain)
+            {
+                if (!visitor.ListElement(node)) return false;
+                elements++;
+                continue;
+            }
+            var isRead = type == RdbType.ListQuicklist
+                ? RdbPackedReader.ListFromListpack(reader, node, visitor, ref elements)
+                : RdbPackedReader.ListFromZiplist(reader, node, visitor, ref elements);
+            if (!isRead) return false;
+        }
+        return true;
+    }
+}

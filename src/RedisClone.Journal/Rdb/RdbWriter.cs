@@ -1,0 +1,228 @@
+using System.Buffers.Binary;
+using System.Buffers.Text;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// Writes the primitives of an RDB: lengths, strings in their shortest form, numbers, opcodes; through one buffer, with the checksum as
+/// it goes. What it writes, redis-server 7.0 loads, apart from hash fields that expire.
+/// </summary>
+public sealed class RdbWriter(IRdbTarget target, bool compress = true, int bufferSize = 64 * 1024)
+{
+    /// <summary>Shorter strings are not worth trying.</summary>
+    private const int CompressFrom = 21;
+
+    private readonly byte[] _buffer = GC.AllocateUninitializedArray<byte>(Math.Max(bufferSize, 512));
+    private readonly int[]? _hashes = compress ? new int[Lzf.HashSize] : null;
+    private byte[] _compressed = [];
+    private int _length;
+
+    /// <summary>The checksum of what was handed to the target; of everything after <see cref="Flush"/>.</summary>
+    public ulong Crc { get; private set; }
+
+    /// <summary>Begins a file. <paramref name="version"/> is 10, or 12 where hash fields expire.</summary>
+    public void Header(int version)
+    {
+        Raw("REDIS"u8);
+        var digits = Reserve(4);
+        for (var i = 3; i >= 0; i--, version /= 10) digits[i] = (byte)('0' + version % 10);
+    }
+
+    /// <summary>Ends a file: the end mark, and the checksum over everything, or none.</summary>
+    public void End(bool withChecksum = true)
+    {
+        Byte(RdbOpcode.End);
+        Flush();
+        BinaryPrimitives.WriteUInt64LittleEndian(Reserve(8), withChecksum ? Crc : 0);
+        Flush();
+    }
+
+    public void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        Byte(RdbOpcode.Aux);
+        String(name);
+        String(value);
+    }
+
+    public void SelectDatabase(int database)
+    {
+        Byte(RdbOpcode.SelectDatabase);
+        Length((ulong)database);
+    }
+
+    public void ResizeDatabase(long keys, long expiring)
+    {
+        Byte(RdbOpcode.ResizeDatabase);
+        Length((ulong)keys);
+        Length((ulong)expiring);
+    }
+
+    /// <summary>A function library: its source, with the line that names engine and library.</summary>
+    public void Function(ReadOnlySpan<byte> code)
+    {
+        Byte(RdbOpcode.Function);
+        String(code);
+    }
+
+    /// <summary>What stands before a key: each only where it is not negative.</summary>
+    public void KeyAttributes(long expireMilliseconds = -1, long idleSeconds = -1, int frequency = -1)
+    {
+        if (expireMilliseconds >= 0)
+        {
+            Byte(RdbOpcode.ExpireMilliseconds);
+            Milliseconds(expireMilliseconds);
+        }
+        if (idleSeconds >= 0)
+        {
+            Byte(RdbOpcode.Idle);
+            Length((ulong)idleSeconds);
+        }
+        if (frequency >= 0)
+        {
+            Byte(RdbOpcode.Frequency);
+            Byte((byte)frequency);
+        }
+    }
+
+    public void Type(RdbType type) => Byte((byte)type);
+
+    public void Byte(byte value) => Reserve(1)[0] = value;
+
+    public void Length(ulong length)
+    {
+        if (length < 1 << 6)
+        {
+            Byte((byte)length);
+        }
+        else if (length < 1 << 14)
+        {
+            BinaryPrimitives.WriteUInt16BigEndian(Reserve(2), (ushort)(length | 0x4000));
+        }
+        else if (length <= uint.MaxValue)
+        {
+            var bytes = Reserve(5);
+            bytes[0] = 0x80;
+            BinaryPrimitives.WriteUInt32BigEndian(bytes[1..], (uint)length);
+        }
+        else
+        {
+            var bytes = Reserve(9);
+            bytes[0] = 0x81;
+            BinaryPrimitives.WriteUInt64BigEndian(bytes[1..], length);
+        }
+    }
+
+    /// <summary>A string, as a number where it is the text of one, compressed where that gains something.</summary>
+    public void String(ReadOnlySpan<byte> value)
+    {
+        if (value.Length <= 11 && RdbText.TryParseInteger(value, out var number) && number is >= int.MinValue and <= int.MaxValue)
+        {
+            ShortInteger((int)number);
+            return;
+        }
+        if (_hashes is not null && value.Length >= CompressFrom && TryCompressed(value)) return;
+        Length((ulong)value.Length);
+        Raw(value);
+    }
+
+    /// <summary>The text of a number, as a string.</summary>
+    public void StringOf(long number)
+    {
+        if (number is >= int.MinValue and <= int.MaxValue)
+        {
+            ShortInteger((int)number);
+            return;
+        }
+        Span<byte> text = stackalloc byte[20];
+        Utf8Formatter.TryFormat(number, text, out var length);
+        Length((ulong)length);
+        Raw(text[..length]);
+    }
+
+    /// <summary>Begins a string whose bytes follow as <see cref="Raw"/>, for one that is not in memory as a whole.</summary>
+    public void BeginString(long length) => Length((ulong)length);
+
+    public void Double(double value) => BinaryPrimitives.WriteDoubleLittleEndian(Reserve(8), value);
+
+    public void Milliseconds(long value) => BinaryPrimitives.WriteInt64LittleEndian(Reserve(8), value);
+
+    /// <summary>A stream ID as the 128 bits that a pending list holds.</summary>
+    public void RawStreamId(ulong milliseconds, ulong sequence)
+    {
+        var bytes = Reserve(16);
+        BinaryPrimitives.WriteUInt64BigEndian(bytes, milliseconds);
+        BinaryPrimitives.WriteUInt64BigEndian(bytes[8..], sequence);
+    }
+
+    public void Raw(ReadOnlySpan<byte> bytes)
+    {
+        while (bytes.Length > _buffer.Length - _length)
+        {
+            var part = _buffer.Length - _length;
+            bytes[..part].CopyTo(_buffer.AsSpan(_length));
+            _length += part;
+            bytes = bytes[part..];
+            Flush();
+        }
+        bytes.CopyTo(_buffer.AsSpan(_length));
+        _length += bytes.Length;
+    }
+
+    /// <summary>Hands what is buffered to the target.</summary>
+    public void Flush()
+    {
+        var bytes = _buffer.AsSpan(0, _length);
+        _length = 0;
+        if (bytes.IsEmpty) return;
+        Crc = Crc64.Append(Crc, bytes);
+        target.Write(bytes);
+    }
+
+    /// <summary>Begins again, for another value.</summary>
+    public void Reset()
+    {
+        _length = 0;
+        Crc = 0;
+    }
+
+    private Span<byte> Reserve(int count)
+    {
+        if (count > _buffer.Length - _length) Flush();
+        _length += count;
+        return _buffer.AsSpan(_length - count, count);
+    }
+
+    private void ShortInteger(int number)
+    {
+        switch (number)
+        {
+            case >= sbyte.MinValue and <= sbyte.MaxValue:
+                var one = Reserve(2);
+                one[0] = RdbText.Int8;
+                one[1] = (byte)number;
+                break;
+            case >= short.MinValue and <= short.MaxValue:
+                var two = Reserve(3);
+                two[0] = RdbText.Int16;
+                BinaryPrimitives.WriteInt16LittleEndian(two[1..], (short)number);
+                break;
+            default:
+                var four = Reserve(5);
+                four[0] = RdbText.Int32;
+                BinaryPrimitives.WriteInt32LittleEndian(four[1..], number);
+                break;
+        }
+    }
+
+    private bool TryCompressed(ReadOnlySpan<byte> value)
+    {
+        // It must gain at least the four bytes that the second length costs.
+        if (_compressed.Length < value.Length) _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
+        if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out var length)) return false;
+        Byte(RdbText.Compressed);
+        Length((ulong)length);
+        Length((ulong)value.Length);
+        Raw(_compressed.AsSpan(0, length));
+        return true;
+    }
+}

@@ -1,0 +1,66 @@
+using System.Buffers.Binary;
+
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>Walks a zipmap, the packed hash of Redis 2.4, checking its structure on the way.</summary>
+public ref struct ZipmapReader
+{
+    private const byte LongLength = 254;
+    private const byte End = 255;
+
+    private readonly ReadOnlySpan<byte> _bytes;
+    private int _at;
+    private int _seen;
+
+    public ZipmapReader(ReadOnlySpan<byte> bytes)
+    {
+        _bytes = bytes;
+        _at = 1;
+        IsDamaged = bytes.Length < 2 || bytes[^1] != End;
+    }
+
+    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    public bool IsDamaged { get; private set; }
+
+    /// <summary>The next field and its value; false at the end, and where the zipmap is damaged.</summary>
+    public bool TryNext(out ReadOnlySpan<byte> field, out ReadOnlySpan<byte> value)
+    {
+        field = value = default;
+        if (IsDamaged) return false;
+        if (_at == _bytes.Length - 1)
+        {
+            if (_bytes[0] < LongLength && _bytes[0] != _seen) IsDamaged = true;
+            return false;
+        }
+        if (!TryText(0, out field) || !TryText(1, out value))
+        {
+            IsDamaged = true;
+            return false;
+        }
+        _seen++;
+        return true;
+    }
+
+    /// <summary>A length and its bytes; behind a value's length stands how many bytes behind the value are unused.</summary>
+    private bool TryText(int freeBytes, out ReadOnlySpan<byte> text)
+    {
+        text = default;
+        var rest = _bytes[_at..^1];
+        if (rest.IsEmpty || rest[0] == End) return false;
+        long length = rest[0];
+        var header = 1;
+        if (length == LongLength)
+        {
+            if (rest.Length < 5) return false;
+            length = BinaryPrimitives.ReadUInt32LittleEndian(rest[1..]);
+            header = 5;
+        }
+        if (rest.Length < header + freeBytes) return false;
+        var unused = freeBytes == 0 ? 0 : rest[header];
+        header += freeBytes;
+        if (length + unused > rest.Length - header) return false;
+        text = rest.Slice(header, (int)length);
+        _at += header + (int)length + unused;
+        return true;
+    }
+}

@@ -1,0 +1,113 @@
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
+using RedisClone.Journal.Rdb;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Tests.Support;
+using RedisClone.Journal.Writing;
+
+namespace RedisClone.Journal.Tests;
+
+/// <summary>Verifying and repairing while no server runs.</summary>
+public sealed class OfflineTests
+{
+    private static readonly JournalNames Copy = JournalRun.Names with { Root = "/copy" };
+
+    [Fact]
+    public void ADamagedJournalIsRefusedAndItsGoodPartCopied()
+    {
+        var (disk, units, position) = Journal();
+        var path = JournalRun.Names.PathOf(JournalRun.Names.Increment(2));
+        var bytes = disk[path];
+        bytes[bytes.Length / 2] ^= 1;
+        disk[path] = bytes;
+        var before = disk[path];
+
+        var report = JournalTools.Verify(disk, JournalRun.Names, new());
+        Assert.Equal(JournalOutcome.Refused, report.Outcome);
+        Assert.Equal(JournalRun.Names.Increment(2), report.File);
+        Assert.InRange(report.Offset, 1, bytes.Length / 2);
+
+        report = JournalTools.Repair(disk, JournalRun.Names, Copy);
+        Assert.Equal(JournalOutcome.Cut, report.Outcome);
+        Assert.Equal(before, disk[path]);
+        var repaired = JournalTools.Verify(disk, Copy, new());
+        Assert.Equal(JournalOutcome.Clean, repaired.Outcome);
+        Assert.Equal(report.Units, repaired.Units);
+        Assert.InRange(repaired.Units, 1, units - 1);
+        Assert.InRange(repaired.Lsn, position + 1, long.MaxValue);
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Repair(disk, JournalRun.Names, Copy).Outcome);
+    }
+
+    [Fact]
+    public void ADamagedBaseIsRefused()
+    {
+        var (disk, _, _) = Journal();
+        var path = JournalRun.Names.PathOf(JournalRun.Names.Base(1, rdb: true));
+        var bytes = disk[path];
+        bytes[^12] ^= 1;
+        disk[path] = bytes;
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Verify(disk, JournalRun.Names, new()).Outcome);
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Repair(disk, JournalRun.Names, Copy).Outcome);
+        Assert.False(disk.DirectoryExists(Copy.Directory));
+    }
+
+    [Fact]
+    public void AnIncrementThatIsNotTheBasesNextIsRefused()
+    {
+        var (disk, _, position) = Journal();
+        disk[JournalRun.Names.PathOf(JournalRun.Names.Base(1, rdb: true))] = Base(position - 1);
+        var report = JournalTools.Verify(disk, JournalRun.Names, new());
+        Assert.Equal(JournalOutcome.Refused, report.Outcome);
+        Assert.Contains($"begins at position {position}, not at {position - 1}", report.Reason, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void WhatIsMissingOrNoManifestIsNamed()
+    {
+        var (disk, _, _) = Journal();
+        Assert.Equal(JournalOutcome.Absent, JournalTools.Verify(disk, Copy, new()).Outcome);
+        disk.Remove(JournalRun.Names.PathOf(JournalRun.Names.Increment(2)));
+        Assert.Contains("does not exist", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
+        disk[JournalRun.Names.PathOf(JournalRun.Names.Manifest)] = "not a manifest\n"u8.ToArray();
+        Assert.Contains("Invalid AOF manifest file format", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
+    }
+
+    /// <summary>A real base, and an increment behind it.</summary>
+    private static (SimulatedDisk Disk, int Units, long Position) Journal()
+    {
+        var disk = new SimulatedDisk();
+        var tuning = new WriterTuning { Salts = new(7) };
+        var buffer = new MergeBuffer(tuning);
+        var writer = new JournalWriter(buffer, tuning);
+        using var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!;
+        writer.Start(directory, new() { Outcome = JournalOutcome.Absent });
+        buffer.Append(0, Units.Command("SET", "before", "base"));
+        var position = buffer.Switch();
+        while (writer.WriteNext(fillAhead: true)) { }
+        using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, Base(position));
+        writer.InstallBase(position, rdb: true);
+        writer.DeleteHistory();
+        for (var i = 0; i < 40; i++)
+        {
+            buffer.Append(0, Units.Command("SET", "key" + i, new string('x', i)));
+            writer.WriteNext(fillAhead: true);
+            writer.Flush();
+        }
+        writer.Stop();
+        return (disk, 40, position);
+    }
+
+    private static byte[] Base(long position)
+    {
+        var target = new RdbMemoryTarget();
+        var writer = new RdbWriter(target);
+        writer.Header(RdbVersion.Redis70);
+        writer.Aux(RdbAux.JournalPosition, System.Text.Encoding.ASCII.GetBytes(position.ToString(null, null)));
+        writer.SelectDatabase(0);
+        writer.Type(RdbType.String);
+        writer.String("before"u8);
+        writer.String("base"u8);
+        writer.End();
+        return target.Bytes.ToArray();
+    }
+}
