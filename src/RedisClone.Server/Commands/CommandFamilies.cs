@@ -18,6 +18,7 @@ internal static class CommandFamilies
         .. ObjectCommands.Rows,
         .. DatabaseCommands.Rows,
         .. ExpiryCommands.Rows,
+        .. GeoCommands.Rows,
         .. HashCommands.Rows,
         .. HashExpiryCommands.Rows,
         .. KeyCommands.Rows,

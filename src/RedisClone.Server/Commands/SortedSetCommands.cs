@@ -38,7 +38,7 @@ internal static class SortedSetCommands
     private const int ScoresOnStack = 16;
 
     [Flags]
-    private enum AddOptions
+    internal enum AddOptions
     {
         None = 0,
         Nx = 1,
@@ -82,7 +82,7 @@ internal static class SortedSetCommands
         double[]? rented = pairs > ScoresOnStack ? ArrayPool<double>.Shared.Rent(pairs) : null;
         Span<double> scores = rented ?? stackalloc double[ScoresOnStack];
         for (int i = 0; i < pairs && !c.Failed; i++) scores[i] = c.Double(first + 2 * i);
-        if (!c.Failed) Add(ref c, options, first, scores[..pairs]);
+        if (!c.Failed) Add(ref c, options, first + 1, 2, scores[..pairs]);
         if (rented is not null) ArrayPool<double>.Shared.Return(rented);
     }
 
@@ -112,7 +112,8 @@ internal static class SortedSetCommands
         return i;
     }
 
-    private static void Add(ref CommandContext c, AddOptions options, int first, scoped ReadOnlySpan<double> scores)
+    /// <summary>Gives members scores: the first member's argument is given, and how many arguments further the next one's is.</summary>
+    public static void Add(ref CommandContext c, AddOptions options, int first, int stride, scoped ReadOnlySpan<double> scores)
     {
         if (!c.TryFind(1, ValueType.SortedSet, write: true, out Entry entry)) return;
         bool increments = (options & AddOptions.Incr) != 0;
@@ -126,13 +127,13 @@ internal static class SortedSetCommands
             }
             entry = SortedSetValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         }
-        Reserve(ref c, entry, first);
+        Reserve(ref c, entry, first, stride);
         long added = 0, updated = 0;
         double result = 0;
         bool processed = false;
         for (int i = 0; i < scores.Length; i++)
         {
-            ReadOnlySpan<byte> member = c.Args[first + 2 * i + 1];
+            ReadOnlySpan<byte> member = c.Args[first + stride * i];
             result = scores[i];
             // A member at 0 must not become -0 in silence, for they count as equal.
             if ((options & ~AddOptions.Changed) != 0 || result == 0)
@@ -165,11 +166,11 @@ internal static class SortedSetCommands
             && ((options & AddOptions.Lt) == 0 || wanted < current);
     }
 
-    private static void Reserve(ref CommandContext c, in Entry entry, int first)
+    private static void Reserve(ref CommandContext c, in Entry entry, int first, int stride)
     {
         int longest = 0;
-        for (int i = first + 1; i < c.Args.Count; i += 2) longest = Math.Max(longest, c.Args[i].Length);
-        SortedSetValue.Reserve(entry, (c.Args.Count - first) / 2, longest);
+        for (int i = first; i < c.Args.Count; i += stride) longest = Math.Max(longest, c.Args[i].Length);
+        SortedSetValue.Reserve(entry, (c.Args.Count - first + stride - 1) / stride, longest);
     }
 
     private static void Remove(ref CommandContext c)

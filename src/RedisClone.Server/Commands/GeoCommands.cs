@@ -1,0 +1,177 @@
+using System.Buffers;
+using System.Globalization;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Points on Earth: members of sorted sets whose score is their cell.</summary>
+internal static class GeoCommands
+{
+    private const string Searched = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.";
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("GEOADD", -5, Keys.At(1, RW | Update), Write | DenyOom, "geo", "3.2.0", Add, "Gives members places on Earth.")
+            { Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set." },
+        new("GEOPOS", -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Positions, "Tells where members are.")
+            { Complexity = "O(1) for each member requested." },
+        new("GEOHASH", -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Hashes, "Returns members' places as geohash texts.")
+            { Complexity = "O(1) for each member requested." },
+        new("GEODIST", -4, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Distance, "Tells how far two members are from each other."),
+        new("GEOSEARCH", -7, Keys.At(1, RO | Access), ReadOnly, "geo", "6.2.0", GeoSearch.Search, "Finds members within a circle or a box.")
+            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
+        new("GEOSEARCHSTORE", -8, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "geo", "6.2.0", GeoSearch.SearchStore, "Stores the members within a circle or a box.")
+            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
+        new("GEORADIUS", -6, WithStore(6), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a place, or stores them.")
+            { Route = ShardsOfRadius, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" },
+        new("GEORADIUSBYMEMBER", -5, WithStore(5), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around another, or stores them.")
+            { Route = ShardsOfRadius, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" },
+        new("GEORADIUS_RO", -6, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusReadOnly, "Finds members within a circle around a place.")
+            { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" },
+        new("GEORADIUSBYMEMBER_RO", -5, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusByMemberReadOnly, "Finds members within a circle around another.")
+            { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
+    ];
+
+    private static KeySpec[] WithStore(int from) =>
+        Keys.At(1, RO | Access).And(Keys.After("STORE", from, OW | Update)).And(Keys.After("STOREDIST", from, OW | Update));
+
+    /// <summary>The last STORE counts, wherever it stands, so all that could be one are held.</summary>
+    private static ShardSet ShardsOfRadius(in Request request, Session session)
+    {
+        ShardMap shards = session.Server.Shards;
+        ShardSet set = ShardSet.Of(shards.IndexOf(KeyHash.Of(request[1])));
+        for (int i = 5; i < request.Count; i++)
+            if (System.Text.Ascii.EqualsIgnoreCase(request[i - 1], "STORE"u8) || System.Text.Ascii.EqualsIgnoreCase(request[i - 1], "STOREDIST"u8))
+                set.Add(shards.IndexOf(KeyHash.Of(request[i])));
+        return set;
+    }
+
+    private static void Add(ref CommandContext c)
+    {
+        var options = SortedSetCommands.AddOptions.None;
+        int first = 2;
+        for (; first < c.Args.Count; first++)
+        {
+            if (c.Is(first, "NX"u8)) options |= SortedSetCommands.AddOptions.Nx;
+            else if (c.Is(first, "XX"u8)) options |= SortedSetCommands.AddOptions.Xx;
+            else if (c.Is(first, "CH"u8)) options |= SortedSetCommands.AddOptions.Changed;
+            else break;
+        }
+        int points = (c.Args.Count - first) / 3;
+        const SortedSetCommands.AddOptions both = SortedSetCommands.AddOptions.Nx | SortedSetCommands.AddOptions.Xx;
+        if (points == 0 || (c.Args.Count - first) % 3 != 0 || (options & both) == both)
+        {
+            c.FailSyntax();
+            return;
+        }
+        double[] scores = ArrayPool<double>.Shared.Rent(points);
+        for (int i = 0; i < points && !c.Failed; i++)
+            if (TryPoint(ref c, first + 3 * i, out GeoPoint point)) scores[i] = GeoCell.Of(point).Bits;
+        if (!c.Failed)
+        {
+            SortedSetCommands.Add(ref c, options, first + 2, 3, scores.AsSpan(0, points));
+            if (c.Changes > 0) ReplaceByAdd(ref c, first, scores.AsSpan(0, points));
+        }
+        ArrayPool<double>.Shared.Return(scores);
+    }
+
+    /// <summary>Places are journalled as the scores that they are.</summary>
+    private static void ReplaceByAdd(ref CommandContext c, int first, ReadOnlySpan<double> scores)
+    {
+        if (c.ReplaceEffect(arguments: first + 2 * scores.Length) is not { } effect) return;
+        effect.Add("ZADD"u8);
+        for (int i = 1; i < first; i++) effect.Add(c.Args[i]);
+        for (int i = 0; i < scores.Length; i++)
+        {
+            effect.Add((long)scores[i]);
+            effect.Add(c.Args[first + 3 * i + 2]);
+        }
+    }
+
+    /// <summary>Longitude and latitude at an argument and the next.</summary>
+    public static bool TryPoint(ref CommandContext c, int argument, out GeoPoint point)
+    {
+        point = new GeoPoint(c.Double(argument), c.Failed ? 0 : c.Double(argument + 1));
+        if (c.Failed) return false;
+        return point.IsValid
+            || c.Fail(string.Create(CultureInfo.InvariantCulture, $"ERR invalid longitude,latitude pair {Fixed(point.Longitude)},{Fixed(point.Latitude)}"));
+    }
+
+    private static string Fixed(double value) =>
+        double.IsFinite(value) ? value.ToString("F6", CultureInfo.InvariantCulture) : value > 0 ? "inf" : "-inf";
+
+    /// <summary>Metres of the unit that an argument names.</summary>
+    public static bool TryUnit(ref CommandContext c, int argument, out double metres)
+    {
+        metres = c.Is(argument, "M"u8) ? 1 : c.Is(argument, "KM"u8) ? 1000 : c.Is(argument, "FT"u8) ? 0.3048 : c.Is(argument, "MI"u8) ? 1609.34 : 0;
+        return metres != 0 || c.Fail("ERR unsupported unit provided. please use M, KM, FT, MI");
+    }
+
+    public static void ReplyPoint(ref CommandContext c, GeoPoint point)
+    {
+        c.Reply.ArrayHeader(2);
+        ReplyDegrees(ref c, point.Longitude);
+        ReplyDegrees(ref c, point.Latitude);
+    }
+
+    private static void ReplyDegrees(ref CommandContext c, double degrees)
+    {
+        Span<byte> text = stackalloc byte[LongDouble.MaxLength];
+        c.Reply.NumberText(text[..LongDouble.FromDouble(degrees).Format(text)]);
+    }
+
+    public static void ReplyDistance(ref CommandContext c, double distance)
+    {
+        Span<byte> text = stackalloc byte[RedisNumber.MaxDoubleLength];
+        c.Reply.Bulk(text[..RedisNumber.FormatFixed(distance, 4, text)]);
+    }
+
+    private static void Positions(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
+        c.Reply.ArrayHeader(c.Args.Count - 2);
+        for (int i = 2; i < c.Args.Count; i++)
+        {
+            if (entry.Exists && SortedSetValue.TryGetScore(entry, c.Args[i], out double score)) ReplyPoint(ref c, GeoPoint.OfScore(score));
+            else c.Reply.NullArray();
+        }
+    }
+
+    private static void Hashes(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
+        c.Reply.ArrayHeader(c.Args.Count - 2);
+        Span<byte> text = stackalloc byte[11];
+        for (int i = 2; i < c.Args.Count; i++)
+        {
+            if (!entry.Exists || !SortedSetValue.TryGetScore(entry, c.Args[i], out double score))
+            {
+                c.Reply.Null();
+                continue;
+            }
+            // Geohash texts count latitudes from pole to pole, cells only as far as Mercator's map goes.
+            ulong bits = GeoCell.Of(GeoPoint.OfScore(score), latitudeLimit: 90).Bits;
+            for (int k = 0; k < 10; k++) text[k] = "0123456789bcdefghjkmnpqrstuvwxyz"u8[(int)(bits >> (52 - (k + 1) * 5)) & 0x1F];
+            // 52 bits are ten letters and a bit: the eleventh is always 0, as in Redis.
+            text[10] = (byte)'0';
+            c.Reply.Bulk(text);
+        }
+    }
+
+    private static void Distance(ref CommandContext c)
+    {
+        double unit = 1;
+        if (c.Args.Count == 5) TryUnit(ref c, 4, out unit);
+        else if (c.Args.Count > 5) c.FailSyntax();
+        if (c.Failed || !c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
+        if (entry.Exists && SortedSetValue.TryGetScore(entry, c.Args[2], out double first) && SortedSetValue.TryGetScore(entry, c.Args[3], out double second))
+            ReplyDistance(ref c, GeoPoint.OfScore(first).DistanceTo(GeoPoint.OfScore(second)) / unit);
+        else c.Reply.Null();
+    }
+}
