@@ -32,6 +32,7 @@ internal static class CommandFamilies
         .. SortedSetCommands.Rows,
         .. SortedSetPops.Rows,
         .. SortedSetRangeCommands.Rows,
+        .. SortCommands.Rows,
         .. StringCommands.Rows,
         .. StringRanges.Rows,
         .. StringCounters.Rows,

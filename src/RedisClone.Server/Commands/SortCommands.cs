@@ -1,0 +1,260 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>SORT: the elements of a list, set or sorted set in another order, or what keys that are named after them hold.</summary>
+internal static class SortCommands
+{
+    /// <summary>Sorting an element is about so much more work than copying it.</summary>
+    private const int WorkPerElement = 8;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("SORT", -2, Keys.At(1, RO | Access).And(Keys.After("STORE", 2, OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
+            "Returns the elements of a list, set or sorted set in order, or stores them.")
+            { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
+        new("SORT_RO", -2, Keys.At(1, RO | Access), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
+            { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
+    ];
+
+    private const string OfSort = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
+
+    /// <summary>Patterns reach keys that only the elements tell: every shard then. Otherwise the key and whatever could be a target.</summary>
+    private static ShardSet ShardsOfSort(in Request request, Session session)
+    {
+        ShardMap shards = session.Server.Shards;
+        ShardSet set = ShardSet.Of(shards.IndexOf(KeyHash.Of(request[1])));
+        for (int i = 3; i < request.Count; i++)
+        {
+            if (Follows(request, i, "STORE"u8)) set.Add(shards.IndexOf(KeyHash.Of(request[i])));
+            else if (request[i].Contains((byte)'*') && (Follows(request, i, "BY"u8) || Follows(request, i, "GET"u8))) return shards.All;
+        }
+        return set;
+    }
+
+    private static bool Follows(in Request request, int argument, ReadOnlySpan<byte> word) =>
+        System.Text.Ascii.EqualsIgnoreCase(request[argument - 1], word);
+
+    private static void Sort(ref CommandContext c) => Sort(ref c, mayStore: true);
+
+    private static void SortReadOnly(ref CommandContext c) => Sort(ref c, mayStore: false);
+
+    private struct Options
+    {
+        public bool Descending, Alphabetic, Unsorted;
+        public long Offset, Limit;
+
+        /// <summary>Arguments that are the pattern to sort by, and the key to store in; 0 for none.</summary>
+        public int By, Target;
+
+        /// <summary>Arguments that are patterns of what to return.</summary>
+        public List<int>? Gets;
+    }
+
+    /// <summary>An element, and what it is sorted by. Equal ones keep their order.</summary>
+    private sealed record Item(byte[] Text, int Order)
+    {
+        public double Weight;
+        public byte[]? By;
+    }
+
+    private static void Sort(ref CommandContext c, bool mayStore)
+    {
+        var options = new Options { Limit = -1 };
+        if (!TryParse(ref c, mayStore, ref options)) return;
+        Entry entry = c.FindForRead(1);
+        if (entry.Exists && entry.Type is not (ValueType.List or ValueType.Set or ValueType.SortedSet))
+        {
+            c.Fail(Errors.WrongType);
+            return;
+        }
+        long count = CountOf(entry);
+        if (c.MoveToWorker(count * WorkPerElement)) return;
+        // A set has no order of its own: what is stored must not depend on how it lies in memory.
+        if (options is { Unsorted: true, Target: > 0 } && entry.Exists && entry.Type == ValueType.Set)
+        {
+            options.Unsorted = false;
+            options.Alphabetic = true;
+            options.By = 0;
+        }
+        List<Item> items = Load(entry, (int)count, options is { Unsorted: true, Descending: true });
+        if (!options.Unsorted && !TrySort(ref c, items, options)) return;
+        long start = Math.Min(Math.Max(options.Offset, 0), count);
+        long end = options.Limit < 0 ? count : Math.Min(count, start + Math.Min(options.Limit, count));
+        if (options.Target > 0) Store(ref c, items, (int)start, (int)end, options);
+        else Reply(ref c, items, (int)start, (int)end, options);
+    }
+
+    private static bool TryParse(ref CommandContext c, bool mayStore, ref Options options)
+    {
+        for (int i = 2; i < c.Args.Count && !c.Failed; i++)
+        {
+            int left = c.Args.Count - i - 1;
+            if (c.Is(i, "ASC"u8))
+            {
+                options.Descending = false;
+            }
+            else if (c.Is(i, "DESC"u8))
+            {
+                options.Descending = true;
+            }
+            else if (c.Is(i, "ALPHA"u8))
+            {
+                options.Alphabetic = true;
+            }
+            else if (left >= 2 && c.Is(i, "LIMIT"u8))
+            {
+                options.Offset = c.Int64(++i);
+                options.Limit = c.Int64(++i);
+            }
+            else if (mayStore && left >= 1 && c.Is(i, "STORE"u8))
+            {
+                options.Target = ++i;
+            }
+            else if (left >= 1 && c.Is(i, "BY"u8))
+            {
+                options.By = ++i;
+                // A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.
+                if (!c.Args[i].Contains((byte)'*')) options.Unsorted = true;
+            }
+            else if (left >= 1 && c.Is(i, "GET"u8))
+            {
+                (options.Gets ??= []).Add(++i);
+            }
+            else
+            {
+                c.FailSyntax();
+            }
+        }
+        return !c.Failed;
+    }
+
+    private static long CountOf(scoped in Entry entry) => !entry.Exists ? 0 : entry.Type switch
+    {
+        ValueType.List => ListValue.Count(entry),
+        ValueType.Set => SetValue.Count(entry),
+        _ => SortedSetValue.Count(entry),
+    };
+
+    /// <summary>Copies the elements: looking other keys up may move them.</summary>
+    private static List<Item> Load(scoped in Entry entry, int count, bool backwards)
+    {
+        var items = new List<Item>(count);
+        if (count == 0) return items;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        switch (entry.Type)
+        {
+            case ValueType.List:
+                foreach (Element element in ListValue.Elements(entry, backwards ? count - 1 : 0, backwards)) Add(items, element.Text(digits));
+                break;
+            case ValueType.Set:
+                foreach (Element element in SetValue.Members(entry)) Add(items, element.Text(digits));
+                break;
+            default:
+                foreach (ScoredMember member in SortedSetValue.Members(entry, new RankRange(0, count), backwards)) Add(items, member.Member.Text(digits));
+                break;
+        }
+        return items;
+    }
+
+    private static void Add(List<Item> items, ReadOnlySpan<byte> text) => items.Add(new Item(text.ToArray(), items.Count));
+
+    private static bool TrySort(ref CommandContext c, List<Item> items, in Options options)
+    {
+        foreach (Item item in items)
+        {
+            byte[]? by = options.By > 0 ? LookUp(ref c, c.Args[options.By], item.Text) : item.Text;
+            item.By = by;
+            if (options.Alphabetic || by is null || by.Length == 0) continue;
+            if (!RedisNumber.TryParseDouble(by, out item.Weight)) return c.Fail("ERR One or more scores can't be converted into double");
+        }
+        Comparison<Item> comparison = options.Alphabetic ? CompareTexts : CompareWeights;
+        int sign = options.Descending ? -1 : 1;
+        items.Sort((a, b) => comparison(a, b) is not 0 and var order ? sign * Math.Sign(order) : a.Order - b.Order);
+        return true;
+    }
+
+    private static int CompareWeights(Item a, Item b) =>
+        a.Weight.CompareTo(b.Weight) is not 0 and var order ? order : a.Text.AsSpan().SequenceCompareTo(b.Text);
+
+    /// <summary>What has no text to be sorted by comes first.</summary>
+    private static int CompareTexts(Item a, Item b)
+    {
+        if (a.By is null || b.By is null) return a.By is null ? b.By is null ? 0 : -1 : 1;
+        return a.By.AsSpan().SequenceCompareTo(b.By);
+    }
+
+    private static void Reply(ref CommandContext c, List<Item> items, int start, int end, in Options options)
+    {
+        int width = options.Gets?.Count ?? 1;
+        c.Reply.ArrayHeader((long)(end - start) * width);
+        for (int i = start; i < end; i++)
+        {
+            if (options.Gets is null)
+            {
+                c.Reply.Bulk(items[i].Text);
+                continue;
+            }
+            foreach (int get in options.Gets)
+            {
+                if (LookUp(ref c, c.Args[get], items[i].Text) is { } found) c.Reply.Bulk(found);
+                else c.Reply.Null();
+            }
+        }
+    }
+
+    private static void Store(ref CommandContext c, List<Item> items, int start, int end, in Options options)
+    {
+        int width = options.Gets?.Count ?? 1;
+        long stored = (long)(end - start) * width;
+        Entry built = ListValue.Create(c.ScratchFor(options.Target), c.Args[options.Target], c.HashOf(options.Target));
+        for (int i = start; i < end; i++)
+        {
+            if (options.Gets is null) ListValue.Push(built, ListEnd.Tail, items[i].Text);
+            else foreach (int get in options.Gets) ListValue.Push(built, ListEnd.Tail, LookUp(ref c, c.Args[get], items[i].Text) ?? []);
+        }
+        // What was stored is what is journalled: the keys that it came from may be anywhere.
+        if (stored > 0 || c.FindForWrite(options.Target).Exists) c.ReplaceEffect("DEL"u8, c.Args[options.Target], arguments: 1);
+        if (stored > 0 && c.ReplaceEffect(arguments: (int)stored + 2) is { } effect)
+        {
+            effect.Add("RPUSH"u8);
+            effect.Add(c.Args[options.Target]);
+            Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+            foreach (Element element in ListValue.Elements(built)) effect.Add(element.Text(digits));
+        }
+        c.Store(built, options.Target, stored, NotifyFlags.List, "sortstore");
+        c.Reply.Integer(stored);
+    }
+
+    /// <summary>
+    /// What a pattern means for an element: itself for #, else the string at the key, or the field behind -> of the hash at the key, that has the
+    /// element in the place of the first star.
+    /// </summary>
+    private static byte[]? LookUp(ref CommandContext c, ReadOnlySpan<byte> pattern, byte[] element)
+    {
+        if (pattern.SequenceEqual("#"u8)) return element;
+        int star = pattern.IndexOf((byte)'*');
+        if (star < 0) return null;
+        ReadOnlySpan<byte> rest = pattern[(star + 1)..], field = default;
+        int arrow = rest.IndexOf("->"u8);
+        if (arrow >= 0 && arrow + 2 < rest.Length)
+        {
+            field = rest[(arrow + 2)..];
+            rest = rest[..arrow];
+        }
+        byte[] key = [.. pattern[..star], .. element, .. rest];
+        Entry entry = c.Find(key, KeyHash.Of(key), c.Session.Database);
+        if (!entry.Exists) return null;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        if (!field.IsEmpty)
+            return entry.Type == ValueType.Hash && HashValue.TryGet(entry, field, out HashField found) ? found.Value.Text(digits).ToArray() : null;
+        return entry.Type == ValueType.String ? StringValue.Bytes(entry, digits).ToArray() : null;
+    }
+}
