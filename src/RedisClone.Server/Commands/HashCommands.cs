@@ -41,19 +41,32 @@ internal static class HashCommands
     private const string OfSize = "O(N) where N is the size of the hash.";
 
     /// <summary>
-    /// Finds the hash at a key argument, or its absence, with no expired field in it; false when the handler must return at once.
+    /// Removes those of the fields named from an argument on whose time has passed, perhaps with the hash: before a write whose effect depends
+    /// on whether they are there. A replay, which has no clock, then finds what the write found.
     /// </summary>
-    public static bool TryFind(scoped ref CommandContext c, int argument, bool write, out Entry found)
+    public static void DropExpired(scoped ref CommandContext c, ref Entry entry, int from, int to, int step = 1)
     {
-        Entry entry = found = write ? c.FindForWrite(argument) : c.FindForRead(argument);
-        if (!entry.Exists) return true;
-        if (!c.Expect(entry, ValueType.Hash)) return false;
-        long next = HashValue.NextExpiry(entry);
-        if (next == 0 || next >= c.Now || !c.Server.ExpiryEnabled) return true;
-        if (c.MoveToWorker(HashValue.Count(entry))) return false;
-        c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
-        found = c.Peek(argument);
-        return true;
+        if (!entry.Exists || !HasExpired(ref c, entry)) return;
+        for (int i = from; i < to && entry.Exists; i += step) TryGet(ref c, ref entry, i, out _);
+    }
+
+    private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
+        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.Server.ExpiryEnabled;
+
+    /// <summary>Finds the field that an argument names; one that turns out to have expired is removed, perhaps with the hash.</summary>
+    private static bool TryGet(scoped ref CommandContext c, ref Entry entry, int argument, out HashField field)
+    {
+        field = default;
+        if (!entry.Exists) return false;
+        if (HashValue.TryGet(entry, c.Args[argument], out HashField found))
+        {
+            field = found;
+            return true;
+        }
+        if (found.Expiry == 0 || !c.Server.ExpiryEnabled) return false;
+        c.Server.KeyEvents.ExpireField(entry, c.Args[argument], c.Session.Database, c.Lane);
+        entry = c.Peek(1);
+        return false;
     }
 
     public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
@@ -76,7 +89,7 @@ internal static class HashCommands
             c.Fail(Errors.WrongArity(c.Row.FullName));
             return;
         }
-        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
         if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         Reserve(ref c, entry, 2);
         long added = 0;
@@ -97,7 +110,8 @@ internal static class HashCommands
 
     private static void SetIfAbsent(ref CommandContext c)
     {
-        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
+        DropExpired(ref c, ref entry, 2, 3);
         if (!entry.Exists)
         {
             entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
@@ -114,10 +128,16 @@ internal static class HashCommands
 
     private static void Delete(ref CommandContext c)
     {
-        if (!TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
         long removed = 0;
         for (int i = 2; entry.Exists && i < c.Args.Count; i++)
-            if (HashValue.Remove(entry, c.Args[i])) removed++;
+        {
+            // As in Redis, a field that has expired but is still there counts.
+            bool alive = HashValue.TryGet(entry, c.Args[i], out HashField field);
+            if (!alive && field.Expiry == 0) continue;
+            HashValue.Remove(entry, c.Args[i]);
+            removed++;
+        }
         if (removed > 0)
         {
             c.Modified(1, NotifyFlags.Hash, "hdel");
@@ -129,7 +149,8 @@ internal static class HashCommands
     private static void Increment(ref CommandContext c)
     {
         long by = c.Int64(3);
-        if (c.Failed || !TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (c.Failed || !c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
+        DropExpired(ref c, ref entry, 2, 3);
         long value = 0;
         if (entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field) && !field.Value.TryGetInteger(out value))
             c.Fail("ERR hash value is not an integer");
@@ -148,7 +169,8 @@ internal static class HashCommands
     {
         if (!LongDouble.TryParse(c.Args[3], out LongDouble by)) c.Fail(Errors.NotFloat);
         else if (by.IsInfinity) c.Fail("ERR value is NaN or Infinity");
-        if (c.Failed || !TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (c.Failed || !c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
+        DropExpired(ref c, ref entry, 2, 3);
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
         LongDouble value = default;
         bool expires = false;
@@ -189,21 +211,21 @@ internal static class HashCommands
 
     private static void Get(ref CommandContext c)
     {
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
-        ReplyValue(ref c, entry, 2);
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
+        ReplyValue(ref c, ref entry, 2);
     }
 
     private static void GetMany(ref CommandContext c)
     {
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
         c.Reply.ArrayHeader(c.Args.Count - 2);
-        for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, entry, i);
+        for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, ref entry, i);
     }
 
     /// <summary>The value of the field that an argument names, or null.</summary>
-    public static void ReplyValue(ref CommandContext c, in Entry entry, int argument)
+    public static void ReplyValue(ref CommandContext c, ref Entry entry, int argument)
     {
-        if (entry.Exists && HashValue.TryGet(entry, c.Args[argument], out HashField field)) ListCommands.Reply(ref c, field.Value);
+        if (TryGet(ref c, ref entry, argument, out HashField field)) ListCommands.Reply(ref c, field.Value);
         else c.Reply.Null();
     }
 
@@ -215,40 +237,55 @@ internal static class HashCommands
 
     private static void ReplyAll(ref CommandContext c, bool names, bool values)
     {
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
         long count = entry.Exists ? HashValue.Count(entry) : 0;
         if (c.MoveToWorker(count)) return;
-        if (names && values) c.Reply.MapHeader(count);
-        else c.Reply.ArrayHeader(count);
+        // Expired fields are counted as long as nobody removes them: how many are alive shows only in the end.
+        bool exact = count == 0 || !HasExpired(ref c, entry);
+        DeferredReply reply = exact ? default : c.Reply.BeginDeferred();
+        if (exact && names && values) c.Reply.MapHeader(count);
+        else if (exact) c.Reply.ArrayHeader(count);
         if (count == 0) return;
+        long alive = 0;
         foreach (HashField field in HashValue.Fields(entry))
         {
+            alive++;
             if (names) ListCommands.Reply(ref c, field.Name);
             if (values) ListCommands.Reply(ref c, field.Value);
         }
+        if (exact) return;
+        if (names && values) c.Reply.EndMap(reply, alive);
+        else c.Reply.EndArray(reply, alive);
     }
 
     private static void Length(ref CommandContext c)
     {
-        if (TryFind(ref c, 1, write: false, out Entry entry)) c.Reply.Integer(entry.Exists ? HashValue.Count(entry) : 0);
+        if (c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) c.Reply.Integer(entry.Exists ? HashValue.Count(entry) : 0);
     }
 
     private static void Exists(ref CommandContext c)
     {
-        if (TryFind(ref c, 1, write: false, out Entry entry))
-            c.Reply.Integer(entry.Exists && HashValue.Contains(entry, c.Args[2]) ? 1 : 0);
+        if (c.TryFind(1, ValueType.Hash, write: false, out Entry entry))
+            c.Reply.Integer(TryGet(ref c, ref entry, 2, out _) ? 1 : 0);
     }
 
     private static void ValueLength(ref CommandContext c)
     {
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
-        c.Reply.Integer(entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field) ? field.Value.Length : 0);
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
+        c.Reply.Integer(TryGet(ref c, ref entry, 2, out HashField field) ? field.Value.Length : 0);
     }
 
     private static void RandomFields(ref CommandContext c)
     {
         if (!RandomCount.TryParse(ref c, "WITHVALUES"u8, out RandomCount wanted)) return;
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
+        if (entry.Exists && HasExpired(ref c, entry))
+        {
+            // As many as are asked for, of those that are alive: the others have to go first.
+            if (c.MoveToWorker(HashValue.Count(entry))) return;
+            c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
+            entry = c.Peek(1);
+        }
         if (!entry.Exists)
         {
             if (wanted.Single) c.Reply.Null();
@@ -286,7 +323,7 @@ internal static class HashCommands
     private static void Scan(ref CommandContext c)
     {
         if (!CollectionScan.TryCursor(ref c, out ulong cursor)) return;
-        if (!TryFind(ref c, 1, write: false, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
         if (!CollectionScan.TryBegin(ref c, entry, noValues: true, out ScanFilter filter)) return;
         if (c.MoveToWorker(entry.Encoding == ValueEncoding.Large ? filter.Count : HashValue.Count(entry))) return;
         var page = new CollectionScan(ref c, filter);

@@ -63,12 +63,13 @@ internal static class HashExpiryCommands
 
     private static void SetExpiry(ref CommandContext c, long unit, long from)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
         if (!TryTime(ref c, 2, unit, from, out long at)) return;
         Condition condition = ConditionAt(ref c, 3);
         int first = condition == Condition.None ? 3 : 4;
         if (!TryFields(ref c, first, "ERR Parameter `numFields` should be greater than 0")) return;
         first += 2;
+        HashCommands.DropExpired(ref c, ref entry, first, c.Args.Count);
         c.Reply.ArrayHeader(c.Args.Count - first);
         if (!entry.Exists)
         {
@@ -175,7 +176,7 @@ internal static class HashExpiryCommands
 
     private static void ReplyExpiry(ref CommandContext c, long unit, long from)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: false, out Entry entry) || !TryFields(ref c, 2)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry) || !TryFields(ref c, 2)) return;
         c.Reply.ArrayHeader(c.Args.Count - 4);
         for (int i = 4; i < c.Args.Count; i++)
         {
@@ -187,7 +188,8 @@ internal static class HashExpiryCommands
 
     private static void Persist(ref CommandContext c)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: true, out Entry entry) || !TryFields(ref c, 2)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry) || !TryFields(ref c, 2)) return;
+        HashCommands.DropExpired(ref c, ref entry, 4, c.Args.Count);
         var changed = new FieldList(stackalloc int[FieldList.OnStack], c.Args.Count - 4);
         c.Reply.ArrayHeader(c.Args.Count - 4);
         for (int i = 4; i < c.Args.Count; i++)
@@ -215,12 +217,13 @@ internal static class HashExpiryCommands
 
     private static void GetAndDelete(ref CommandContext c)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: true, out Entry entry) || !TryFields(ref c, 2)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry) || !TryFields(ref c, 2)) return;
+        HashCommands.DropExpired(ref c, ref entry, 4, c.Args.Count);
         c.Reply.ArrayHeader(c.Args.Count - 4);
         bool removed = false;
         for (int i = 4; i < c.Args.Count; i++)
         {
-            HashCommands.ReplyValue(ref c, entry, i);
+            HashCommands.ReplyValue(ref c, ref entry, i);
             removed |= entry.Exists && HashValue.Remove(entry, c.Args[i]);
         }
         if (!removed) return;
@@ -236,11 +239,12 @@ internal static class HashExpiryCommands
 
     private static void GetAndExpire(ref CommandContext c)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
         if (!HashExpiryOptions.TryParse(ref c, out HashExpiryOptions options)) return;
         int first = options.FirstField;
+        HashCommands.DropExpired(ref c, ref entry, first, c.Args.Count);
         c.Reply.ArrayHeader(c.Args.Count - first);
-        for (int i = first; i < c.Args.Count; i++) HashCommands.ReplyValue(ref c, entry, i);
+        for (int i = first; i < c.Args.Count; i++) HashCommands.ReplyValue(ref c, ref entry, i);
         if (!entry.Exists || !options.Persist && options.At is null) return;
 
         long at = options.At ?? 0;
@@ -262,9 +266,10 @@ internal static class HashExpiryCommands
 
     private static void SetAndExpire(ref CommandContext c)
     {
-        if (!HashCommands.TryFind(ref c, 1, write: true, out Entry entry)) return;
+        if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
         if (!HashExpiryOptions.TryParse(ref c, out HashExpiryOptions options)) return;
         int first = options.FirstField;
+        HashCommands.DropExpired(ref c, ref entry, first, c.Args.Count, step: 2);
         for (int i = first; options.MustExist is { } wanted && i < c.Args.Count; i += 2)
         {
             if ((entry.Exists && HashValue.Contains(entry, c.Args[i])) == wanted) continue;

@@ -53,15 +53,28 @@ public sealed class KeyEvents(ServerCore server)
         var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
         int removed = HashValue.RemoveExpired(entry, limit, ref visitor);
         ArrayPool<byte>.Shared.Return(copy);
-        if (removed == 0) return 0;
+        SayExpired(entry, removed, database, lane);
+        return removed;
+    }
+
+    /// <summary>Removes one field that somebody asked for and whose time has passed. The entry is not valid any more then.</summary>
+    public void ExpireField(in Entry entry, ReadOnlySpan<byte> name, int database, Lane lane)
+    {
+        if (server.Effects.Wanted) new FieldDeletion(lane.Effects, database, entry.Key).Visit(new Element(name));
+        HashValue.Remove(entry, name);
+        SayExpired(entry, 1, database, lane);
+    }
+
+    private void SayExpired(in Entry entry, int removed, int database, Lane lane)
+    {
+        if (removed == 0) return;
         lane.ExpiredFields += removed;
         lane.Changes += removed;
-        key = entry.Key;
+        ReadOnlySpan<byte> key = entry.Key;
         Modified(server.Shards.Of(entry.Hash), key, database, NotifyFlags.Hash, "hexpired", author: null, lane);
-        if (HashValue.Count(entry) > 0) return removed;
+        if (HashValue.Count(entry) > 0) return;
         Notify(key, database, NotifyFlags.Generic, "del");
         entry.Keyspace.Remove(entry);
-        return removed;
     }
 
     /// <summary>Writes each expired field down as removed.</summary>
