@@ -28,6 +28,7 @@ internal static class HyperLogLogCommands
 
     private static void PfAdd(ref CommandContext c)
     {
+        if (c.MoveToWorker(c.Args.Count)) return;
         Entry entry = c.FindForWrite(1);
         bool changed = !entry.Exists;
         if (entry.Exists)

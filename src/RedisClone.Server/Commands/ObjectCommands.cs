@@ -41,10 +41,12 @@ internal static class ObjectCommands
         else c.Reply.Null();
     }
 
+    /// <summary>One for every value; but Redis shares small integers among keys, and tells it by a count without end, so this does too.</summary>
     private static void RefCount(ref CommandContext c)
     {
-        if (c.Peek(2).Exists) c.Reply.Integer(1);
-        else c.Reply.Null();
+        Entry entry = c.Peek(2);
+        if (!entry.Exists) c.Reply.Null();
+        else c.Reply.Integer(entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
     }
 
     private static void IdleTime(ref CommandContext c)

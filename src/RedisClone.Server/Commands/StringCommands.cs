@@ -18,7 +18,7 @@ internal static class StringCommands
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `NX` argument" },
         new("SETEX", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.0.0", SetEx, "Sets a string value that expires after some seconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `EX` argument" },
-        new("PSETEX", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", SetEx, "Sets a string value that expires after some milliseconds.")
+        new("PSETEX", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", PSetEx, "Sets a string value that expires after some milliseconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `PX` argument" },
         new("GETSET", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", GetSet, "Sets a string value and returns the one before.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`SET` with the `GET` argument" },
@@ -97,9 +97,12 @@ internal static class StringCommands
         c.Reply.Integer(1);
     }
 
-    private static void SetEx(ref CommandContext c)
+    private static void SetEx(ref CommandContext c) => SetExpiring(ref c, ExpiryOption.After(ExpiryKind.Seconds, argument: 2));
+
+    private static void PSetEx(ref CommandContext c) => SetExpiring(ref c, ExpiryOption.After(ExpiryKind.Milliseconds, argument: 2));
+
+    private static void SetExpiring(ref CommandContext c, in ExpiryOption expiry)
     {
-        ExpiryOption expiry = ExpiryOption.After(c.Row.Name == "setex" ? ExpiryKind.Seconds : ExpiryKind.Milliseconds, argument: 2);
         long time = expiry.Resolve(ref c);
         if (c.Failed) return;
         Entry entry = c.FindForWrite(1);

@@ -23,6 +23,7 @@ internal static class StringMulti
 
     private static void MGet(ref CommandContext c)
     {
+        if (c.MoveToWorker(c.Args.Count)) return;
         c.Reply.ArrayHeader(c.Args.Count - 1);
         for (int i = 1; i < c.Args.Count; i++)
         {
@@ -34,14 +35,14 @@ internal static class StringMulti
 
     private static void MSet(ref CommandContext c)
     {
-        if (!CheckPairs(ref c)) return;
+        if (!CheckPairs(ref c) || c.MoveToWorker(c.Args.Count)) return;
         SetAll(ref c, 1, (c.Args.Count - 1) / 2);
         c.Reply.Ok();
     }
 
     private static void MSetNx(ref CommandContext c)
     {
-        if (!CheckPairs(ref c)) return;
+        if (!CheckPairs(ref c) || c.MoveToWorker(c.Args.Count)) return;
         int pairs = (c.Args.Count - 1) / 2;
         bool none = CountPresent(ref c, 1, pairs) == 0;
         if (none) SetAll(ref c, 1, pairs);
@@ -63,7 +64,7 @@ internal static class StringMulti
             return;
         }
         long time = expiry.Resolve(ref c);
-        if (c.Failed) return;
+        if (c.Failed || c.MoveToWorker(c.Args.Count)) return;
         bool met = condition.Kind switch
         {
             ConditionKind.Absent => CountPresent(ref c, 2, (int)pairs) == 0,
