@@ -6,7 +6,8 @@ namespace RedisClone.Server.Net.EventLoop;
 /// <summary>
 /// A connection's input: one pooled array, received into directly, always handed out as one piece. The socket is read only while
 /// a read waits, so the side that reads sets the pace, and the array never has two owners: the loop has it while a read waits,
-/// the reader otherwise. An empty array goes back to the pool, so an idle connection holds none.
+/// the reader otherwise. A read that has to wait continues on the loop, whatever thread began it. An empty array goes back to the
+/// pool, so an idle connection holds none.
 /// </summary>
 internal sealed class LoopPipeReader : PipeReader
 {
@@ -41,7 +42,7 @@ internal sealed class LoopPipeReader : PipeReader
         if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<ReadResult>(cancellationToken);
         var read = _read.Begin(cancellationToken);
         if (_loop.IsOnLoop) AwaitInput();
-        else _loop.Post(static self => ((LoopPipeReader)self!).AwaitInput(), this);
+        else _read.PostWhenAwaited(static self => ((LoopPipeReader)self!).AwaitInput(), this);
         return read;
     }
 

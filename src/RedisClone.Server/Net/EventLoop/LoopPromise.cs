@@ -12,6 +12,8 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
     private CancellationToken _token;
     private CancellationTokenRegistration _registration;
     private int _cancelRequested;
+    private Action<object?>? _onAwaited;
+    private object? _onAwaitedState;
 
     /// <summary>For the side that awaits: begun and not answered.</summary>
     public bool IsPending { get; private set; }
@@ -30,6 +32,16 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
         if (token.CanBeCanceled)
             _registration = token.UnsafeRegister(static self => ((LoopPromise<T>)self!).PostCancellation(), this);
         return new ValueTask<T>(this, _core.Version);
+    }
+
+    /// <summary>
+    /// Posts <paramref name="callback"/>, which is to arm this, once the continuation is known. Were it posted before, the answer
+    /// could be there first, and the caller, who is not on the loop, would simply go on where it is.
+    /// </summary>
+    public void PostWhenAwaited(Action<object?> callback, object? state)
+    {
+        _onAwaited = callback;
+        _onAwaitedState = state;
     }
 
     /// <summary>On the loop. A cancellation that came before is answered here, for its own post found nothing armed.</summary>
@@ -62,8 +74,14 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
     ValueTaskSourceStatus IValueTaskSource<T>.GetStatus(short token) => _core.GetStatus(token);
 
     void IValueTaskSource<T>.OnCompleted(
-        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
+    {
+        // Taken before the continuation is published: one that runs at once may begin the next await here.
+        var (onAwaited, onAwaitedState) = (_onAwaited, _onAwaitedState);
+        _onAwaited = null;
         _core.OnCompleted(continuation, state, token, flags);
+        if (onAwaited is not null) loop.Post(onAwaited, onAwaitedState);
+    }
 
     private void PostCancellation() => loop.Post(static self => ((LoopPromise<T>)self!).AnswerCancellation(), this);
 
