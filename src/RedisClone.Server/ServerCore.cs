@@ -81,6 +81,8 @@ public sealed class ServerCore
 
     internal Hub Hub { get; } = new();
 
+    internal Monitors Monitors { get; } = new();
+
     internal Notifications Notifications { get; }
 
     public KeyEvents KeyEvents { get; }

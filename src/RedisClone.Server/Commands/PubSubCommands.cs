@@ -26,6 +26,7 @@ internal static class PubSubCommands
             { Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
         new("SPUBLISH", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
             { Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
+        new("MONITOR", 1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale, "server", "1.0.0", Monitor, "Shows every command that the server runs."),
         new("PUBSUB", -2, Keys.None, None, "pubsub", "2.8.0", null, "Tells who listens to what.")
         {
             Complexity = "Depends on subcommand.",
@@ -98,6 +99,12 @@ internal static class PubSubCommands
     private static void Publish(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
 
     private static void PublishToShard(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.PublishToShard(c.Args[1], c.Args[2]));
+
+    private static void Monitor(ref CommandContext c)
+    {
+        c.Server.Monitors.Add(c.Session);
+        c.Reply.Ok();
+    }
 
     private static void ListChannels(ref CommandContext c) => List(ref c, SubscriptionKind.Channel);
 

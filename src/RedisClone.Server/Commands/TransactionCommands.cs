@@ -11,11 +11,13 @@ namespace RedisClone.Server.Commands;
 /// <summary>MULTI and its like: several commands as one, over all their shards at once.</summary>
 internal static class TransactionCommands
 {
+    public static readonly CommandHandler ExecHandler = Exec;
+
     public static readonly CommandRow[] Rows =
     [
         new("MULTI", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "1.2.0", Multi,
             "Begins a transaction: what follows is queued."),
-        new("EXEC", 1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", Exec,
+        new("EXEC", 1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", ExecHandler,
             "Runs the queued commands as one.") { Route = ShardsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
             "Drops the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
@@ -108,10 +110,12 @@ internal static class TransactionCommands
             CommandRow row = transaction.RowOf(i);
             Request request = transaction[i];
             ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
+            c.Server.Monitors.Show(session, session.PeerName, row, request);
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
             c.Server.Executor.RunPart(session, row, request, hash, c.Now, c.Lane, onWorker: true, ref started);
         }
         session.InTransaction = false;
+        c.Server.Monitors.Show(session, session.PeerName, c.Row, c.Args);
     }
 
     /// <summary>Back to where MULTI began, watched keys forgotten. Their shards are held.</summary>

@@ -266,7 +266,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                 transaction.Add(row, request);
                 Session.Reply.SimpleString("QUEUED"u8);
             }
-            else if (!Dispatch(row!, request, _prepared[_current].Hash, lane, ref started))
+            else if (!Dispatch(Shown(row!, request), request, _prepared[_current].Hash, lane, ref started))
             {
                 return Pace.Suspended;
             }
@@ -280,6 +280,13 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             }
         }
         return Pace.EndOfBatch;
+    }
+
+    /// <summary>The same row, after those who watch all commands were told; a transaction shows itself behind its parts.</summary>
+    private CommandRow Shown(CommandRow row, in Request request)
+    {
+        if (_server.Monitors.Any && row.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
+        return row;
     }
 
     /// <summary>From how many bytes on the output is looked at after a command.</summary>
@@ -384,6 +391,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     {
         _batch.Clear();
         _server.Hub.UnsubscribeAll(Session);
+        _server.Monitors.Remove(Session);
         if (Session.Watched.Count == 0) return;
         var watched = default(ShardSet);
         foreach ((Shard shard, _, _) in Session.Watched) watched.Add(shard.Index);

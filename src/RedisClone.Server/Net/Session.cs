@@ -166,6 +166,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public void Reset()
     {
         server.Hub.UnsubscribeAll(this);
+        server.Monitors.Remove(this);
         Database = 0;
         Authenticated = !server.AuthenticationRequired;
         User = "default";

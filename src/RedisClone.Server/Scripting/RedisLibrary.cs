@@ -90,6 +90,7 @@ internal sealed class RedisLibrary
         long started = Stopwatch.GetTimestamp();
         ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
         _engine.Output.ResetWrittenCount();
+        _engine.Server.Monitors.Show(_engine.Session, "lua", row, request);
         if (row.IsWrite) _engine.NoteWrite();
         _engine.Server.Executor.RunPart(_engine.Session, row, request, hash, _engine.Now, _engine.Lane, onWorker: true, ref started);
         _engine.Session.Reply.Commit();

@@ -23,8 +23,16 @@ public static class ConfigText
     /// <summary>The double-quoted form, which <see cref="SplitWords"/> reads back as exactly <paramref name="text"/>.</summary>
     public static string Quote(string text)
     {
-        var quoted = new StringBuilder(text.Length + 2).Append('"');
-        foreach (var b in Encoding.UTF8.GetBytes(text))
+        var quoted = new StringBuilder(text.Length + 2);
+        AppendQuoted(quoted, Encoding.UTF8.GetBytes(text));
+        return quoted.ToString();
+    }
+
+    /// <summary>The same for bytes, as MONITOR shows them too.</summary>
+    public static void AppendQuoted(StringBuilder quoted, ReadOnlySpan<byte> text)
+    {
+        quoted.Append('"');
+        foreach (var b in text)
         {
             _ = b switch
             {
@@ -38,7 +46,7 @@ public static class ConfigText
                 _ => quoted.Append(CultureInfo.InvariantCulture, $"\\x{b:x2}"),
             };
         }
-        return quoted.Append('"').ToString();
+        quoted.Append('"');
     }
 
     /// <summary>Whole numbers as Redis reads them: no sign but a minus, no leading zero, no space.</summary>
