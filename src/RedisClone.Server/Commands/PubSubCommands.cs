@@ -1,3 +1,4 @@
+using System.Buffers;
 using RedisClone.Protocol;
 using RedisClone.Server.Net;
 using RedisClone.Server.Pubsub;
@@ -86,14 +87,30 @@ internal static class PubSubCommands
     private static void Confirm(
         ref CommandContext c, scoped ReadOnlySpan<byte> word, scoped ReadOnlySpan<byte> name, SubscriptionKind kind, bool nothing = false)
     {
-        c.Reply.PushHeader(3);
-        c.Reply.Bulk(word);
-        if (nothing) c.Reply.Null();
-        else c.Reply.Bulk(name);
         Session session = c.Session;
-        c.Reply.Integer(kind == SubscriptionKind.Shard
+        long left = kind == SubscriptionKind.Shard
             ? session.SubscriptionsOf(SubscriptionKind.Shard).Count
-            : session.SubscriptionsOf(SubscriptionKind.Channel).Count + session.SubscriptionsOf(SubscriptionKind.Pattern).Count);
+            : session.SubscriptionsOf(SubscriptionKind.Channel).Count + session.SubscriptionsOf(SubscriptionKind.Pattern).Count;
+        if (!session.IsMuted)
+        {
+            Write(c.Reply, word, name, nothing, left);
+            return;
+        }
+        // A client that wants no replies still gets what is pushed to it, and this counts as that.
+        var output = new ArrayBufferWriter<byte>();
+        var writer = new ReplyWriter(output) { Version = c.Reply.Version };
+        Write(writer, word, name, nothing, left);
+        writer.Commit();
+        session.Connection!.Push(output.WrittenSpan.ToArray());
+    }
+
+    private static void Write(ReplyWriter reply, ReadOnlySpan<byte> word, ReadOnlySpan<byte> name, bool nothing, long left)
+    {
+        reply.PushHeader(3);
+        reply.Bulk(word);
+        if (nothing) reply.Null();
+        else reply.Bulk(name);
+        reply.Integer(left);
     }
 
     private static void Publish(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
