@@ -184,6 +184,34 @@ public sealed class Keyspace(ShardStore store)
         return done;
     }
 
+    /// <summary>
+    /// Moves what a compaction wants moved of one bucket, telling which of its values are large; false when there is no such bucket.
+    /// </summary>
+    internal bool Compact(uint bucket, List<(uint Tag, uint Handle)> large)
+    {
+        if (bucket < Keys.BucketCount)
+        {
+            var mover = new RecordMover(this, large);
+            Keys.CompactBucket(bucket, ref mover);
+        }
+        if (bucket < Expires.BucketCount)
+        {
+            var mover = new NoMover();
+            Expires.CompactBucket(bucket, ref mover);
+        }
+        if (bucket * 8L < FieldExpiries.Count) FieldExpiries.Compact(bucket * 8L);
+        return bucket < Keys.BucketCount;
+    }
+
+    /// <summary>Goes on with the compaction of a large value; true when it is done, or gone.</summary>
+    internal bool CompactLarge(uint tag, uint handle, ref CompactionPlace place, ref int budget)
+    {
+        if (Unsafe.IsNullRef(ref Keys.FindHandle(tag, handle))) return true;
+        var record = new Record(store.Arena.FromStart(handle));
+        return record.Encoding != ValueEncoding.Large
+            || LargeCompaction.Compact(store.Arena, record.Type, record.Value, ref place, ref budget);
+    }
+
     /// <summary>Notes when the first field of a hash expires, 0 for never: in its value and in the order of all such hashes.</summary>
     internal void SetNextFieldExpiry(in Entry entry, long next)
     {
@@ -236,6 +264,37 @@ public sealed class Keyspace(ShardStore store)
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public bool Matches(uint handle, ReadOnlySpan<byte> key) =>
             new Record(arena.FromStart(handle)).Key.SequenceEqual(key);
+    }
+
+    private readonly struct RecordMover(Keyspace keyspace, List<(uint Tag, uint Handle)> large) : IRecordMover
+    {
+        public bool TryMove(uint tag, uint handle, out uint moved)
+        {
+            Arena arena = keyspace.Store.Arena;
+            bool leaves = arena.TryMove(handle, out moved);
+            var record = new Record(arena.FromStart(moved));
+            if (leaves)
+            {
+                if (record.HasExpiry) keyspace.Expires.FindHandle(tag, handle) = moved;
+                if (record.NextFieldExpiry is > 0 and var next)
+                {
+                    keyspace.FieldExpiries.Remove(next, handle);
+                    keyspace.FieldExpiries.Add(next, moved);
+                }
+                arena.Free(handle);
+            }
+            if (record.Encoding == ValueEncoding.Large) large.Add((tag, moved));
+            return leaves;
+        }
+    }
+
+    private readonly struct NoMover : IRecordMover
+    {
+        public bool TryMove(uint tag, uint handle, out uint moved)
+        {
+            moved = handle;
+            return false;
+        }
     }
 
     private readonly struct NoOwner : IScanVisitor

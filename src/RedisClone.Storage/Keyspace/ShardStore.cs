@@ -10,6 +10,7 @@ public sealed class ShardStore
 {
     private readonly Keyspace?[] _databases;
     private readonly FreeQueue _abandoned;
+    private readonly Compactor _compactor;
 
     private Keyspace? _scratch;
 
@@ -17,6 +18,7 @@ public sealed class ShardStore
     {
         _databases = new Keyspace?[databases];
         _abandoned = new FreeQueue(Arena);
+        _compactor = new Compactor(this);
         Random = new Random((int)(randomSeed ^ randomSeed >> 32));
     }
 
@@ -63,6 +65,9 @@ public sealed class ShardStore
 
     /// <summary>Frees a slice of what was abandoned, about so many buckets; true when nothing is left.</summary>
     public bool FreeAbandoned(int buckets) => _abandoned.Free(buckets);
+
+    /// <summary>Moves data together, for about so many buckets, where much memory is held by little of it; true while there is such work.</summary>
+    public bool Compact(int buckets) => _compactor.Run(buckets);
 
     /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
     internal HashSet<long> Chosen { get; } = [];

@@ -10,7 +10,7 @@ namespace RedisClone.Storage.Memory;
 /// bounds-checked spans, so a stale handle can show wrong bytes but never memory that is not the arena's.
 /// Not thread-safe: whoever holds the shard owns it.
 /// </summary>
-public sealed class Arena
+public sealed partial class Arena
 {
     internal const int UnitShift = 3;
     private const int ChunkBytes = 1 << (16 + UnitShift);
@@ -72,6 +72,7 @@ public sealed class Arena
             slab.Bump += (ushort)(bytes >> UnitShift);
         }
         if (slab.Used == 0 && _empty[sizeClass] == id) _empty[sizeClass] = 0;
+        _used[sizeClass]++;
         if (++slab.Used == slab.Capacity) Unlink(id, ref slab);
         BytesUsed += bytes;
         LiveBuffers++;
@@ -112,8 +113,15 @@ public sealed class Arena
         Unsafe.WriteUnaligned(ref chunk.Bytes[chunk.Base + (unit << UnitShift)], span.FreeHead);
         span.FreeHead = (ushort)relative;
         BytesUsed -= size;
+        _used[span.Class]--;
         if (span.Used-- == span.Capacity) Link(id, ref span);
         if (span.Used > 0) return;
+        if (span.Leaving)
+        {
+            _slabs[span.Class]--;
+            FreeSpan(id);
+            return;
+        }
         // One empty slab a class is kept, so that a single buffer taken and freed in turn does not make and drop a slab each time.
         ref int kept = ref _empty[span.Class];
         if (kept == 0) kept = id;
@@ -255,6 +263,7 @@ public sealed class Arena
         ref SpanInfo slab = ref _chunks[id >> 8].Spans[id & 0xFF];
         slab.Capacity = (ushort)(bytes / SizeClasses.SizeOf(sizeClass));
         slab.FreeHead = SpanInfo.NoUnit;
+        _slabs[sizeClass]++;
         Link(id, ref slab);
         return id;
     }
@@ -335,6 +344,7 @@ public sealed class Arena
     private void DropSlab(int id, ref SpanInfo slab)
     {
         Unlink(id, ref slab);
+        _slabs[slab.Class]--;
         FreeSpan(id);
     }
 
@@ -395,6 +405,7 @@ public sealed class Arena
 
         public byte Class;
         public byte Start;            // the page that the run begins with
+        public bool Leaving;          // a slab that is to empty: linked nowhere
         public ushort Pages;
         public ushort Capacity, Used, Bump, FreeHead;
         public int Previous, Next;    // slabs of the same class that have free buffers

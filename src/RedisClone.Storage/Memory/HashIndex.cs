@@ -143,6 +143,32 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return true;
     }
 
+    /// <summary>
+    /// Moves what a compaction wants moved (see <see cref="Arena.TryMove"/>) of one bucket: its overflow buckets, and by their owner its
+    /// records.
+    /// </summary>
+    internal void CompactBucket<TMover>(uint bucket, ref TMover mover) where TMover : struct, IRecordMover, allows ref struct
+    {
+        if (bucket == 0 && _arena.TryMove(_root.Table, out uint table))
+        {
+            _arena.Free(_root.Table);
+            _root.Table = table;
+        }
+        Span<uint> words = Bucket(bucket);
+        while (true)
+        {
+            for (int i = 0; i < SlotsPerBucket; i++)
+            {
+                uint handle = words[FirstHandleWord + i];
+                if (handle != 0 && mover.TryMove(words[i], handle, out uint moved)) words[FirstHandleWord + i] = moved;
+            }
+            uint overflow = words[OverflowWord];
+            if (overflow == 0) return;
+            if (_arena.TryMove(overflow, out words[OverflowWord])) _arena.Free(overflow);
+            words = Words(words[OverflowWord]);
+        }
+    }
+
     /// <summary>Hints at the bucket of a hash. May be called without holding the shard, see <see cref="Arena.Prefetch"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash)
@@ -249,6 +275,12 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
 public interface IScanVisitor
 {
     void Visit(uint handle);
+}
+
+/// <summary>Moves a record out of a leaving slab, with every mention of it but the index's own.</summary>
+internal interface IRecordMover
+{
+    bool TryMove(uint tag, uint handle, out uint moved);
 }
 
 /// <summary>Walks the records of some buckets of an index, which must not change meanwhile.</summary>

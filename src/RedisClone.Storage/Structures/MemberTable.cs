@@ -103,6 +103,10 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         return Index.Drain(ref cursor, buckets, ref owner);
     }
 
+    /// <summary>Moves what a compaction wants moved of one bucket; the mover tells whoever else knows a member's handle.</summary>
+    public void Compact<TMover>(uint bucket, ref TMover mover) where TMover : struct, IRecordMover, allows ref struct =>
+        Index.CompactBucket(bucket, ref mover);
+
     private uint Take(int size)
     {
         uint handle = _arena.Allocate(size);

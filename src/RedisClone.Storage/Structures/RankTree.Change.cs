@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
@@ -62,6 +63,24 @@ internal readonly ref partial struct RankTree<T>
         Count(path[0].Node) = 0;
         RemoveEmptied(ref path, 0);
         return _root.Node != 0;
+    }
+
+    /// <summary>
+    /// Moves what a compaction wants moved (see <see cref="Arena.TryMove"/>) of the nodes above and with the item of a rank; the path
+    /// leads to it.
+    /// </summary>
+    public TreePath Compact(long rank)
+    {
+        for (int level = RootLevel; level >= 0; level--)
+        {
+            TreePath path = SeekRank(rank, out _);
+            uint node = path[level].Node;
+            if (!_arena.TryMove(node, out uint moved)) continue;
+            if (level == RootLevel) _root.Node = moved;
+            else Children(path[level + 1].Node)[path[level + 1].Index].Node = moved;
+            _arena.Free(node);
+        }
+        return SeekRank(rank, out _);
     }
 
     /// <summary>The path to the last item.</summary>

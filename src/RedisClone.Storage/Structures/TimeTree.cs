@@ -57,6 +57,9 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
         _tree.Remove(ref path);
     }
 
+    /// <summary>See <see cref="RankTree{T}.Compact"/>.</summary>
+    public void Compact(long rank) => _tree.Compact(rank);
+
     /// <summary>See <see cref="RankTree{T}.DropLastLeaf"/>.</summary>
     public bool DropLastLeaf() => _tree.DropLastLeaf();
 

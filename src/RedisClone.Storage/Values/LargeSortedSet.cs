@@ -138,6 +138,18 @@ internal static class LargeSortedSet
         }
     }
 
+    /// <summary>Puts another handle of the same member into the order, while both are readable.</summary>
+    public static void Redirect(Arena arena, ref SortedSetRoot root, uint handle, uint moved)
+    {
+        var table = new MemberTable(arena, ref root.Table);
+        var order = new RankTree<ScoreItem>(arena, ref root.Order);
+        MemberRecord record = table.Read(handle);
+        TreePath path = order.Seek(new BeforeMember(table, record.Name, ScoreOf(record)));
+        bool found = order.IsAtItem(ref path);
+        Debug.Assert(found && order.At(ref path).Handle == handle);
+        order.Update(ref path, order.At(ref path) with { Handle = moved });
+    }
+
     private static TreePath Seek(in Entry entry, ReadOnlySpan<byte> member, double score) =>
         Order(entry).Seek(new BeforeMember(Table(entry), member, score));
 

@@ -94,5 +94,5 @@ internal static class LargeValues
         return true;
     }
 
-    private static ref T As<T>(Span<byte> root) where T : struct => ref MemoryMarshal.AsRef<T>(root);
+    public static ref T As<T>(Span<byte> root) where T : struct => ref MemoryMarshal.AsRef<T>(root);
 }

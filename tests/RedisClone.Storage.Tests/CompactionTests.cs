@@ -1,0 +1,190 @@
+using System.Text;
+using RedisClone.Storage.Memory;
+using Xunit.Abstractions;
+
+namespace RedisClone.Storage.Tests;
+
+/// <summary>After most of the data has gone, memory goes too, and what is left is what it was.</summary>
+public sealed class CompactionTests(ITestOutputHelper output)
+{
+    private readonly ShardStore _store = new(2, 1);
+
+    private Keyspace Keyspace => _store.Database(0);
+
+    [Fact]
+    public void MemoryFollowsTheDataDown()
+    {
+        Random random = Seeded.Random(output);
+        for (int round = 0; round < 3; round++)
+        {
+            Dictionary<string, string> model = [];
+            for (int i = 0; i < 20_000; i++)
+            {
+                string name = $"key {round} {i}";
+                Fill(name, random);
+                model[name] = "";
+            }
+            Shrink(model, random);
+            foreach (string name in model.Keys) model[name] = Describe(name);
+
+            // While the walk goes on, keys come, go and change.
+            int steps = 0;
+            while (_store.Compact(random.Next(1, 200)))
+            {
+                steps++;
+                for (int i = random.Next(4); i > 0; i--)
+                {
+                    string name = $"late {random.Next(500)}";
+                    if (Find(name).Exists) Keyspace.Remove(Find(name));
+                    else Fill(name, random);
+                    model.Remove(name);
+                    if (Find(name).Exists) model[name] = Describe(name);
+                }
+                while (!_store.FreeAbandoned(100)) { }
+                if (steps % 200 == 0) Check(model);
+                Assert.True(steps < 100_000, "a compaction that does not end");
+            }
+            Check(model);
+            Assert.InRange(steps, 2, 100_000);
+            _store.Arena.Trim();
+            output.WriteLine($"{_store.Arena.BytesUsed} bytes used, {_store.Arena.BytesReserved} reserved");
+            Assert.InRange(_store.Arena.SlackBytes, 0, _store.Arena.BytesUsed / 2 + (3 << 20));
+        }
+        _store.Abandon(0);
+        while (!_store.FreeAbandoned(1_000)) { }
+        _store.Arena.Trim();
+        Assert.Equal(0, _store.Arena.LiveBuffers);
+        Assert.Equal(0, _store.Arena.BytesReserved);
+    }
+
+    [Fact]
+    public void MembersOfOneLargeValueMoveToo()
+    {
+        foreach (ValueType type in (ValueType[])[ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List])
+        {
+            byte[] key = Bytes(type.ToString());
+            Entry entry = Create(type, key);
+            const int Elements = 60_000;
+            for (int i = 0; i < Elements; i++) Add(entry, i);
+            for (int i = 0; i < Elements; i++)
+                if (i % 16 != 0) Remove(entry, i, Elements);
+            string before = Describe(type.ToString());
+            while (_store.Compact(100)) { }
+            Assert.Equal(before, Describe(type.ToString()));
+            Assert.InRange(_store.Arena.SlackBytes, 0, 4 << 20);
+            Keyspace.Remove(Find(type.ToString()));
+            while (!_store.FreeAbandoned(1_000)) { }
+            _store.Arena.Trim();
+            Assert.Equal(0, _store.Arena.LiveBuffers);
+        }
+    }
+
+    private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text);
+
+    private Entry Find(string name) => Keyspace.Find(Bytes(name), KeyHash.Of(Bytes(name)));
+
+    private Entry Create(ValueType type, byte[] key) => type switch
+    {
+        ValueType.Set => SetValue.Create(Keyspace, key, KeyHash.Of(key)),
+        ValueType.Hash => HashValue.Create(Keyspace, key, KeyHash.Of(key)),
+        ValueType.SortedSet => SortedSetValue.Create(Keyspace, key, KeyHash.Of(key)),
+        ValueType.List => ListValue.Create(Keyspace, key, KeyHash.Of(key)),
+        _ => Keyspace.Insert(key, KeyHash.Of(key), ValueType.String, ValueEncoding.Raw, 100),
+    };
+
+    private static void Add(in Entry entry, int number)
+    {
+        byte[] text = Bytes($"element {number} {new string('e', number % 200)}");
+        switch (entry.Type)
+        {
+            case ValueType.Set:
+                SetValue.Add(entry, text);
+                break;
+            case ValueType.Hash:
+                HashValue.Set(entry, text, text, number % 3 == 0 ? 1_000_000 + number : 0);
+                break;
+            case ValueType.SortedSet:
+                SortedSetValue.Set(entry, text, number % 1_000 + (number % 2) * 0.5, out _);
+                break;
+            case ValueType.List:
+                ListValue.Push(entry, ListEnd.Tail, text);
+                break;
+            default:
+                entry.Value.Fill((byte)number);
+                break;
+        }
+    }
+
+    private static void Remove(in Entry entry, int number, int elements)
+    {
+        byte[] text = Bytes($"element {number} {new string('e', number % 200)}");
+        if (entry.Type == ValueType.Set) SetValue.Remove(entry, text);
+        else if (entry.Type == ValueType.Hash) HashValue.Remove(entry, text);
+        else if (entry.Type == ValueType.SortedSet) SortedSetValue.Remove(entry, text);
+        else if (ListValue.Count(entry) > elements / 16) ListValue.RemoveAt(entry, ListValue.Count(entry) / 2);
+    }
+
+    private void Fill(string name, Random random)
+    {
+        var type = (ValueType)random.Next(5);
+        Entry entry = Create(type, Bytes(name));
+        int elements = random.Next(200) == 0 ? 600 : random.Next(1, 4);
+        for (int i = 0; i < elements; i++) Add(entry, random.Next(2_000));
+        if (random.Next(3) == 0) Keyspace.SetExpiry(entry, random.Next(1, 1_000_000));
+    }
+
+    private void Shrink(Dictionary<string, string> model, Random random)
+    {
+        foreach (string name in model.Keys.ToList())
+        {
+            if (random.Next(10) == 0) continue;
+            Keyspace.Remove(Find(name));
+            model.Remove(name);
+        }
+        while (!_store.FreeAbandoned(100)) { }
+    }
+
+    private void Check(Dictionary<string, string> model)
+    {
+        foreach ((string name, string description) in model) Assert.Equal(description, Describe(name));
+    }
+
+    /// <summary>All that can be told of a value, in words.</summary>
+    private string Describe(string name)
+    {
+        Entry entry = Find(name);
+        Assert.True(entry.Exists);
+        var words = new StringBuilder($"{entry.Type} {entry.Encoding} {entry.Expiry}: ");
+        Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];
+        switch (entry.Type)
+        {
+            case ValueType.Set:
+                var members = new List<string>();
+                foreach (Element member in SetValue.Members(entry)) members.Add(Encoding.UTF8.GetString(member.Text(scratch)));
+                members.Sort(StringComparer.Ordinal);
+                words.AppendJoin(',', members);
+                break;
+            case ValueType.Hash:
+                var fields = new List<string>();
+                foreach (HashField field in HashValue.Fields(entry))
+                    fields.Add($"{Encoding.UTF8.GetString(field.Name.Bytes)}={Encoding.UTF8.GetString(field.Value.Bytes)}@{field.Expiry}");
+                fields.Sort(StringComparer.Ordinal);
+                words.Append(HashValue.NextExpiry(entry)).AppendJoin(',', fields);
+                break;
+            case ValueType.SortedSet:
+                foreach (ScoredMember member in SortedSetValue.Members(entry))
+                {
+                    words.Append(Encoding.UTF8.GetString(member.Member.Bytes)).Append(member.Score).Append(',');
+                    Assert.True(SortedSetValue.TryGetRank(entry, member.Member.Bytes, out _, out double score) && score == member.Score);
+                }
+                break;
+            case ValueType.List:
+                foreach (Element element in ListValue.Elements(entry)) words.Append(Encoding.UTF8.GetString(element.Bytes)).Append(',');
+                break;
+            default:
+                words.Append(Convert.ToHexString(entry.Value));
+                break;
+        }
+        return words.ToString();
+    }
+}
