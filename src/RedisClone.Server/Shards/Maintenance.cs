@@ -5,14 +5,16 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// What happens by itself, ten times a second: clocks advance, keys expire, abandoned values are freed in slices, free memory
-/// goes back to the system. A shard that is busy is left for the next round, and an idle server does nothing else.
+/// What happens by itself, ten times a second: clocks advance, keys expire, abandoned values are freed in slices, sparse memory
+/// is packed in slices, free memory goes back to the system. A shard that is busy is left for the next round, and an idle server does
+/// nothing else.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
     private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan ExpirySlice = TimeSpan.FromMilliseconds(1);
     private const int FreeBuckets = 2048;
+    private const int CompactBuckets = 512;
     private const long KeptFreeBytes = 1 << 20;
     private const int TrimEvery = 10;
 
@@ -39,7 +41,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
         if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, ExpirySlice);
-        shard.Store.FreeAbandoned(FreeBuckets);
+        if (shard.Store.FreeAbandoned(FreeBuckets)) shard.Store.Compact(CompactBuckets);
         if (trim) shard.Store.Arena.Trim(KeptFreeBytes);
         shard.Exit();
     }
