@@ -1,5 +1,7 @@
 using System.Buffers;
 using System.Diagnostics;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
 using RedisClone.Journal.Reading;
 using RedisClone.Journal.Writing;
 
@@ -156,6 +158,7 @@ public sealed class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
             {
+                if (IsKeeping) throw new InvalidOperationException("A journal that is being kept is not begun anew.");
                 Volatile.Write(ref _failure, "");
                 return _writer.BeginRebuild(directory);
             }
@@ -196,6 +199,37 @@ public sealed class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
                 return IsKeeping && Write(flush: true, maySwitch: true);
+    }
+
+    /// <summary>
+    /// Copies the journal as it is at one moment into a directory that must not exist yet, while it goes on; a server starts on the copy.
+    /// Null, or why there is no copy.
+    /// </summary>
+    public string? Backup(JournalNames target)
+    {
+        JournalDirectory source;
+        Manifest manifest;
+        long lastLength;
+        lock (_flushGate)
+            lock (_role)
+            {
+                if (State != JournalState.Running || !Write(flush: true, maySwitch: true)) return "there is no journal that is whole";
+                (source, manifest, lastLength) = _writer.Extent;
+                _writer.Backups++;
+            }
+        try
+        {
+            return JournalBackup.Copy(source, manifest, lastLength, target);
+        }
+        finally
+        {
+            lock (_flushGate)
+                lock (_role)
+                {
+                    _writer.Backups--;
+                    Guarded(_writer.DeleteHistory, isFinal: false);
+                }
+        }
     }
 
     /// <summary>Writes and flushes everything, seals the increment, and turns the journal off. It can be started again.</summary>

@@ -44,19 +44,22 @@ public sealed class CrashTests(ITestOutputHelper output)
         for (var run = 0; run < TestSeed.Times(5, 200); run++)
         {
             var seed = seeds.Next();
-            for (var n = 1; ; n++)
+            for (var n = 1; Fail(seed, call, n, powerLossAt: 0, out var operations); n++)
             {
-                var random = new Random(seed);
-                var disk = new SimulatedDisk { Random = new(seed), FailingCall = call, FailsAt = n, FailsForGood = n % 2 == 0 };
-                var model = new List<Unit>();
-                var journal = new JournalRun(disk, random, model);
-                var always = seed % 2 == 0;
-                if (journal.Start(new() { Outcome = JournalOutcome.Absent })) journal.Run(60, always);
-                var reached = disk.CallsOf(call) >= n;
-                Check(disk.Crash(new(seed + n)), journal, $"seed {seed}, {call} {n}");
-                if (!reached) break;
+                // And again, with the power going somewhere after (or before) the failure.
+                for (var i = 0; i < 3; i++) Fail(seed, call, n, 1 + seeds.Next(operations), out _);
             }
         }
+    }
+
+    private static bool Fail(int seed, DiskCall call, int n, int powerLossAt, out int operations)
+    {
+        var disk = new SimulatedDisk { Random = new(seed), FailingCall = call, FailsAt = n, FailsForGood = n % 2 == 0 && powerLossAt == 0, PowerLossAt = powerLossAt };
+        var journal = new JournalRun(disk, new(seed), []);
+        if (journal.Start(new() { Outcome = JournalOutcome.Absent })) journal.Run(60, always: seed % 2 == 0);
+        operations = disk.Operations;
+        Check(disk.Crash(new(seed + n)), journal, $"seed {seed}, {call} {n}, power loss at {powerLossAt}");
+        return disk.CallsOf(call) >= n;
     }
 
     [Fact]

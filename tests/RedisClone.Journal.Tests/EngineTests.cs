@@ -137,6 +137,55 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public void ABackupIsTheJournalAtOneMoment()
+    {
+        using var root = new TemporaryDirectory();
+        using var copyRoot = new TemporaryDirectory();
+        var names = new JournalNames(root.Path);
+        var copy = new JournalNames(copyRoot.Path);
+        var observer = new ManualObserver();
+        using var journal = Started(RealDisk.Instance, names, FlushPolicy.EverySecond, observer, loops: 2);
+        var producer = new Thread(() => Produce(journal, observer, 1, 20_000));
+        producer.Start();
+        for (var i = 0; i < 50; i++) journal.Append(0, Units.Command("SET", "0", i.ToString(CultureInfo.InvariantCulture)));
+        var before = journal.Lsn;
+        Assert.Null(journal.Backup(copy));
+        Assert.NotNull(journal.Backup(copy));
+        producer.Join();
+        Assert.True(JournalDirectory.TryReadManifest(RealDisk.Instance, copy, out var manifest, out _));
+        var found = new Collector();
+        var report = new JournalReader(RealDisk.Instance, copy, manifest, new()).Read(found);
+        Assert.Equal(JournalOutcome.Clean, report.Outcome);
+        Assert.True(report.Lsn >= before);
+        Assert.Equal(50, found.Units.Count(u => u.Database == 0));
+    }
+
+    [Fact]
+    public void ALonelyWriterAllocatesNothing()
+    {
+        using var root = new TemporaryDirectory();
+        using var journal = Started(RealDisk.Instance, new(root.Path), FlushPolicy.Always, new Silent());
+        var unit = Units.Command("SET", "key", new string('x', 256));
+        Round(100);
+        var before = GC.GetAllocatedBytesForCurrentThread();
+        Round(500);
+
+        // What the few writes that fill ahead take.
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 4096);
+        Assert.Equal(journal.Lsn, journal.DurableLsn);
+
+        void Round(int count)
+        {
+            for (var i = 0; i < count; i++)
+            {
+                journal.RoundStarting(0);
+                journal.Append(0, unit);
+                journal.RoundEnding(0);
+            }
+        }
+    }
+
+    [Fact]
     public void TheSecondServerOnADirectoryRefuses()
     {
         using var root = new TemporaryDirectory();
@@ -223,5 +272,12 @@ public sealed class EngineTests(ITestOutputHelper output)
         var journal = new JournalEngine(loops, policy, observer);
         Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
         return journal;
+    }
+
+    private sealed class Silent : IJournalObserver
+    {
+        public void OnDurable(long lsn) { }
+
+        public void OnFailed(string reason) { }
     }
 }

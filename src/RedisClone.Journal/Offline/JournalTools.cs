@@ -7,8 +7,6 @@ namespace RedisClone.Journal.Offline;
 /// <summary>What can be done with a journal while no server runs on it. The journal itself is never changed.</summary>
 public static class JournalTools
 {
-    private const int CopyBuffer = 1 << 20;
-
     /// <summary>Reads everything and reports what a start would keep, cut, or refuse.</summary>
     public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options)
     {
@@ -49,24 +47,9 @@ public static class JournalTools
     {
         disk.CreateDirectory(target.Directory);
         disk.FlushDirectory(target.Root);
-        foreach (var file in report.Files) Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
+        foreach (var file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
         _ = JournalDirectory.TryReadManifest(disk, names, out var manifest, out _);
         using var directory = JournalDirectory.TryOpen(disk, target, out var error) ?? throw new IOException(error);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
-    }
-
-    private static void Copy(IDisk disk, string from, string to, long length)
-    {
-        using var source = disk.Open(from, DiskOpen.Read);
-        using var copy = disk.Open(to, DiskOpen.New);
-        var buffer = new byte[(int)Math.Clamp(length, 1, CopyBuffer)];
-        for (long done = 0; done < length;)
-        {
-            var read = source.Read(done, buffer.AsSpan(0, (int)Math.Min(buffer.Length, length - done)));
-            if (read == 0) throw new IOException($"{from} became shorter while it was copied");
-            copy.Write(done, buffer.AsSpan(0, read));
-            done += read;
-        }
-        copy.Flush();
     }
 }

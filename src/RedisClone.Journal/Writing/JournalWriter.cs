@@ -148,7 +148,17 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         if (State == JournalState.Rebuilding) Close(_beforeRebuild);
     }
 
-    public void DeleteHistory() => _directory?.DeleteHistory();
+    /// <summary>Deletes what no manifest needs any more, unless a backup is still copying.</summary>
+    public void DeleteHistory()
+    {
+        if (Backups == 0) _directory?.DeleteHistory();
+    }
+
+    /// <summary>How many backups are copying files that must stay.</summary>
+    public int Backups { get; set; }
+
+    /// <summary>What a backup copies: the files of the manifest, the last of them up to the length returned.</summary>
+    public (JournalDirectory Directory, Manifest Manifest, long LastLength) Extent => (_directory!, _directory!.Manifest, _file!.Offset);
 
     /// <summary>Ends for good, with everything written, flushed and marked.</summary>
     public void Stop()

@@ -1,0 +1,35 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Offline;
+
+/// <summary>Copies a journal that goes on: all of its files but the last do not change, and the last only grows.</summary>
+internal static class JournalBackup
+{
+    public static string? Copy(JournalDirectory source, Manifest manifest, long lastLength, JournalNames target)
+    {
+        var (disk, names) = (source.Disk, source.Names);
+        try
+        {
+            if (disk.DirectoryExists(target.Directory)) return $"{target.Directory} exists already";
+            disk.CreateDirectory(target.Directory);
+            disk.FlushDirectory(target.Root);
+            var last = manifest.Increments[^1].Name;
+            foreach (var file in manifest.Files)
+                FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Name == last ? lastLength : LengthOf(disk, names.PathOf(file.Name)));
+            using var copy = JournalDirectory.TryOpen(disk, target, out var error);
+            copy?.Publish(manifest.WithoutHistory());
+            return copy is null ? error : null;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            return failure.Message;
+        }
+    }
+
+    private static long LengthOf(IDisk disk, string path)
+    {
+        using var file = disk.Open(path, DiskOpen.Read);
+        return file.Length;
+    }
+}
