@@ -52,6 +52,23 @@ public sealed class CrashTests(ITestOutputHelper output)
         }
     }
 
+    [Fact]
+    public void AfterManyFailuresAPowerLossLeavesAPrefixToo()
+    {
+        output.WriteLine($"RC_SEED={TestSeed.Seed}");
+        var seeds = new Random(TestSeed.Seed);
+        for (var run = 0; run < TestSeed.Times(3000, 300_000); run++)
+        {
+            var seed = seeds.Next();
+            var disk = new SimulatedDisk { Random = new(seed), PowerLossAt = 20 + seeds.Next(200) };
+            var journal = new JournalRun(disk, new(seed), []);
+            if (!journal.Start(new() { Outcome = JournalOutcome.Absent })) continue;
+            disk.Failures = 0.02 + seeds.NextDouble() * 0.15;
+            journal.Run(150, always: seed % 2 == 0);
+            Check(disk.Crash(new(seed)), journal, $"seed {seed}, power loss at {disk.PowerLossAt}");
+        }
+    }
+
     private static bool Fail(int seed, DiskCall call, int n, int powerLossAt, out int operations)
     {
         var disk = new SimulatedDisk { Random = new(seed), FailingCall = call, FailsAt = n, FailsForGood = n % 2 == 0 && powerLossAt == 0, PowerLossAt = powerLossAt };

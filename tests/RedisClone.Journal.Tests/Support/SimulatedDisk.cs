@@ -36,6 +36,9 @@ public sealed class SimulatedDisk : IDisk
     /// <summary>Once a call has failed, everything fails, as on a disk that is gone.</summary>
     public bool FailsForGood { get; set; }
 
+    /// <summary>The chance that a call that changes something fails.</summary>
+    public double Failures { get; set; }
+
     /// <summary>The chance that a flush returns without having flushed.</summary>
     public double LyingFlushes { get; set; }
 
@@ -164,6 +167,7 @@ public sealed class SimulatedDisk : IDisk
     {
         ThrowIfDead();
         if (mutates && ++Operations == PowerLossAt) _isDead = true;
+        if (mutates && Failures > 0 && Random.NextDouble() < Failures) throw new IOException($"{call} fails by chance: Input/output error");
         if (++_calls[(int)call] == FailsAt && call == FailingCall)
         {
             if (FailsForGood) _isDead = true;
