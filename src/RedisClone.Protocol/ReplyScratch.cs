@@ -34,6 +34,9 @@ internal sealed class ReplyScratch
         return array;
     }
 
+    /// <summary>The last chunk once more, where what it holds no longer matters.</summary>
+    public byte[] SameChunk(int size) => _chunks.Count > 0 && _chunks[^1].Array.Length >= size ? _chunks[^1].Array : NextChunk(size);
+
     /// <summary>States how much of the last chunk was written.</summary>
     public void CloseChunk(int length) => _chunks[^1] = _chunks[^1] with { Length = length };
 

@@ -25,6 +25,7 @@ public sealed partial class ReplyWriter
     private int _end;
     private int _base;
     private long _before;
+    private long _committed;
 
     // The output's current chunk: [_chunkStart, _chunkPos) is written and not advanced over. While no scratch is in use, the
     // array is that chunk, and _pos stands for _chunkPos.
@@ -48,6 +49,12 @@ public sealed partial class ReplyWriter
 
     /// <summary>Bytes written since creation, whether committed yet or not.</summary>
     public long BytesWritten => _before + (_pos - _base);
+
+    /// <summary>Bytes that may wait to be committed. What goes beyond is dropped with all that follows.</summary>
+    public long Limit { get; set; } = long.MaxValue;
+
+    /// <summary>More was written than may wait: the output is incomplete, and of no use to anybody.</summary>
+    public bool Overflowed { get; private set; }
 
     /// <summary>
     /// A command begins: what it writes from here on can be dropped by <see cref="Rollback"/>, until the next mark or commit.
@@ -102,6 +109,7 @@ public sealed partial class ReplyWriter
         if (_inScratch) MoveScratch();
         if (_pos > _chunkStart) _output.Advance(_pos - _chunkStart);
         _before = BytesWritten;
+        _committed = _before;
         SetChunk([], 0, 0);
         _marked = false;
     }
@@ -164,6 +172,11 @@ public sealed partial class ReplyWriter
 
     private void Grow(int size)
     {
+        if (BytesWritten - _committed > Limit && !Overflowed)
+        {
+            Overflowed = true;
+            _output = new DiscardWriter();
+        }
         if (_inScratch)
         {
             NextScratchChunk(size);
@@ -217,7 +230,7 @@ public sealed partial class ReplyWriter
     private void UseScratchChunk(int size)
     {
         _before = BytesWritten;
-        _array = _scratch.NextChunk(size);
+        _array = Overflowed ? _scratch.SameChunk(size) : _scratch.NextChunk(size);
         _pos = _base = 0;
         _end = _array.Length;
     }

@@ -1,5 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
@@ -10,6 +8,7 @@ using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
+using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
@@ -42,6 +41,7 @@ internal static class Hosting
             sockets.UnsafePreferInlineScheduling = true;
             sockets.WaitForDataBeforeAllocatingBuffer = false;
             sockets.Backlog = config.TcpBacklog;
+            sockets.CreateBoundListenSocket = endPoint => ListenSocket.CreateBound(endPoint, UnixMode(config));
         });
         if (config.Transport != TransportKind.Sockets)
         {
@@ -50,28 +50,20 @@ internal static class Hosting
                 loops.LoopCount = config.IoLoopCount;
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
-                if (config.UnixSocketPerm != 0) loops.UnixSocketMode = (UnixFileMode)config.UnixSocketPerm;
+                loops.UnixSocketMode = UnixMode(config);
             });
         }
+        builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
         return builder.Build();
     }
 
     private static void Listen(KestrelServerOptions kestrel, ServerConfig config)
     {
         kestrel.AddServerHeader = false;
-        if (config.Port > 0)
-        {
-            foreach (IPAddress address in BindAddresses(config))
-                kestrel.Listen(address, config.Port, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
-        }
+        kestrel.Listen(ClientPort.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
         if (config.UnixSocket.Length > 0)
             kestrel.ListenUnixSocket(config.UnixSocket, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }
 
-    private static IEnumerable<IPAddress> BindAddresses(ServerConfig config)
-    {
-        if (config.Bind.Length == 0 || config.Bind.Any(b => b.TrimStart('-') is "*")) return [IPAddress.Any];
-        return config.Bind.Select(b => b.TrimStart('-')).Where(b => b != "::*")
-            .Select(IPAddress.Parse).Where(a => a.AddressFamily != AddressFamily.InterNetworkV6 || Socket.OSSupportsIPv6);
-    }
+    private static UnixFileMode? UnixMode(ServerConfig config) => config.UnixSocketPerm == 0 ? null : (UnixFileMode)config.UnixSocketPerm;
 }

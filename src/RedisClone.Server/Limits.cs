@@ -36,6 +36,9 @@ internal static class Limits
     /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
     public const int UnflushedReplies = 512 * 1024;
 
+    /// <summary>Bytes of replies that may wait for a client whose class has no limit.</summary>
+    public const long ReplyBytes = 1L << 32;
+
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 

@@ -125,6 +125,8 @@ public sealed class ServerCore
     /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
     public string? LoadData()
     {
+        foreach (ConfigDirective rename in Config.RenamedCommands)
+            if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (!Config.AppendOnly) return null;
         Journal = new JournalKeeper(this);
         return Journal.Start();

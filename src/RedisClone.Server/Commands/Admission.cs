@@ -19,12 +19,12 @@ internal static class Admission
         if (row.Has(CommandFlags.Protected) && RefuseProtected(server.Config, session, row) is { } refusal) return refusal;
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
+        if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
+            return $"MISCONF Errors writing to the AOF file: {journal.Failure}";
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Scripts.IsRunning && server.Scripts.IsBusy && !row.Has(CommandFlags.AllowBusy))
             return "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-        if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
-            return $"MISCONF Errors writing to the AOF file: {journal.Failure}";
         return null;
     }
 

@@ -134,15 +134,22 @@ public ref partial struct CommandContext
     /// </summary>
     public Entry FindForRead(int argument)
     {
+        Entry entry = PeekForRead(argument);
+        if (entry.Exists) Touch(entry);
+        return entry;
+    }
+
+    /// <summary>The same, but the key does not count as used (EXISTS, TYPE, TTL …).</summary>
+    public Entry PeekForRead(int argument)
+    {
         Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
-        if (!entry.Exists)
+        if (entry.Exists)
         {
-            Lane.KeyspaceMisses++;
-            Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
+            Lane.KeyspaceHits++;
             return entry;
         }
-        Lane.KeyspaceHits++;
-        Touch(entry);
+        Lane.KeyspaceMisses++;
+        Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
 
@@ -154,7 +161,7 @@ public ref partial struct CommandContext
         return entry;
     }
 
-    /// <summary>Looks a key up without counting or touching it (OBJECT, TTL, DEBUG …).</summary>
+    /// <summary>Looks a key up without counting or touching it (OBJECT, DEBUG …).</summary>
     public Entry Peek(int argument) => Find(Args[argument], HashOf(argument), Session.Database);
 
     /// <summary>Looks any key up, removing it if it has expired. Its shard must be among those that the command holds.</summary>
@@ -165,6 +172,8 @@ public ref partial struct CommandContext
         if (!entry.Exists) return entry;
         long expiry = entry.Expiry;
         if (expiry == 0 || expiry > Now || !Server.ExpiryEnabled) return entry;
+        // During a pause the data stand still: what has expired is not seen, and removed later.
+        if (Server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
         Server.KeyEvents.Expire(entry, database, Lane);
         return keyspace.Find(key, hash);
     }

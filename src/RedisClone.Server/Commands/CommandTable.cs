@@ -10,6 +10,7 @@ namespace RedisClone.Server.Commands;
 public sealed class CommandTable
 {
     private readonly CommandRow?[] _slots;
+    private readonly string[] _names;                   // under which the row in the slot is called; its own, unless it was renamed
     private readonly int _mask;
 
     public CommandTable(IEnumerable<CommandRow> rows)
@@ -28,17 +29,10 @@ public sealed class CommandTable
         }
         All = [.. all];
         _slots = new CommandRow?[BitOperations.RoundUpToPowerOf2((uint)Rows.Length * 4)];
+        _names = new string[_slots.Length];
         _mask = _slots.Length - 1;
         foreach (CommandRow row in Rows)
-        {
-            int at = Hash(Encoding.ASCII.GetBytes(row.Name)) & _mask;
-            while (_slots[at] is { } taken)
-            {
-                if (taken.Name == row.Name) throw new InvalidOperationException($"two rows are called {row.Name}");
-                at = (at + 1) & _mask;
-            }
-            _slots[at] = row;
-        }
+            if (!TryPlace(row.Name, row)) throw new InvalidOperationException($"two rows are called {row.Name}");
     }
 
     /// <summary>Top-level commands.</summary>
@@ -47,11 +41,18 @@ public sealed class CommandTable
     /// <summary>Top-level commands and subcommands, by <see cref="CommandRow.Id"/>.</summary>
     public CommandRow[] All { get; }
 
-    public CommandRow? Find(ReadOnlySpan<byte> name)
+    public CommandRow? Find(ReadOnlySpan<byte> name) => _slots[SlotOf(name)];
+
+    /// <summary>
+    /// Gives a command another name, or with an empty one takes it away; before the first client. Null, or why it cannot be.
+    /// </summary>
+    public string? Rename(string name, string newName)
     {
-        for (int at = Hash(name) & _mask; _slots[at] is { } row; at = (at + 1) & _mask)
-            if (Ascii.EqualsIgnoreCase(name, row.Name)) return row;
-        return null;
+        int at = SlotOf(Encoding.UTF8.GetBytes(name));
+        if (_slots[at] is not { } row) return "No such command in rename-command";
+        // The slot stays taken, or a probe for another name would end here; but nothing has a name with a blank.
+        _names[at] = " ";
+        return newName.Length == 0 || TryPlace(newName.ToLowerInvariant(), row) ? null : "Target command name already exists";
     }
 
     public static CommandRow? FindSubcommand(CommandRow container, ReadOnlySpan<byte> name)
@@ -75,6 +76,23 @@ public sealed class CommandTable
         int bar = fullName.IndexOf((byte)'|');
         if (bar < 0) return Find(fullName);
         return Find(fullName[..bar]) is { } container ? FindSubcommand(container, fullName[(bar + 1)..]) : null;
+    }
+
+    /// <summary>Where the name is, or an empty slot.</summary>
+    private int SlotOf(ReadOnlySpan<byte> name)
+    {
+        int at = Hash(name) & _mask;
+        while (_slots[at] is not null && !Ascii.EqualsIgnoreCase(name, _names[at])) at = (at + 1) & _mask;
+        return at;
+    }
+
+    private bool TryPlace(string name, CommandRow row)
+    {
+        int at = SlotOf(Encoding.UTF8.GetBytes(name));
+        if (_slots[at] is not null) return false;
+        _slots[at] = row;
+        _names[at] = name;
+        return true;
     }
 
     /// <summary>Letters of either case hash alike: bit 5 is set in every byte.</summary>

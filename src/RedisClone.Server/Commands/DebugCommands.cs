@@ -227,7 +227,10 @@ internal static class DebugCommands
     {
         double seconds = c.Double(2);
         if (c.Failed) return;
-        Thread.Sleep(TimeSpan.FromSeconds(Math.Clamp(seconds, 0, int.MaxValue / 1000)));
+        TimeSpan time = TimeSpan.FromSeconds(Math.Clamp(seconds, 0, int.MaxValue / 1000));
+        // Commands that need no shard wait too, as they would for a server that stands still.
+        if (!c.Server.Pause.IsOn) c.Server.Pause.Begin(ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds, Net.PauseMode.All);
+        Thread.Sleep(time);
         c.Reply.Ok();
     }
 

@@ -115,7 +115,7 @@ internal static class ExpiryCommands
 
     private static void ReplyExpiry(ref CommandContext c, long unit, long from)
     {
-        Entry entry = c.Peek(1);
+        Entry entry = c.PeekForRead(1);
         if (!entry.Exists) c.Reply.Integer(-2);
         else if (entry.Expiry == 0) c.Reply.Integer(-1);
         else if (unit == 1) c.Reply.Integer(Math.Max(0, entry.Expiry - from));

@@ -19,7 +19,7 @@ internal static class KeyCommands
             { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
         new("EXISTS", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Tells how many of the keys exist.")
             { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
-        new("TOUCH", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Exists, "Marks keys as used now; tells how many exist.")
+        new("TOUCH", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Touch, "Marks keys as used now; tells how many exist.")
             { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
         new("TYPE", 2, Keys.At(1, RO), ReadOnly | Fast, "generic", "1.0.0", Type, "Tells what a key holds."),
         new("RENAME", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Update)), Write, "generic", "1.0.0", Rename,
@@ -60,13 +60,27 @@ internal static class KeyCommands
     {
         long count = 0;
         for (int i = 1; i < c.Args.Count; i++)
-            if (c.FindForRead(i).Exists) count++;
+            if (c.PeekForRead(i).Exists) count++;
+        c.Reply.Integer(count);
+    }
+
+    private static void Touch(ref CommandContext c)
+    {
+        long count = 0;
+        for (int i = 1; i < c.Args.Count; i++)
+        {
+            Entry entry = c.PeekForRead(i);
+            if (!entry.Exists) continue;
+            // Asked for by name: even a client that turned NO-TOUCH on.
+            c.Server.AccessClock.Touch(entry);
+            count++;
+        }
         c.Reply.Integer(count);
     }
 
     private static void Type(ref CommandContext c)
     {
-        Entry entry = c.Peek(1);
+        Entry entry = c.PeekForRead(1);
         c.Reply.SimpleString(entry.Exists ? TypeName(entry.Type) : "none"u8);
     }
 

@@ -95,10 +95,15 @@ internal static class ScanCommands
         foreach ((int shard, uint handle) in found)
         {
             Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
-            if (IsExpired(ref c, keyspace, handle)) continue;
-            if (filter.Type is { } type && keyspace.TypeOf(handle) != type || filter.UnknownType) continue;
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             if (!filter.Matches(c.Args, key)) continue;
+            if (IsExpired(ref c, keyspace, handle))
+            {
+                // It frees this record and moves no other.
+                if (!c.Server.Pause.IsOn) c.Server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), c.Session.Database, c.Lane);
+                continue;
+            }
+            if (filter.Type is { } type && keyspace.TypeOf(handle) != type || filter.UnknownType) continue;
             c.Reply.Bulk(key);
             count++;
         }

@@ -24,7 +24,7 @@ public sealed class Lane
     }
 
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, Changes, Reads, Writes;
+    public long UnexpectedErrors, Changes, Reads, Writes, LargestBatch;
 
     /// <summary>Error replies by their code, of all lanes.</summary>
     public ErrorStatistics Errors => _owner.Errors;

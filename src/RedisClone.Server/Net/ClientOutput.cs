@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Net.EventLoop;
 
 namespace RedisClone.Server.Net;
 
@@ -8,7 +9,7 @@ namespace RedisClone.Server.Net;
 /// What goes to one client: replies, and between them messages that are no replies. It knows how much waits at each stage, which is
 /// what the client's output limit is about. Written by the connection's owner; any thread may add a message and ask for sizes.
 /// </summary>
-internal sealed class ClientOutput(PipeWriter pipe)
+internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 {
     private readonly Pushes _pushes = new();
     private DiscardWriter? _discard;
@@ -23,7 +24,7 @@ internal sealed class ClientOutput(PipeWriter pipe)
     public long Unflushed => (_discard is null ? Reply.BytesWritten : _mutedFrom) - _handedOver;
 
     /// <summary>Handed to the transport and not sent, or waiting as messages.</summary>
-    public long Unsent => Volatile.Read(ref _flushing) + _pushes.Bytes;
+    public long Unsent => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 
     public int Messages => _pushes.Count;
 

@@ -7,6 +7,7 @@ using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
+using RedisClone.Server.Net.EventLoop;
 using RedisClone.Server.Shards;
 using RedisClone.Storage.Memory;
 
@@ -22,6 +23,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     private readonly ServerCore _server;
     private readonly ConnectionContext _transport;
     private readonly IConnectionScheduler _scheduler;
+    private readonly IEventLoopFeature? _loop;
     private readonly RequestParser _parser;
     private readonly RequestBatch _batch = new();
     private readonly ClientOutput _output;
@@ -38,7 +40,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _server = server;
         _transport = transport;
         _scheduler = scheduler;
-        _output = new ClientOutput(transport.Transport.Output);
+        _loop = transport.Features.Get<IEventLoopFeature>();
+        _output = new ClientOutput(transport.Transport.Output, _loop);
         _parser = new RequestParser(server.RequestLimits);
         _resumed = new Signal(scheduler);
         _hold = new ShardHold(server.Shards, this);
@@ -86,7 +89,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     public int PendingMessages => _output.Messages;
 
     /// <summary>The socket's number, -1 where the transport does not tell.</summary>
-    public long Descriptor => _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
+    public long Descriptor => _loop?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
 
     /// <summary>The client is gone.</summary>
     internal bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
@@ -130,7 +133,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Disconnects a client that leaves more unread than its class may; any thread may ask.</summary>
     internal bool KillIfOverLimit(long now)
     {
-        if (_killed || !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class], now)) return _killed;
+        if (_killed) return true;
+        if (!Session.Reply.Overflowed && !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class], now)) return false;
         _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
         Kill();
@@ -151,8 +155,12 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
             QueryBytes = any ? read.Buffer.Length : _parser.BufferedBytes;
-            if (any)
+            if (any && _batch.WireBytes + _parser.BufferedBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
+            else if (any)
             {
+                Lane lane = _server.Lanes.Current;
+                lane.Reads++;
+                if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
                 rounds?.Enter();
                 Prepare();
                 _current = 0;
@@ -245,7 +253,9 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     {
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
-        long outputCheck = OutputCheck();
+        OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
+        Session.Reply.Limit = limit.Hard > 0 ? limit.Hard : Limits.ReplyBytes;
+        long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
         for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
         {
             Request request = _batch[_current];
@@ -287,13 +297,6 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     {
         if (_server.Monitors.Any && row.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
         return row;
-    }
-
-    /// <summary>From how many bytes on the output is looked at after a command.</summary>
-    private long OutputCheck()
-    {
-        OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
-        return limit.Hard > 0 ? Math.Min(limit.Hard, Limits.UnflushedReplies) : Limits.UnflushedReplies;
     }
 
     /// <summary>
@@ -468,7 +471,11 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         long bytes = QueryBytes + (Session.Transaction?.HeldBytes ?? 0);
         long most = _server.Config.ClientQueryBufferLimit;
         if (Session.MustAuthenticate) most = Math.Min(most, Limits.UnauthenticatedQuery);
-        if (bytes <= most) return;
+        if (bytes > most) KillForQuery();
+    }
+
+    private void KillForQuery()
+    {
         _server.Log.LogWarning("Closing client that reached max query buffer length: {Client}", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.QueryLimitDisconnection);
         Kill();

@@ -47,6 +47,9 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Finds the key of a record handle.</summary>
     public Entry Locate(ulong hash, uint handle) => new(this, hash, ref Keys.FindHandle(hash, handle));
 
+    /// <summary>What a find gives that finds nothing.</summary>
+    public Entry Absent(ulong hash) => new(this, hash, ref Unsafe.NullRef<uint>());
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash) => Keys.PrefetchBucket(hash);
 

@@ -26,6 +26,9 @@ internal static class InfoReport
         new("keyspace", true, KeyspaceInfo.Write),
     ];
 
+    /// <summary>Only shown when asked for by name.</summary>
+    private static readonly InfoSection Debug = new("debug", false, StatsInfo.Debug);
+
     /// <param name="server">What is described.</param>
     /// <param name="wanted">Names of sections, in any case; default, all and everything stand for several. None: the default ones.</param>
     public static string Write(ServerCore server, IReadOnlyCollection<string> wanted)
@@ -36,6 +39,7 @@ internal static class InfoReport
         var writer = new InfoWriter();
         foreach (InfoSection section in Sections)
             if (all || defaults && section.IsDefault || names.Contains(section.Name)) section.Write(server, writer);
+        if (names.Contains(Debug.Name)) Debug.Write(server, writer);
         return writer.ToString();
     }
 }

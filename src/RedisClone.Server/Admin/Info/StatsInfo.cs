@@ -79,6 +79,17 @@ internal static class StatsInfo
         info.Field("acl_access_denied_channel", 0);
     }
 
+    public static void Debug(ServerCore server, InfoWriter info)
+    {
+        long largestBatch = 0;
+        foreach (Lane lane in server.Lanes.All) largestBatch = Math.Max(largestBatch, lane.LargestBatch);
+        info.Section("Debug");
+        info.Field("eventloop_duration_aof_sum", 0);
+        info.Field("eventloop_duration_cron_sum", ServerCore.Microseconds(server.Sampler.RoundTicks));
+        info.Field("eventloop_duration_max", ServerCore.Microseconds(server.Sampler.LongestRoundTicks));
+        info.Field("eventloop_cmd_per_cycle_max", largestBatch);
+    }
+
     private static long CommandTicks(ServerCore server)
     {
         long ticks = 0;

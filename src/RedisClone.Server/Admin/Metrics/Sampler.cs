@@ -17,6 +17,8 @@ public sealed class Sampler(ServerCore server)
 
     public long RoundTicks { get; private set; }
 
+    public long LongestRoundTicks { get; private set; }
+
     /// <summary>Keys freed in slices before statistics were reset.</summary>
     public long LazilyFreedBefore { get; private set; }
 
@@ -26,7 +28,9 @@ public sealed class Sampler(ServerCore server)
     public void EndRound(long startedTicks)
     {
         Rounds++;
-        RoundTicks += Stopwatch.GetTimestamp() - startedTicks;
+        long ticks = Stopwatch.GetTimestamp() - startedTicks;
+        RoundTicks += ticks;
+        LongestRoundTicks = Math.Max(LongestRoundTicks, ticks);
         LaneTotals totals = server.Statistics.Totals;
         lock (_gate)
         {

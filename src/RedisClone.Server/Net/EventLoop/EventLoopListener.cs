@@ -4,6 +4,7 @@ using System.Runtime.Versioning;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Net.Listening;
 
 namespace RedisClone.Server.Net.EventLoop;
 
@@ -158,32 +159,25 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 
     private static Socket Listen(EndPoint endPoint, EventLoopOptions options)
     {
-        bool isUnix = endPoint is UnixDomainSocketEndPoint;
-        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, isUnix ? ProtocolType.Unspecified : ProtocolType.Tcp);
+        Socket? socket = null;
         try
         {
+            socket = ListenSocket.CreateBound(endPoint, options.UnixSocketMode);
             socket.Blocking = false;
-            if (endPoint is IPEndPoint ip) SetTcpOptions(socket, ip, options.KeepAliveSeconds);
-            else RemoveStaleFile((UnixDomainSocketEndPoint)endPoint);
-            socket.Bind(endPoint);
-            // Until listen() a connect is refused, so there is no moment at which the umask's mode lets anybody in.
-            if (isUnix && options.UnixSocketMode is { } mode && HasFile(endPoint, out string path)) File.SetUnixFileMode(path, mode);
+            if (endPoint is IPEndPoint) SetTcpOptions(socket, options.KeepAliveSeconds);
             socket.Listen(options.Backlog);
             return socket;
         }
-        catch (Exception error)
+        catch (SocketException error)
         {
-            socket.Dispose();
-            if (error is SocketException { SocketErrorCode: SocketError.AddressAlreadyInUse })
-                throw new AddressInUseException(error.Message, error);
+            socket?.Dispose();
+            if (error.SocketErrorCode == SocketError.AddressAlreadyInUse) throw new AddressInUseException(error.Message, error);
             throw;
         }
     }
 
-    private static void SetTcpOptions(Socket socket, IPEndPoint endPoint, int keepAliveSeconds)
+    private static void SetTcpOptions(Socket socket, int keepAliveSeconds)
     {
-        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, true);
-        if (endPoint.Address.Equals(IPAddress.IPv6Any)) socket.DualMode = true;
         socket.NoDelay = true;
         if (keepAliveSeconds <= 0) return;
         // Redis's shape: three probes, a third of the interval apart.
@@ -191,31 +185,5 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, keepAliveSeconds);
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(keepAliveSeconds / 3, 1));
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
-    }
-
-    /// <summary>A socket file that nobody answers on was left by a process that died; it would be in the way for ever.</summary>
-    private static void RemoveStaleFile(UnixDomainSocketEndPoint endPoint)
-    {
-        if (!HasFile(endPoint, out string path) || !File.Exists(path)) return;
-        using var probe = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-        try
-        {
-            probe.Connect(endPoint);
-        }
-        catch (SocketException error) when (error.SocketErrorCode == SocketError.ConnectionRefused)
-        {
-            File.Delete(path);
-        }
-        catch (SocketException)
-        {
-            // Something else is there, and binding will say so.
-        }
-    }
-
-    /// <summary>Abstract names, shown with a leading @, live in no file system.</summary>
-    private static bool HasFile(EndPoint endPoint, out string path)
-    {
-        path = endPoint.ToString() ?? "";
-        return path.Length > 0 && path[0] != '@';
     }
 }

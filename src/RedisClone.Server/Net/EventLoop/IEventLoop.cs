@@ -24,6 +24,9 @@ public interface IEventLoopFeature
 {
     IEventLoop EventLoop { get; }
 
+    /// <summary>The socket's number.</summary>
+    int Descriptor { get; }
+
     /// <summary>Flushed, and not yet taken by the kernel. Any thread may ask; only on the loop is the answer exact.</summary>
     long UnsentBytes { get; }
 }

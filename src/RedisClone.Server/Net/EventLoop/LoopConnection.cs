@@ -57,6 +57,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public IEventLoop EventLoop => Loop;
 
+    int IEventLoopFeature.Descriptor => Fd;
+
     public long UnsentBytes => _writer.UnsentBytes;
 
     public int Fd { get; }

@@ -1,9 +1,9 @@
 using System.Buffers;
 
-namespace RedisClone.Server.Net;
+namespace RedisClone.Protocol;
 
-/// <summary>Where the replies go that CLIENT REPLY OFF asked not to send.</summary>
-internal sealed class DiscardWriter : IBufferWriter<byte>
+/// <summary>Where replies go that nobody is to get.</summary>
+public sealed class DiscardWriter : IBufferWriter<byte>
 {
     private byte[] _buffer = new byte[4096];
 
