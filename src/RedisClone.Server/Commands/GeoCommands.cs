@@ -28,9 +28,9 @@ internal static class GeoCommands
             { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
         new("GEOSEARCHSTORE", -8, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "geo", "6.2.0", GeoSearch.SearchStore, "Stores the members within a circle or a box.")
             { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
-        new("GEORADIUS", -6, WithStore(6), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a place, or stores them.")
+        new("GEORADIUS", -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a place, or stores them.")
             { Route = ShardsOfRadius, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" },
-        new("GEORADIUSBYMEMBER", -5, WithStore(5), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around another, or stores them.")
+        new("GEORADIUSBYMEMBER", -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around another, or stores them.")
             { Route = ShardsOfRadius, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" },
         new("GEORADIUS_RO", -6, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusReadOnly, "Finds members within a circle around a place.")
             { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" },
@@ -38,8 +38,9 @@ internal static class GeoCommands
             { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
     ];
 
-    private static KeySpec[] WithStore(int from) =>
-        Keys.At(1, RO | Access).And(Keys.After("STORE", from, OW | Update)).And(Keys.After("STOREDIST", from, OW | Update));
+    /// <summary>The last STORE is the one that counts.</summary>
+    private static KeySpec[] WithStore() =>
+        Keys.At(1, RO | Access).And(Keys.After("STORE", -2, OW | Update)).And(Keys.After("STOREDIST", -2, OW | Update));
 
     /// <summary>The last STORE counts, wherever it stands, so all that could be one are held.</summary>
     private static ShardSet ShardsOfRadius(in Request request, Session session)

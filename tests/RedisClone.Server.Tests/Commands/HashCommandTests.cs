@@ -1,0 +1,71 @@
+namespace RedisClone.Server.Tests.Commands;
+
+/// <summary>Hashes, and fields that expire: replies, and what replays without a clock.</summary>
+public sealed class HashCommandTests
+{
+    private readonly CommandHost _host = new();
+
+    [Theory]
+    [InlineData("HSET h d 4 a 5", "1")]
+    [InlineData("HSET h d", "ERR wrong number of arguments for 'hset' command")]
+    [InlineData("HSETNX h a 9", "0")]
+    [InlineData("HMGET h a q c", "[1 nil xyz]")]
+    [InlineData("HDEL h a b q", "2")]
+    [InlineData("HINCRBY h a -3", "-2")]
+    [InlineData("HINCRBY h c 1", "ERR hash value is not an integer")]
+    [InlineData("HINCRBYFLOAT h b 0.5", "2.5")]
+    [InlineData("HINCRBYFLOAT h b inf", "ERR value is NaN or Infinity")]
+    [InlineData("HSTRLEN h c", "3")]
+    [InlineData("HSCAN h 0 MATCH a NOVALUES", "[0 [a]]")]
+    [InlineData("HSCAN h x", "ERR invalid cursor")]
+    [InlineData("HRANDFIELD h -9223372036854775808 WITHVALUES", "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")]
+    [InlineData("HRANDFIELD h 9223372036854775807 WITHVALUES", "ERR value is out of range")]
+    [InlineData("HEXPIRE h 10 FIELDS 2 a q", "[1 -2]")]
+    [InlineData("HEXPIRE h 0 FIELDS 1 a", "[2]")]
+    [InlineData("HEXPIRE h 10 GT FIELDS 1 a", "[0]")]
+    [InlineData("HEXPIRE h 10 FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments")]
+    [InlineData("HPEXPIRE h 70368744177664 FIELDS 1 a", "ERR invalid expire time in 'hpexpire' command")]
+    [InlineData("HGETDEL h FIELDS 2 a q", "[1 nil]")]
+    [InlineData("HSETEX h FNX EX 10 FIELDS 1 a 2", "0")]
+    [InlineData("HSETEX h FXX KEEPTTL FIELDS 1 a 2", "1")]
+    public void Answers(string command, string expected)
+    {
+        _host.Run("HSET h a 1 b 2 c xyz");
+        Assert.Equal(expected, _host.Run(command));
+    }
+
+    [Fact]
+    public void FieldsExpireAloneAndAreRemovedWhenTheyAreAskedFor()
+    {
+        _host.Run("HSET h a 1 b 2");
+        _host.Run("HPEXPIRE h 100 FIELDS 1 a");
+        Assert.Equal("[100 -1]", _host.Run("HPTTL h FIELDS 2 a b"));
+        _host.Now += 101;
+        Assert.Equal("2", _host.Run("HLEN h"));
+        Assert.Equal("[b 2]", _host.Run("HGETALL h"));
+        Assert.Equal(["HDEL h a"], _host.EffectsOf("HGET h a"));
+        Assert.Equal("1", _host.Run("HLEN h"));
+    }
+
+    [Fact]
+    public void AnIncrementOfAnExpiredFieldBeginsAnew()
+    {
+        _host.Run("HSETEX h PX 100 FIELDS 2 n 41 other x");
+        _host.Now += 101;
+        Assert.Equal(["MULTI", "HDEL h n", "HINCRBY h n 1", "EXEC"], _host.EffectsOf("HINCRBY h n 1"));
+        Assert.Equal("1", _host.Run("HGET h n"));
+        Assert.Equal("[-1]", _host.Run("HTTL h FIELDS 1 n"));
+    }
+
+    [Theory]
+    [InlineData("HEXPIRE h 1 FIELDS 2 a q", "HPEXPIREAT h 1700000001000 FIELDS 1 a")]
+    [InlineData("HINCRBYFLOAT h a 0.5", "HSET h a 1.5")]
+    [InlineData("HSETEX h EX 1 FIELDS 1 a 2", "HSETEX h PXAT 1700000001000 FIELDS 1 a 2")]
+    [InlineData("HGETEX h PX 5 FIELDS 1 b", "HPEXPIREAT h 1700000000005 FIELDS 1 b")]
+    [InlineData("HGETDEL h FIELDS 2 a b", "HDEL h a b")]
+    public void EffectsDependOnNoClock(string command, string effect)
+    {
+        _host.Run("HSET h a 1 b 2");
+        Assert.Equal([effect], _host.EffectsOf(command));
+    }
+}
