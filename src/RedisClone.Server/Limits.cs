@@ -45,6 +45,9 @@ internal static class Limits
     /// <summary>What a stopping server gives clients to take what they are owed.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
+    /// <summary>Lists of field names that one connection may prepare for HIMPORT.</summary>
+    public const int Fieldsets = 1024;
+
     static Limits()
     {
         if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");

@@ -21,6 +21,7 @@ internal static class CommandFamilies
         .. GeoCommands.Rows,
         .. HashCommands.Rows,
         .. HashExpiryCommands.Rows,
+        .. HashImportCommands.Rows,
         .. KeyCommands.Rows,
         .. ListCommands.Rows,
         .. ListMoves.Rows,

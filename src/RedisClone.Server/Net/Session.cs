@@ -71,6 +71,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public bool NoEvict { get; set; }
 
+    /// <summary>What HIMPORT PREPARE defined; null for nothing.</summary>
+    public Fieldsets? Fieldsets { get; set; }
+
     /// <summary>The commands queued since MULTI; null outside.</summary>
     public Transaction? Transaction { get; set; }
 
@@ -174,6 +177,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         SetReplyMode(ReplyMode.On);
         NoTouch = false;
         NoEvict = false;
+        Fieldsets = null;
         Reply.Version = 2;
     }
 }

@@ -18,6 +18,13 @@ public sealed class AllocationTests
     [InlineData("SETRANGE key:2 5 abc", "GETRANGE key:2 0 4")]
     [InlineData("PFADD hll a b c", "PFCOUNT hll")]
     [InlineData("SET key:1 v IFNE w", "DIGEST key:1")]
+    [InlineData("HSET h f v g 2", "HGET h f")]
+    [InlineData("HINCRBY h n 1", "HGETALL h")]
+    [InlineData("SADD s a 1 b", "SMEMBERS s")]
+    [InlineData("SISMEMBER s a", "SINTER s t")]
+    [InlineData("ZADD z 1 a 2.5 b", "ZRANGE z 0 -1 WITHSCORES")]
+    [InlineData("ZINCRBY z 1 a", "ZRANGEBYSCORE z -inf +inf")]
+    [InlineData("GEOADD g 13.3 38.1 a", "GEOSEARCH g FROMLONLAT 13 38 BYRADIUS 500 km ASC WITHDIST")]
     public void SteadyStateAllocatesNothing(string first, string second)
     {
         CommandHost.Prepared[] commands = [new(first.Split(' ')), new(second.Split(' '))];

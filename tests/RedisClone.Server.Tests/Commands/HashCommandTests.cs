@@ -68,4 +68,16 @@ public sealed class HashCommandTests
         _host.Run("HSET h a 1 b 2");
         Assert.Equal([effect], _host.EffectsOf(command));
     }
+
+    [Fact]
+    public void HashesOfOneShapeAreImportedWithTheirFieldsToldOnce()
+    {
+        Assert.Equal("ERR no such fieldset", _host.Run("HIMPORT SET h u ada 36"));
+        Assert.Equal("ERR duplicate field name in fieldset", _host.Run("HIMPORT PREPARE u name name"));
+        Assert.Equal("OK", _host.Run("HIMPORT PREPARE u name age"));
+        Assert.Equal(["HSET h name ada age 36"], _host.EffectsOf("HIMPORT SET h u ada 36"));
+        Assert.Equal(["MULTI", "DEL h", "HSET h name bob age 7", "EXEC"], _host.EffectsOf("HIMPORT SET h u bob 7"));
+        Assert.Equal("[name bob age 7]", _host.Run("HGETALL h"));
+        Assert.Equal("1", _host.Run("HIMPORT DISCARDALL"));
+    }
 }

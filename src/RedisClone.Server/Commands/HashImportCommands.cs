@@ -1,0 +1,93 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>HIMPORT: many hashes of one shape, of which the connection tells the field names once.</summary>
+internal static class HashImportCommands
+{
+    public static readonly CommandRow[] Rows =
+    [
+        new("HIMPORT", -2, Keys.None, CommandFlags.None, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
+        {
+            Complexity = "Depends on subcommand.",
+            Subcommands =
+            [
+                new("PREPARE", -4, Keys.None, CommandFlags.None, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
+                    { Syntax = "<fieldset-name> <field> [<field> ...]", Complexity = "O(N*log(N)) where N is the number of fields." },
+                new("SET", -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash of a prepared list of fields and their values.")
+                    { Syntax = "<key> <fieldset-name> <value> [<value> ...]", Complexity = "O(N) where N is the number of fields in the fieldset." },
+                new("DISCARD", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Forgets a prepared list of fields.") { Syntax = "<fieldset-name>" },
+                new("DISCARDALL", 2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Forgets all prepared lists of fields.")
+                    { Complexity = "O(N) where N is the number of session-local fieldsets." },
+            ],
+        },
+    ];
+
+    private static void Prepare(ref CommandContext c)
+    {
+        var fields = new byte[c.Args.Count - 3][];
+        for (int i = 0; i < fields.Length; i++) fields[i] = c.Args[i + 3].ToArray();
+        if (HasDuplicate(fields))
+        {
+            c.Fail("ERR duplicate field name in fieldset");
+            return;
+        }
+        Fieldsets fieldsets = c.Session.Fieldsets ??= new Fieldsets();
+        if (!fieldsets.TryPut(c.Args[2].ToArray(), fields)) c.Fail("ERR too many fieldsets");
+        else c.Reply.Ok();
+    }
+
+    private static bool HasDuplicate(byte[][] fields)
+    {
+        byte[][] sorted = [.. fields];
+        Array.Sort(sorted, static (a, b) => a.AsSpan().SequenceCompareTo(b));
+        for (int i = 1; i < sorted.Length; i++)
+            if (sorted[i].AsSpan().SequenceEqual(sorted[i - 1])) return true;
+        return false;
+    }
+
+    private static void Set(ref CommandContext c)
+    {
+        const int firstValue = 4;
+        byte[][]? fields = c.Session.Fieldsets?.Find(c.Args[3]);
+        if (fields is null) c.Fail("ERR no such fieldset");
+        else if (fields.Length != c.Args.Count - firstValue) c.Fail("ERR the number of values does not match the number of fields in the fieldset");
+        if (c.Failed || !c.TryFind(2, ValueType.Hash, write: true, out Entry entry)) return;
+        Keyspace keyspace = entry.Keyspace;
+        // Another connection's replay knows no fieldsets: what is journalled is what the hash becomes.
+        if (entry.Exists)
+        {
+            c.ReplaceEffect("DEL"u8, c.Args[2]);
+            keyspace.Remove(entry);
+        }
+        entry = HashValue.Create(keyspace, c.Args[2], c.HashOf(2));
+        int longest = 0;
+        for (int i = 0; i < fields!.Length; i++) longest = Math.Max(longest, Math.Max(fields[i].Length, c.Args[firstValue + i].Length));
+        HashValue.Reserve(entry, fields.Length, longest);
+        for (int i = 0; i < fields.Length; i++) HashValue.Set(entry, fields[i], c.Args[firstValue + i]);
+        if (c.ReplaceEffect(arguments: 2 + 2 * fields.Length) is { } effect)
+        {
+            effect.Add("HSET"u8);
+            effect.Add(c.Args[2]);
+            for (int i = 0; i < fields.Length; i++)
+            {
+                effect.Add(fields[i]);
+                effect.Add(c.Args[firstValue + i]);
+            }
+        }
+        c.Modified(2, NotifyFlags.Hash, "hset");
+        c.Reply.Ok();
+    }
+
+    private static void Discard(ref CommandContext c) => c.Reply.Integer(c.Session.Fieldsets?.Remove(c.Args[2]) == true ? 1 : 0);
+
+    private static void DiscardAll(ref CommandContext c)
+    {
+        c.Reply.Integer(c.Session.Fieldsets?.Count ?? 0);
+        c.Session.Fieldsets = null;
+    }
+}
