@@ -33,6 +33,7 @@ public sealed class ServerCore
         KeyEvents = new KeyEvents(this);
         AccessClock = new AccessClock(config);
         AdvanceClock(UnixMilliseconds());
+        Eviction = new Eviction(this);
         Executor = new Executor(this);
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
@@ -88,6 +89,8 @@ public sealed class ServerCore
     public KeyEvents KeyEvents { get; }
 
     public AccessClock AccessClock { get; }
+
+    public Eviction Eviction { get; }
 
     internal Executor Executor { get; }
 

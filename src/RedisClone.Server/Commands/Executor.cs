@@ -36,6 +36,19 @@ internal sealed class Executor(ServerCore server)
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
+        if (server.Config.MaxMemory > 0 && (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && !server.Eviction.MakeRoom(held, lane, now))
+        {
+            // The shards at hand have nothing to give: all together may have.
+            if (!held.ContainsAll(server.Shards.All))
+            {
+                session.WidenedShards = server.Shards.All;
+                return Outcome.Widened;
+            }
+            session.Reply.Error(Errors.OutOfMemory);
+            lane.CountError(session.Reply.LastErrorCode);
+            lane.Calls[row.Id].Rejected++;
+            return Outcome.Done;
+        }
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
         // Even a command that is to run again may have noticed that keys had expired.
         if (server.Effects.Wanted) PlaceEffects(session, lane, held);

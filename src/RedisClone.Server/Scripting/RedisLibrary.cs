@@ -81,7 +81,8 @@ internal sealed class RedisLibrary
         if (row.Handler is null || !row.ArityFits(request.Count)) return "ERR Wrong number of args calling Redis command from script";
         if (row.Has(CommandFlags.NoScript)) return "ERR This Redis command is not allowed from script";
         if (row.IsWrite && _engine.ReadOnly) return "ERR Write commands are not allowed from read-only scripts.";
-        return null;
+        bool mayOverflow = (_engine.Current!.Flags & ScriptFlags.AllowOom) != 0 || _engine.HasWritten;
+        return row.Has(CommandFlags.DenyOom) && !mayOverflow && _engine.Server.Eviction.MustRefuse ? Errors.OutOfMemory : null;
     }
 
     private int Run(ref LuaCall call, bool raise, CommandRow row)

@@ -24,9 +24,9 @@ internal static class ConfigChoices
     [
         ("volatile-lru", Admin.MaxMemoryPolicy.VolatileLru), ("volatile-lfu", Admin.MaxMemoryPolicy.VolatileLfu),
         ("volatile-random", Admin.MaxMemoryPolicy.VolatileRandom), ("volatile-ttl", Admin.MaxMemoryPolicy.VolatileTtl),
-        ("volatile-lrm", Admin.MaxMemoryPolicy.VolatileLrm), ("allkeys-lru", Admin.MaxMemoryPolicy.AllKeysLru),
+        ("allkeys-lru", Admin.MaxMemoryPolicy.AllKeysLru),
         ("allkeys-lfu", Admin.MaxMemoryPolicy.AllKeysLfu), ("allkeys-random", Admin.MaxMemoryPolicy.AllKeysRandom),
-        ("allkeys-lrm", Admin.MaxMemoryPolicy.AllKeysLrm), ("noeviction", Admin.MaxMemoryPolicy.NoEviction),
+        ("noeviction", Admin.MaxMemoryPolicy.NoEviction),
     ];
 
     public static readonly (string, AppendFsync)[] AppendFsync =

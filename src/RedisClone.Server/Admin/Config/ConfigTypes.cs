@@ -10,8 +10,8 @@ public enum OomScoreMode { No, Relative, Absolute }
 
 public enum MaxMemoryPolicy
 {
-    VolatileLru, VolatileLfu, VolatileLrm, VolatileRandom, VolatileTtl,
-    AllKeysLru, AllKeysLfu, AllKeysLrm, AllKeysRandom,
+    VolatileLru, VolatileLfu, VolatileRandom, VolatileTtl,
+    AllKeysLru, AllKeysLfu, AllKeysRandom,
     NoEviction,
 }
 

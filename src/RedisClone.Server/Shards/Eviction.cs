@@ -1,0 +1,88 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Shards;
+
+/// <summary>
+/// Keeps the data within maxmemory: one budget for all shards, keys sampled in the shards that the writing command holds. The bytes
+/// are those of the shards' buffers, exact.
+/// </summary>
+public sealed class Eviction(ServerCore server)
+{
+
+    /// <summary>Bytes of all keys, values and indexes.</summary>
+    public long UsedBytes
+    {
+        get
+        {
+            long used = 0;
+            // Each sum is read without its shard's hold: it lags by what is being written this instant.
+            for (int i = 0; i < server.Shards.Count; i++) used += server.Shards[i].Store.Arena.BytesUsed;
+            return used;
+        }
+    }
+
+    /// <summary>Over the limit, with a policy that frees nothing.</summary>
+    public bool MustRefuse => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction && IsOver;
+
+    private bool IsOver => UsedBytes > server.Config.MaxMemory;
+
+    /// <summary>
+    /// Evicts keys of the held shards until the data fits. False when these have nothing to give: the command must hold more, or, if it
+    /// holds all, be refused.
+    /// </summary>
+    public bool MakeRoom(in ShardSet held, Lane lane, long now)
+    {
+        if (server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
+        while (IsOver)
+        {
+            bool any = false;
+            for (int i = held.Next(0); i >= 0 && IsOver; i = held.Next(i + 1))
+            {
+                server.Shards[i].Store.Now = now;
+                any |= EvictOne(server.Shards[i], lane);
+            }
+            if (!any) return false;
+        }
+        return true;
+    }
+
+    private bool EvictOne(Shard shard, Lane lane)
+    {
+        bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
+        Random random = shard.Store.Random;
+        (int Database, uint Handle) best = default;
+        double bestScore = double.NegativeInfinity;
+        int samples = server.Config.MaxMemorySamples;
+        for (int database = 0; database < shard.Store.DatabaseCount; database++)
+        {
+            Keyspace? keyspace = shard.Store.ExistingDatabase(database);
+            if (keyspace is null || (onlyExpiring ? keyspace.ExpiringCount : keyspace.Count) == 0) continue;
+            for (int i = 0; i < samples; i++)
+            {
+                uint handle = onlyExpiring ? keyspace.RandomExpiringHandle(random) : keyspace.RandomHandle(random);
+                double score = Score(keyspace, handle, random);
+                if (score > bestScore) (best, bestScore) = ((database, handle), score);
+            }
+        }
+        if (best.Handle == 0) return false;
+        Keyspace chosen = shard.Store.Database(best.Database);
+        server.KeyEvents.Evict(chosen.Locate(KeyHash.Of(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
+        return true;
+    }
+
+    /// <summary>The higher, the sooner the key goes.</summary>
+    private double Score(Keyspace keyspace, uint handle, Random random)
+    {
+        Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);
+        return server.Config.MaxMemoryPolicy switch
+        {
+            MaxMemoryPolicy.VolatileTtl => -(double)entry.Expiry,
+            MaxMemoryPolicy.AllKeysRandom or MaxMemoryPolicy.VolatileRandom => random.NextDouble(),
+            MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu => -(double)server.AccessClock.Frequency(entry),
+            _ => server.AccessClock.IdleSeconds(entry),
+        };
+    }
+}
