@@ -75,7 +75,7 @@ internal static class LargeSortedSet
             return true;
         }
         previous = ScoreOf(table.Read(slot));
-        if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return false;
+        if (previous == score) return false;        // which leaves a 0 for a -0, as Redis does
         RankTree<ScoreItem> order = Order(entry);
         TreePath path = SeekItem(entry, member, previous);
         if (table.Read(slot).Form == form && StaysBetween(order.Leaf(ref path), path[0].Index, score))

@@ -32,7 +32,7 @@ internal static class PackedScores
         int at = Packed.Find(packed.Entries, 0, member, Stride);
         previous = at < 0 ? 0 : Read(packed.Entries, at, out _).Score;
         if (at < 0) return false;
-        if (BitConverter.DoubleToInt64Bits(previous) == BitConverter.DoubleToInt64Bits(score)) return true;
+        if (previous == score) return true;
         packed.Remove(at, Stride);
         packed.Count--;
         Add(entry, member, score);
