@@ -17,6 +17,7 @@ internal static class CommandFamilies
         .. MemoryCommands.Rows,
         .. ObjectCommands.Rows,
         .. DatabaseCommands.Rows,
+        .. DumpCommands.Rows,
         .. ExpiryCommands.Rows,
         .. GeoCommands.Rows,
         .. HashCommands.Rows,

@@ -47,6 +47,12 @@ public sealed class AccessClock(ServerConfig config)
         return counter - Math.Min(counter, periods);
     }
 
+    /// <summary>The access bits of a key that was last used so long ago.</summary>
+    public uint OfIdle(long idleSeconds) => (uint)(_seconds - idleSeconds) & AccessMask;
+
+    /// <summary>The access bits of a key that has this counter now.</summary>
+    public uint OfFrequency(uint frequency) => _minutes << 8 | frequency;
+
     public void Touch(in Entry entry)
     {
         Entry target = entry;

@@ -1,0 +1,191 @@
+using System.Buffers;
+using RedisClone.Journal.Rdb;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Durability;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>DUMP and RESTORE: values as Redis's RDB has them, with a version and a checksum. What comes in is trusted in nothing.</summary>
+internal static class DumpCommands
+{
+    private const string BusyKey = "BUSYKEY Target key name already exists.";
+    private const string WrongPayload = "ERR DUMP payload version or checksum are wrong";
+    private const string BadFormat = "ERR Bad data format";
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("DUMP", 2, Keys.At(1, RO | Access), ReadOnly, "generic", "2.6.0", Dump, "Gives a key's value in Redis's own form.")
+        {
+            Complexity = "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size.",
+            Tips = CommandTips.Nondeterministic,
+        },
+        new("RESTORE", -4, Keys.At(1, OW | Update), Write | DenyOom, "generic", "2.6.0", Restore, "Makes a key of what DUMP gave.")
+        {
+            Categories = ["keyspace", "dangerous"],
+            Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of Redis objects " +
+                "composing the value and M their average size; for sorted sets O(N*M*log(N)).",
+        },
+    ];
+
+    [ThreadStatic]
+    private static Dumper? _dumper;
+
+    [ThreadStatic]
+    private static ValueReader? _reader;
+
+    private static void Dump(ref CommandContext c)
+    {
+        Entry entry = c.FindForRead(1);
+        if (!entry.Exists)
+        {
+            c.Reply.Null();
+            return;
+        }
+        if (c.MoveToWorker(ValueInfo.MemoryUsage(entry) / 16)) return;
+        Dumper dumper = _dumper ??= new Dumper();
+        ReadOnlySpan<byte> payload = dumper.Dump(entry);
+        if (payload.IsEmpty) c.Reply.Null();
+        else c.Reply.Bulk(payload);
+        dumper.Clear();
+    }
+
+    private static void Restore(ref CommandContext c)
+    {
+        if (!TryOptions(ref c, out Options options)) return;
+        if (!options.Replace && c.FindForWrite(1).Exists) c.Fail(BusyKey);
+        long time = c.Int64(2);
+        if (!c.Failed && time < 0) c.Fail("ERR Invalid TTL value, must be >= 0");
+        if (c.Failed) return;
+        ReadOnlySpan<byte> payload = c.Args[3];
+        if (c.MoveToWorker(payload.Length / 16)) return;
+        if (!DumpPayload.IsValid(payload))
+        {
+            c.Fail(WrongPayload);
+            return;
+        }
+        bool isRelative = time != 0 && !options.Absolute;
+        // A sum beyond all time is one in the past, as Redis counts it.
+        if (isRelative) time = unchecked(time + c.Now);
+        Keyspace scratch = c.ScratchFor(1);
+        if (!TryBuild(scratch, c.Args[1], c.HashOf(1), time, payload))
+        {
+            c.Fail(BadFormat);
+            return;
+        }
+        Entry built = scratch.Find(c.Args[1], c.HashOf(1));
+        if (time != 0 && time <= c.Now && c.Server.ExpiryEnabled)
+        {
+            Discard(ref c, built);
+            return;
+        }
+        if (options.IdleSeconds >= 0 || options.Frequency >= 0) SetAccess(ref c, ref built, options);
+        c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore");
+        if (isRelative) ReplaceByAbsolute(ref c, time);
+        c.Reply.Ok();
+    }
+
+    private static bool TryBuild(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
+    {
+        ValueReader reader = _reader ??= new ValueReader();
+        byte[] bytes = ArrayPool<byte>.Shared.Rent(payload.Length);
+        payload.CopyTo(bytes);
+        bool isBuilt = DumpPayload.TryRead(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
+        if (!isBuilt) reader.Drop();
+        ArrayPool<byte>.Shared.Return(bytes);
+        return isBuilt;
+    }
+
+    /// <summary>What is restored has expired already: it only removes what it would have replaced.</summary>
+    private static void Discard(ref CommandContext c, in Entry built)
+    {
+        built.Keyspace.Remove(built);
+        Entry old = c.FindForWrite(1);
+        if (old.Exists)
+        {
+            c.Remove(old, 1);
+            c.ReplaceEffect("DEL"u8, c.Args[1]);
+        }
+        c.Reply.Ok();
+    }
+
+    private static void SetAccess(ref CommandContext c, ref Entry built, in Options options)
+    {
+        if (options.Frequency >= 0 && c.Server.AccessClock.CountsFrequency) built.Access = c.Server.AccessClock.OfFrequency((uint)options.Frequency);
+        if (options.IdleSeconds >= 0 && !c.Server.AccessClock.CountsFrequency) built.Access = c.Server.AccessClock.OfIdle(options.IdleSeconds);
+    }
+
+    private static void ReplaceByAbsolute(ref CommandContext c, long time)
+    {
+        if (c.ReplaceEffect(c.Args.Count + 1) is not { } effect) return;
+        for (int i = 0; i < c.Args.Count; i++)
+        {
+            if (i == 2) effect.Add(time);
+            else effect.Add(c.Args[i]);
+        }
+        effect.Add("ABSTTL"u8);
+    }
+
+    private static bool TryOptions(ref CommandContext c, out Options options)
+    {
+        options = new Options();
+        for (int i = 4; i < c.Args.Count && !c.Failed; i++)
+        {
+            bool hasValue = i + 1 < c.Args.Count;
+            if (c.Is(i, "replace"u8)) options.Replace = true;
+            else if (c.Is(i, "absttl"u8)) options.Absolute = true;
+            else if (c.Is(i, "idletime"u8) && hasValue && options.Frequency < 0)
+            {
+                options.IdleSeconds = c.Int64(++i);
+                if (options.IdleSeconds < 0) c.Fail("ERR Invalid IDLETIME value, must be >= 0");
+            }
+            else if (c.Is(i, "freq"u8) && hasValue && options.IdleSeconds < 0)
+            {
+                options.Frequency = c.Int64(++i);
+                if (options.Frequency is < 0 or > 255) c.Fail("ERR Invalid FREQ value, must be >= 0 and <= 255");
+            }
+            else
+            {
+                c.FailSyntax();
+            }
+        }
+        return !c.Failed;
+    }
+
+    private struct Options()
+    {
+        public bool Replace, Absolute;
+        public long IdleSeconds = -1, Frequency = -1;
+    }
+
+    /// <summary>The buffers of DUMP, kept per thread.</summary>
+    private sealed class Dumper
+    {
+        private readonly RdbMemoryTarget _target = new();
+        private readonly RdbWriter _writer;
+        private readonly ValueWriter _values;
+
+        public Dumper()
+        {
+            _writer = new RdbWriter(_target);
+            _values = new ValueWriter(_writer);
+        }
+
+        /// <summary>The payload, valid until <see cref="Clear"/>; empty where nothing of the value is alive.</summary>
+        public ReadOnlySpan<byte> Dump(in Entry entry)
+        {
+            if (!_values.TryWrite(entry)) return default;
+            bool fieldsExpire = entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0;
+            DumpPayload.Finish(_writer, ValueWriter.VersionFor(fieldsExpire));
+            return _target.Bytes;
+        }
+
+        public void Clear()
+        {
+            _writer.Reset();
+            _target.Clear();
+        }
+    }
+}

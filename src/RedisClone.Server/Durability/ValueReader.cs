@@ -1,0 +1,155 @@
+using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>
+/// Builds a key from what an RDB says of it, element by element. A damaged value leaves a part of it behind, which
+/// <see cref="Drop"/> removes.
+/// </summary>
+internal sealed class ValueReader : IRdbValueVisitor
+{
+    /// <summary>Longer elements than any client can send: lengths must stay far from what an int counts.</summary>
+    private const int MaxElement = 1 << 30;
+
+    private Keyspace _keyspace = null!;
+    private byte[] _key = new byte[64];
+    private int _keyLength;
+    private ulong _hash;
+    private long _expiry;
+    private long _hint;
+    private uint _handle;
+    private bool _begun;
+
+    /// <summary>Why the value cannot be taken, where the reader of the RDB does not know; else null.</summary>
+    public string? Refusal { get; private set; }
+
+    private ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
+
+    /// <summary>The record is found by its handle, which is cheaper than by its key, and changes when the record moves.</summary>
+    private Entry Built => _keyspace.Locate(_hash, _handle);
+
+    /// <summary>The next value is that of this key; <paramref name="expiry"/> 0 is never.</summary>
+    public ValueReader Start(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry)
+    {
+        if (_key.Length < key.Length) _key = new byte[key.Length * 2];
+        key.CopyTo(_key);
+        (_keyspace, _keyLength, _hash, _expiry, _begun, Refusal) = (keyspace, key.Length, hash, expiry, false, null);
+        return this;
+    }
+
+    /// <summary>Removes what was built of a value that was not complete.</summary>
+    public void Drop()
+    {
+        if (!_begun) return;
+        _begun = false;
+        Entry entry = _keyspace.Find(Key, _hash);
+        if (entry.Exists) _keyspace.Remove(entry);
+    }
+
+    bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
+    {
+        Entry entry = _keyspace.Find(Key, _hash);
+        if (entry.Exists) return Refuse("a key is there twice");
+        _hint = countHint;
+        switch (kind)
+        {
+            case RdbValueKind.String:
+                return true;
+            case RdbValueKind.List:
+                entry = ListValue.Create(_keyspace, Key, _hash);
+                break;
+            case RdbValueKind.Set:
+                entry = SetValue.Create(_keyspace, Key, _hash);
+                break;
+            case RdbValueKind.Hash:
+                entry = HashValue.Create(_keyspace, Key, _hash);
+                HashValue.Reserve(entry, countHint, 0);
+                break;
+            case RdbValueKind.SortedSet:
+                entry = SortedSetValue.Create(_keyspace, Key, _hash);
+                SortedSetValue.Reserve(entry, countHint, 0);
+                break;
+            default:
+                return Refuse("streams are not known to this version");
+        }
+        _begun = true;
+        if (_expiry != 0) _keyspace.SetExpiry(entry, _expiry);
+        return Keep(entry);
+    }
+
+    bool IRdbValueVisitor.String(ReadOnlySpan<byte> value)
+    {
+        if (value.Length > MaxElement) return false;
+        Entry entry = _keyspace.Find(Key, _hash);
+        _begun = true;
+        StringValue.Set(_keyspace, ref entry, Key, value, _expiry);
+        return true;
+    }
+
+    bool IRdbValueVisitor.ListElement(ReadOnlySpan<byte> value)
+    {
+        if (value.Length > MaxElement) return false;
+        Entry entry = Built;
+        ListValue.Push(entry, ListEnd.Tail, value);
+        return Keep(entry);
+    }
+
+    bool IRdbValueVisitor.SetMember(ReadOnlySpan<byte> member)
+    {
+        if (member.Length > MaxElement) return false;
+        Entry entry = Built;
+        if (_hint > 0) SetValue.Reserve(entry, _hint, member);
+        _hint = 0;
+        return SetValue.Add(entry, member) && Keep(entry);
+    }
+
+    bool IRdbValueVisitor.HashField(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value, long expireMilliseconds)
+    {
+        if (field.Length > MaxElement || value.Length > MaxElement) return false;
+        Entry entry = Built;
+        // In storage 0 is never: a field that expired in 1970 did so a millisecond later.
+        return HashValue.Set(entry, field, value, expireMilliseconds < 0 ? 0 : Math.Max(expireMilliseconds, 1)) && Keep(entry);
+    }
+
+    bool IRdbValueVisitor.SortedSetMember(ReadOnlySpan<byte> member, double score)
+    {
+        if (member.Length > MaxElement || double.IsNaN(score)) return false;
+        Entry entry = Built;
+        return SortedSetValue.Set(entry, member, score, out _) && Keep(entry);
+    }
+
+    bool IRdbValueVisitor.End() => true;
+
+    bool IRdbValueVisitor.StreamEntry(RdbStreamId id, int fields) => false;
+
+    bool IRdbValueVisitor.StreamField(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value) => false;
+
+    bool IRdbValueVisitor.StreamState(in RdbStreamState state) => false;
+
+    bool IRdbValueVisitor.StreamGroup(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead) => false;
+
+    bool IRdbValueVisitor.StreamPending(RdbStreamId id, long deliveredMilliseconds, ulong deliveries) => false;
+
+    bool IRdbValueVisitor.StreamConsumer(ReadOnlySpan<byte> name, long seenMilliseconds, long activeMilliseconds) => false;
+
+    bool IRdbValueVisitor.StreamConsumerPending(RdbStreamId id) => false;
+
+    bool IRdbValueVisitor.StreamReturned(RdbStreamId id) => false;
+
+    bool IRdbValueVisitor.StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates) => false;
+
+    bool IRdbValueVisitor.StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id) => false;
+
+    private bool Keep(in Entry entry)
+    {
+        _handle = entry.Handle;
+        return true;
+    }
+
+    private bool Refuse(string reason)
+    {
+        Refusal ??= reason;
+        return false;
+    }
+}
