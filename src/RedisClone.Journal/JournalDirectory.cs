@@ -109,14 +109,6 @@ public sealed class JournalDirectory : IDisposable
         Manifest = manifest;
     }
 
-    /// <summary>Deletes the files that the manifest calls history, and strikes them from it.</summary>
-    public void DeleteHistory()
-    {
-        if (Manifest.History.Count == 0) return;
-        foreach (var file in Manifest.History) Disk.Delete(Names.PathOf(file.Name));
-        Publish(Manifest.WithoutHistory());
-    }
-
     public void Dispose() => _lock.Dispose();
 
     /// <summary>

@@ -164,26 +164,15 @@ public sealed class JournalEngine : IDisposable
             }
     }
 
-    /// <summary>The base for <paramref name="lsn"/> is complete. The reason when it cannot be installed; then the rotation is over.</summary>
+    /// <summary>
+    /// The base for <paramref name="lsn"/> is complete: it takes the place of what was before, which is deleted. The reason when it cannot be
+    /// installed; then the rotation is over.
+    /// </summary>
     public string? InstallBase(long lsn, bool rdb)
     {
-        lock (_flushGate)
-            lock (_role)
-            {
-                if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
-                if (!IsKeeping) return Failure;
-                var error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
-                if (error is not null)
-                {
-                    // While running, the old base and all increments still are a whole journal; a rebuild has failed.
-                    Volatile.Write(ref _failure, State == JournalState.Rebuilding ? error : "");
-                    _writer.AbandonBase();
-                    return error;
-                }
-                _observer.OnDurable(_writer.DurableLsn);
-                Guarded(_writer.DeleteHistory, isFinal: false);
-                return null;
-            }
+        var error = TryInstallBase(lsn, rdb);
+        if (error is null) DeleteHistory();
+        return error;
     }
 
     public void AbandonBase()
@@ -223,12 +212,8 @@ public sealed class JournalEngine : IDisposable
         }
         finally
         {
-            lock (_flushGate)
-                lock (_role)
-                {
-                    _writer.Backups--;
-                    Guarded(_writer.DeleteHistory, isFinal: false);
-                }
+            lock (_role) _writer.Backups--;
+            DeleteHistory();
         }
     }
 
@@ -255,35 +240,68 @@ public sealed class JournalEngine : IDisposable
 
     private bool IsKeeping => State is JournalState.Running or JournalState.Rebuilding;
 
+    private string? TryInstallBase(long lsn, bool rdb)
+    {
+        lock (_flushGate)
+            lock (_role)
+            {
+                if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
+                if (!IsKeeping) return Failure;
+                var error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
+                if (error is not null)
+                {
+                    // While running, the old base and all increments still are a whole journal; a rebuild has failed.
+                    Volatile.Write(ref _failure, State == JournalState.Rebuilding ? error : "");
+                    _writer.AbandonBase();
+                    return error;
+                }
+                _observer.OnDurable(_writer.DurableLsn);
+                return null;
+            }
+    }
+
+    /// <summary>
+    /// Deletes the files that the manifest calls history. To delete gigabytes takes its time, so nobody is kept from writing meanwhile; a crash
+    /// leaves the rest to the next start.
+    /// </summary>
+    private void DeleteHistory()
+    {
+        IReadOnlyList<ManifestFile> files;
+        lock (_role) files = _writer.History;
+        if (files.Count == 0) return;
+        Guarded(() => _writer.DeleteFiles(files), isFinal: false);
+        lock (_flushGate)
+            lock (_role)
+                Guarded(() => _writer.Forget(files), isFinal: false);
+    }
+
+    /// <summary>Writes on this thread, if nobody else is writing. False when something is left for the journal's own thread.</summary>
     private bool TryWriteHere(bool flush)
     {
-        while (_role.TryEnter())
+        if (!_role.TryEnter()) return false;
+        try
         {
-            try
-            {
-                if (!Write(flush, maySwitch: false)) return true;
-            }
-            finally
-            {
-                _role.Exit();
-            }
-
-            // Race: a producer that found the role taken left its unit to us. It appended before it tried; we look after letting go.
-            Interlocked.MemoryBarrier();
-            if (!_buffer.HasPending) return true;
-
-            // What came meanwhile belongs to others, and this loop has replies to send.
-            if (flush) return false;
+            Write(flush, maySwitch: false);
         }
-        return false;
+        finally
+        {
+            _role.Exit();
+        }
+
+        // Race: a producer that found the role taken left its unit to us. It appended before it tried; we look after letting go.
+        Interlocked.MemoryBarrier();
+        return !_buffer.HasPending;
     }
 
     /// <summary>Under the role: writes what is pending, as the policy wants it. False when it failed.</summary>
     private bool Write(bool flush, bool maySwitch)
     {
+        // The caller looked before it had the role.
+        if (!IsKeeping) return false;
         try
         {
-            while (_writer.WriteNext(fillAhead: flush, maySwitch)) _groups++;
+            var fillAhead = Policy == FlushPolicy.Always;
+            while (_writer.WriteNext(fillAhead, maySwitch)) _groups++;
             if (!flush || !_writer.HasUnflushed) return true;
             var start = Stopwatch.GetTimestamp();
             _writer.Flush();
@@ -317,8 +335,8 @@ public sealed class JournalEngine : IDisposable
 
     private void Fail(Exception error)
     {
-        _writer.Fail();
         Volatile.Write(ref _failure, error.Message);
+        _writer.Fail();
         _observer.OnFailed(error.Message);
     }
 
@@ -388,13 +406,13 @@ public sealed class JournalEngine : IDisposable
             long covers;
             lock (_role)
             {
-                if (!_writer.HasUnflushed) return;
                 file = _writer.FileToFlush(out covers);
+                if (file is null || !_writer.HasUnflushed) return;
             }
             try
             {
                 Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
-                file!.Flush();
+                file.Flush();
             }
             catch (Exception error) when (IsDiskError(error) || error is ObjectDisposedException)
             {

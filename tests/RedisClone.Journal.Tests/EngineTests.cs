@@ -172,6 +172,7 @@ public sealed class EngineTests(ITestOutputHelper output)
 
         // What the few writes that fill ahead take.
         Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 4096);
+        Assert.True(journal.Flush());
         Assert.Equal(journal.Lsn, journal.DurableLsn);
 
         void Round(int count)

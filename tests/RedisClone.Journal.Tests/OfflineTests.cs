@@ -86,7 +86,9 @@ public sealed class OfflineTests
         while (writer.WriteNext(fillAhead: true)) { }
         using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, Base(position));
         writer.InstallBase(position, rdb: true);
-        writer.DeleteHistory();
+        var history = writer.History;
+        writer.DeleteFiles(history);
+        writer.Forget(history);
         for (var i = 0; i < 40; i++)
         {
             buffer.Append(0, Units.Command("SET", "key" + i, new string('x', i)));

@@ -109,7 +109,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     private static (SimulatedDisk Disk, List<Unit> Units, int Ours) MakeJournal(Random random, Ending ending)
     {
         var disk = new SimulatedDisk { Random = random };
-        var tuning = new WriterTuning { SegmentSize = 1024, FirstFill = 2048, LargestFill = 8192, Salts = random };
+        var tuning = new WriterTuning { SegmentSize = 1024, FirstFill = 2048, LargestFill = 8192, LargestGroupToFill = 2048, Salts = random };
         var buffer = new MergeBuffer(tuning);
         var writer = new JournalWriter(buffer, tuning);
         var units = new List<Unit>();

@@ -49,6 +49,8 @@ public sealed class Manifest
 
     public Manifest WithoutHistory() => new(Base, [], Increments);
 
+    public Manifest WithoutHistory(IReadOnlyList<ManifestFile> gone) => new(Base, [.. History.Where(f => !gone.Contains(f))], Increments);
+
     public Manifest WithoutIncrements(Func<ManifestFile, bool> dropped) => new(Base, History, [.. Increments.Where(f => !dropped(f))]);
 
     /// <summary>A new base supersedes the old one and every increment before <paramref name="first"/>.</summary>

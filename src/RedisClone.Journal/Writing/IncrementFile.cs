@@ -118,8 +118,10 @@ internal sealed class IncrementFile : IDisposable
 
     private long FillTarget(long end, long groupLength, bool fillAhead)
     {
-        if (end <= _filledTo || !fillAhead || groupLength > _fill / 4) return end;
-        var target = Padding.End(end + _fill);
+        if (end <= _filledTo || !fillAhead || groupLength > _tuning.LargestGroupToFill) return end;
+
+        // For a dozen groups of this size at least.
+        var target = Padding.End(end + Math.Max(_fill, Math.Min(groupLength * 16, _tuning.LargestFill)));
         _fill = Math.Min(_fill * 2, _tuning.LargestFill);
         return target;
     }

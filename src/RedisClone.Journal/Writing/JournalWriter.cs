@@ -148,11 +148,17 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         if (State == JournalState.Rebuilding) Close(_beforeRebuild);
     }
 
-    /// <summary>Deletes what no manifest needs any more, unless a backup is still copying.</summary>
-    public void DeleteHistory()
+    /// <summary>What no loader needs any more; nothing while a backup is still copying.</summary>
+    public IReadOnlyList<ManifestFile> History => Backups == 0 && _directory is not null ? _directory.Manifest.History : [];
+
+    /// <summary>Deletes history; needs no role, since nobody else looks at these files.</summary>
+    public void DeleteFiles(IReadOnlyList<ManifestFile> history)
     {
-        if (Backups == 0) _directory?.DeleteHistory();
+        foreach (var file in history) _directory!.Disk.Delete(_directory.Names.PathOf(file.Name));
     }
+
+    /// <summary>Strikes deleted files from the manifest.</summary>
+    public void Forget(IReadOnlyList<ManifestFile> history) => _directory!.Publish(_directory.Manifest.WithoutHistory(history));
 
     /// <summary>How many backups are copying files that must stay.</summary>
     public int Backups { get; set; }

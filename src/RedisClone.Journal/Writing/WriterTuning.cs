@@ -10,10 +10,15 @@ internal sealed record WriterTuning
     /// <summary>A group grows beyond this only by its last unit: recovery reads a group into memory.</summary>
     public long MaxGroup { get; init; } = 16 << 20;
 
-    /// <summary>How far an increment is filled ahead, at first and at most.</summary>
+    /// <summary>
+    /// How far an increment is filled ahead, at first and at most, and for which groups: beyond some size, writing every byte twice
+    /// costs what the shorter flush gains.
+    /// </summary>
     public long FirstFill { get; init; } = 64 * 1024;
 
     public long LargestFill { get; init; } = 1 << 20;
+
+    public long LargestGroupToFill { get; init; } = 64 * 1024;
 
     /// <summary>Where salts come from; null is the system's generator.</summary>
     public Random? Salts { get; init; }

@@ -27,7 +27,7 @@ internal sealed class JournalRun
         _random = random;
         Units = units;
         _number = units.Count;
-        var tuning = new WriterTuning { SegmentSize = 1024, MaxGroup = 6000, FirstFill = 2048, LargestFill = 8192, Salts = new(random.Next()) };
+        var tuning = new WriterTuning { SegmentSize = 1024, MaxGroup = 6000, FirstFill = 2048, LargestFill = 8192, LargestGroupToFill = 2048, Salts = new(random.Next()) };
         _buffer = new(tuning);
         _writer = new(_buffer, tuning);
     }
@@ -123,7 +123,9 @@ internal sealed class JournalRun
                 _writer.InstallBase(_rotation, rdb: true);
                 _isInstalling = false;
                 _rotation = -1;
-                _writer.DeleteHistory();
+                var history = _writer.History;
+                _writer.DeleteFiles(history);
+                _writer.Forget(history);
                 break;
             case 2 when _rotation >= 0 && _random.Next(3) == 0:
                 _rotation = -1;
