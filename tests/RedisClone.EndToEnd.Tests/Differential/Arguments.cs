@@ -1,0 +1,130 @@
+using System.Globalization;
+
+namespace RedisClone.EndToEnd.Tests.Differential;
+
+/// <summary>An argument and what it is meant to be, so that it can be deformed in kind.</summary>
+internal readonly record struct Argument(string Kind, string Text);
+
+/// <summary>
+/// Makes arguments: mostly ordinary ones from small ranges, so that commands meet one another's keys and elements, and now
+/// and then hostile ones. No lifetime that it makes ends while a test runs: it has passed already, or is far away.
+/// </summary>
+internal sealed class Arguments(Random random, string[] keys)
+{
+    /// <summary>Keys that always hold another type than a family's own; who seeds them is <see cref="CommandStream"/>.</summary>
+    public static readonly string[] OtherKeys = ["o:string", "o:list", "o:hash", "o:set", "o:zset", "o:stream", "o:none"];
+
+    private static readonly string[] s_integers =
+    [
+        "0", "-0", "1", "-1", "+1", "01", " 1", "1 ", "1.0", "1e3", "0x10", "", "one", "\0", "9223372036854775807", "9223372036854775808",
+        "-9223372036854775808", "-9223372036854775809", "18446744073709551615", "18446744073709551616", "2147483647", "2147483648",
+        "-2147483648", "-2147483649", "4294967295", "4294967296", "99999999999999999999999999999999",
+    ];
+
+    private static readonly string[] s_floats =
+    [
+        "nan", "-nan", "NaN", "inf", "-inf", "+inf", "Infinity", "1e308", "-1e308", "1.7976931348623157e309", "1e-300", "0x1p3", ".5", "5.", "1e", "--1",
+        "", " 1", "1 ", "1,5", "3.0e+", "1e400", "-0.0", "1\0", "4.9406564584124654e-324", "123456789012345678901234567890", "foo",
+    ];
+
+    private static readonly string[] s_times =
+    [
+        "0", "-1", "-1000", "", "foo", "1.5", "9223372036854775807", "-9223372036854775808", "9223372036854775", "9223372036854776", "9223370000000000000",
+        "99999999999999999999", " 100000000",
+    ];
+
+    private static readonly string[] s_patterns =
+        ["*", "?", "", "k*", "*1", "[a-c]*", "[^a]*", "[", "\\", "k\\*", "o:*", "**", "a*b*c", "[z-a]", "k[1-3]", "[]", "f?", "*\0*", "m[^1]"];
+
+    private static readonly string[] s_words =
+    [
+        "NX", "XX", "GT", "LT", "CH", "INCR", "GET", "EX", "PX", "KEEPTTL", "COUNT", "LIMIT", "WITHSCORES", "WITHVALUES", "REPLACE", "BYSCORE", "BYLEX", "REV",
+        "MATCH", "ASYNC", "BIT", "BYTE", "STORE", "WEIGHTS", "AGGREGATE", "LEFT", "MAXLEN", "foo", "", "nx",
+    ];
+
+    private static readonly string[] s_bytes =
+        ["", "\0", "\r\n", "\xff\xfe", "a\0b", "$5\r\nhello\r\n", "*1\r\n", " ", "\"", "\\x00", "(", "[", "+", "-", "nan", "-1", "3.5", "1e5", "0x"];
+
+    public Random Random { get; } = random;
+
+    public string Key() => Random.Next(12) == 0 ? Pick(OtherKeys) : Pick(keys);
+
+    /// <summary>Adds an argument of a kind (for the kinds that count keys, the count and the keys).</summary>
+    public void Make(string kind, List<Argument> into)
+    {
+        if (kind is "keys")
+        {
+            int count = 1 + Random.Next(4);
+            into.Add(new("int", Number(count)));
+            for (int i = 0; i < count; i++) into.Add(new("key", Key()));
+            return;
+        }
+        into.Add(new(kind, kind switch
+        {
+            "key" => Key(),
+            "val" => Value(),
+            "member" => Random.Next(15) == 0 ? Pick(s_bytes) : "m" + Number(Random.Next(20)),
+            "field" => Random.Next(15) == 0 ? Pick(s_bytes) : "f" + Number(Random.Next(12)),
+            "number" => Number(Random.Next(-20, 100)),
+            "int" => Number(Random.Next(-10, 20)),
+            "count" => Number(Random.Next(0, 12)),
+            "index" => Number(Random.Next(-12, 12)),
+            "offset" => Number(Random.Next(10) == 0 ? Random.Next(3000) : Random.Next(64)),
+            "bits" => Pick("01"),
+            "type" => (Random.Next(2) == 0 ? "u" : "i") + Number(Random.Next(9) == 0 ? 63 : 1 + Random.Next(33)),
+            "place" => (Random.Next(2) == 0 ? "#" : "") + Number(Random.Next(40)),
+            "float" => Random.Next(3) == 0 ? Number(Random.Next(-5, 10)) : (Random.Next(-4000, 4000) / 16.0).ToString(CultureInfo.InvariantCulture),
+            "min" or "max" => Bound(),
+            "lex" => Random.Next(5) == 0 ? Pick("-+") : Pick("[(") + "m" + Number(Random.Next(20)),
+            "seconds" => Number(Random.Next(10_000, 1_000_000)),
+            "milliseconds" => Number(Random.Next(10_000_000, 1_000_000_000)),
+            "at" => Number(4_000_000_000 + Random.Next(1000)),
+            "atms" => Number(4_000_000_000_000 + Random.Next(100_000)),
+            "pattern" => Pick(s_patterns),
+            "db" => Number(Random.Next(4)),
+            "all" => Number(100_000),
+            _ => throw new FormatException($"no kind {kind}"),
+        }));
+    }
+
+    /// <summary>Another value for an argument, one that its command may dislike.</summary>
+    public Argument Deform(Argument argument) => argument with
+    {
+        Text = argument.Kind switch
+        {
+            "seconds" or "milliseconds" or "at" or "atms" => Pick(s_times),
+            "float" or "min" or "max" => Pick(Random.Next(3) == 0 ? s_integers : s_floats),
+            "word" => Random.Next(2) == 0 ? Pick(s_words) : argument.Text.ToLowerInvariant(),
+            "key" => Pick(OtherKeys),
+            "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),
+            "type" => Pick(["u0", "u64", "i64", "i65", "u", "i", "", "x8", "u-1", "i08", "u8 "]),
+            "place" => Pick(["#", "", "-1", "#-1", "4294967296", "#4294967296", "99999999", "#9223372036854775807", "9223372036854775807"]),
+            _ => Pick(s_integers),
+        },
+    };
+
+    public Argument Word() => new("word", Pick(s_words));
+
+    private static string Number(long value) => value.ToString(CultureInfo.InvariantCulture);
+
+    private string Value() => Random.Next(12) switch
+    {
+        0 => Pick(s_bytes),
+        1 => new string((char)Random.Next(256), Random.Next(200)),
+        2 => (Random.Next(-1000, 1000) / 8.0).ToString(CultureInfo.InvariantCulture),
+        3 => Pick(s_integers),
+        4 => string.Concat(Enumerable.Range(0, Random.Next(40)).Select(_ => (char)Random.Next(256))),
+        <= 8 => Number(Random.Next(-10, 100)),
+        _ => "v" + Number(Random.Next(10)),
+    };
+
+    private string Bound()
+    {
+        string number = Random.Next(6) == 0 ? Pick(["-inf", "+inf"]) : Number(Random.Next(-20, 40));
+        return (Random.Next(3) == 0 ? "(" : "") + number;
+    }
+
+    private string Pick(string[] from) => from[Random.Next(from.Length)];
+
+    private string Pick(string from) => from[Random.Next(from.Length)].ToString();
+}

@@ -1,0 +1,137 @@
+using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Differential;
+
+/// <summary>
+/// Sends the same requests to our server and to a redis-server and compares, reply by reply. After a difference both are
+/// emptied, so that the next one is another one and not its consequence.
+/// </summary>
+internal sealed class Differential : IDisposable
+{
+    private const int MaxFindings = 12;
+
+    private readonly RespClient _ours;
+    private readonly RespClient _theirs;
+    private readonly List<string> _findings = [];
+    private readonly Queue<string> _recent = new();
+    private readonly List<string[]> _queued = [];
+    private readonly bool _hasStreams;
+
+    public Differential(ServerProcess ours, ServerProcess redis, int protocol, HashSet<string> ourCommands)
+    {
+        _ours = ours.Connect(protocol);
+        _theirs = redis.Connect(protocol);
+        _hasStreams = ourCommands.Contains("XADD");
+        Reset();
+    }
+
+    public IReadOnlyList<string> Findings => _findings;
+
+    public bool Enough => _findings.Count >= MaxFindings;
+
+    /// <summary>Sends the requests in one write each, and compares.</summary>
+    public void Run(IReadOnlyList<string[]> requests)
+    {
+        Reply[] ours = _ours.Pipeline(requests);
+        Reply[] theirs = _theirs.Pipeline(requests);
+        for (int i = 0; i < requests.Count; i++)
+        {
+            if (_recent.Count > 12) _recent.Dequeue();
+            _recent.Enqueue($"{Requests.Show(requests[i])} -> {theirs[i]}");
+            if (SameReply(requests[i], ours[i], theirs[i])) continue;
+            Report(requests[i], ours[i].ToString(), theirs[i].ToString());
+            Reset();
+            return;
+        }
+    }
+
+    /// <summary>Compares everything that the databases hold.</summary>
+    public void CompareState()
+    {
+        foreach (RespClient client in new[] { _ours, _theirs }) client.Call("DISCARD");
+        string ours = Dump(_ours), theirs = Dump(_theirs);
+        if (ours == theirs) return;
+        string[] a = ours.Split('\n'), b = theirs.Split('\n');
+        Report(["(the state at the end)"], string.Join('\n', a.Except(b).Take(10)), string.Join('\n', b.Except(a).Take(10)));
+    }
+
+    public void Dispose()
+    {
+        _ours.Dispose();
+        _theirs.Dispose();
+    }
+
+    /// <summary>The commands that run in a transaction have their replies in EXEC's.</summary>
+    private bool SameReply(string[] request, Reply ours, Reply theirs)
+    {
+        if (theirs is { Type: '+', Text: "QUEUED" })
+        {
+            _queued.Add(request);
+            return ours.ToString() == theirs.ToString();
+        }
+        string name = request[0].ToUpperInvariant();
+        string[][] queued = [.. _queued];
+        if (name is "EXEC" or "DISCARD" && request.Length == 1) _queued.Clear();
+        if (name == "EXEC" && theirs.Items?.Length == queued.Length && ours.Items?.Length == queued.Length)
+            return queued.Index().All(q => Comparison.Same(q.Item, ours[q.Index], theirs[q.Index]));
+        return Comparison.Same(request, ours, theirs);
+    }
+
+    private void Report(string[] request, string ours, string theirs)
+    {
+        var text = new StringBuilder();
+        text.AppendLine(Requests.Show(request)).Append("   ours:  ").AppendLine(ours).Append("   redis: ").AppendLine(theirs).AppendLine("   before it:");
+        foreach (string line in _recent) text.Append("      ").AppendLine(line.Length > 300 ? line[..300] : line);
+        _findings.Add(text.ToString());
+    }
+
+    private void Reset()
+    {
+        _recent.Clear();
+        _queued.Clear();
+        foreach (RespClient client in new[] { _ours, _theirs })
+        {
+            client.Call("DISCARD");
+            client.Call("FLUSHALL");
+            foreach (string[] request in CommandStream.Preparation)
+                if (_hasStreams || request[0] != "XADD") client.Call(request);
+        }
+    }
+
+    private static string Dump(RespClient client)
+    {
+        var lines = new List<string>();
+        for (int db = 0; db < 16; db++)
+        {
+            client.Expect("+OK", "SELECT", $"{db}");
+            for (string cursor = "0"; ;)
+            {
+                Reply page = client.Call("SCAN", cursor, "COUNT", "1000");
+                foreach (Reply key in page[1].Items!) lines.Add($"{db} {Requests.Quote(key.Text!)} {Value(client, key.Text!)}");
+                cursor = page[0].Text!;
+                if (cursor == "0") break;
+            }
+        }
+        return string.Join('\n', lines.Order(StringComparer.Ordinal).Distinct());
+    }
+
+    private static string Value(RespClient client, string key)
+    {
+        string type = client.Call("TYPE", key).Text!;
+        string[] read = type switch
+        {
+            "string" => ["GET", key],
+            "list" => ["LRANGE", key, "0", "-1"],
+            "set" => ["SMEMBERS", key],
+            "hash" => ["HGETALL", key],
+            "zset" => ["ZRANGE", key, "0", "-1"],
+            _ => ["EXISTS", key],
+        };
+        Reply value = client.Call(read);
+        bool expires = client.Call("PTTL", key).Integer >= 0;
+        string encoding = type is "string" or "hash" or "zset" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
+        string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), _ => value.ToString() };
+        return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
+    }
+}

@@ -1,0 +1,263 @@
+namespace RedisClone.EndToEnd.Tests.Differential;
+
+/// <summary>
+/// The commands that the differential tests know, as <see cref="Template"/>s. What either server lacks is left out when the
+/// test runs, so lines can be ahead of the code; a family of which nothing is left fails.
+/// </summary>
+internal static class Families
+{
+    public static readonly IReadOnlyDictionary<string, Template[]> All = new Dictionary<string, Template[]>
+    {
+        ["strings"] = Template.Parse(
+            """
+            SET {key} {val}
+            SET {key} {val} [ NX | XX ] [ GET ] [ EX {seconds} | PX {milliseconds} | EXAT {at} | PXAT {atms} | KEEPTTL ]
+            GET {key}
+            GETSET {key} {val}
+            GETDEL {key}
+            GETEX {key} [ EX {seconds} | PX {milliseconds} | EXAT {at} | PXAT {atms} | PERSIST ]
+            SETNX {key} {val}
+            SETEX {key} {seconds} {val}
+            PSETEX {key} {milliseconds} {val}
+            MSET ( {key} {val} ) +
+            MSETNX ( {key} {val} ) +
+            MGET {key} +
+            INCR {key}
+            DECR {key}
+            INCRBY {key} {number}
+            DECRBY {key} {number}
+            INCRBYFLOAT {key} {float}
+            SET {key} {number}
+            SET {key} {float}
+            APPEND {key} {val}
+            STRLEN {key}
+            SETRANGE {key} {offset} {val}
+            GETRANGE {key} {index} {index}
+            SUBSTR {key} {index} {index}
+            LCS {key} {key} [ LEN ] [ IDX ] [ MINMATCHLEN {count} ] [ WITHMATCHLEN ]
+            """),
+        ["bitmaps"] = Template.Parse(
+            """
+            SET {key} {val}
+            SETBIT {key} {offset} {bits}
+            GETBIT {key} {offset}
+            BITCOUNT {key} [ {index} {index} [ BIT | BYTE ] ]
+            BITPOS {key} {bits} [ {index} [ {index} [ BIT | BYTE ] ] ]
+            BITOP ( AND | OR | XOR ) {key} {key} +
+            BITOP NOT {key} {key}
+            BITFIELD {key} ( GET {type} {place} | SET {type} {place} {number} | INCRBY {type} {place} {number} | OVERFLOW ( WRAP | SAT | FAIL ) ) +
+            BITFIELD_RO {key} ( GET {type} {place} ) +
+            GETRANGE {key} {index} {index}
+            GET {key}
+            """),
+        ["hyperloglog"] = Template.Parse(
+            """
+            PFADD {key} {val} +
+            PFADD {key} {member} +
+            PFADD {key}
+            PFCOUNT {key} +
+            PFMERGE {key} {key} +
+            GET {key}
+            STRLEN {key}
+            SET {key} {val}
+            DEL {key}
+            SETRANGE {key} {offset} {val}
+            """),
+        ["keys"] = Template.Parse(
+            """
+            SET {key} {val}
+            SET {key} {val} EX {seconds}
+            DEL {key} +
+            UNLINK {key} +
+            EXISTS {key} +
+            TOUCH {key} +
+            TYPE {key}
+            RENAME {key} {key}
+            RENAMENX {key} {key}
+            COPY {key} {key} [ DB {db} ] [ REPLACE ]
+            MOVE {key} {db}
+            EXPIRE {key} {seconds} [ NX | XX | GT | LT ]
+            PEXPIRE {key} {milliseconds} [ NX | XX | GT | LT ]
+            EXPIREAT {key} {at} [ NX | XX | GT | LT ]
+            PEXPIREAT {key} {atms} [ NX | XX | GT | LT ] [ NX | XX | GT | LT ]
+            PERSIST {key}
+            TTL {key}
+            PTTL {key}
+            EXPIRETIME {key}
+            PEXPIRETIME {key}
+            ! RANDOMKEY
+            DBSIZE
+            KEYS {pattern}
+            ! SCAN 0 COUNT {all} [ MATCH {pattern} ] [ TYPE ( string | list | hash | set | zset | stream | foo ) ]
+            SCAN foo
+            SCAN 0 COUNT 0
+            OBJECT REFCOUNT {key}
+            OBJECT ENCODING {key}
+            SELECT {db}
+            SWAPDB {db} {db}
+            LPUSH {key} {val}
+            SADD {key} {member} +
+            HSET {key} {field} {val}
+            ZADD {key} {float} {member}
+            """),
+        ["lists"] = Template.Parse(
+            """
+            LPUSH {key} {val} +
+            RPUSH {key} {val} +
+            RPUSH {key} {member} +
+            LPUSHX {key} {val} +
+            RPUSHX {key} {val} +
+            LPOP {key} [ {count} ]
+            RPOP {key} [ {count} ]
+            LLEN {key}
+            LRANGE {key} {index} {index}
+            LINDEX {key} {index}
+            LSET {key} {index} {val}
+            LINSERT {key} ( BEFORE | AFTER ) {member} {val}
+            LREM {key} {int} {member}
+            LTRIM {key} {index} {index}
+            LPOS {key} {member} [ RANK {int} ] [ COUNT {count} ] [ MAXLEN {count} ]
+            LMOVE {key} {key} ( LEFT | RIGHT ) ( LEFT | RIGHT )
+            RPOPLPUSH {key} {key}
+            LMPOP {keys} ( LEFT | RIGHT ) [ COUNT {count} ]
+            ! BLPOP {key} + 0.01
+            ! BRPOP {key} + 0.01
+            ! BLMOVE {key} {key} ( LEFT | RIGHT ) ( LEFT | RIGHT ) 0.01
+            ! BRPOPLPUSH {key} {key} 0.01
+            ! BLMPOP 0.01 {keys} ( LEFT | RIGHT ) [ COUNT {count} ]
+            BLPOP {key} foo
+            BLMPOP -1 {keys} LEFT
+            SORT {key} ALPHA [ LIMIT {index} {count} ] [ ASC | DESC ]
+            SORT {key} [ ALPHA ] STORE {key}
+            """),
+        ["hashes"] = Template.Parse(
+            """
+            HSET {key} ( {field} {val} ) +
+            HMSET {key} ( {field} {val} ) +
+            HSETNX {key} {field} {val}
+            HGET {key} {field}
+            HMGET {key} {field} +
+            HGETALL {key}
+            HKEYS {key}
+            HVALS {key}
+            HLEN {key}
+            HDEL {key} {field} +
+            HEXISTS {key} {field}
+            HSTRLEN {key} {field}
+            HINCRBY {key} {field} {number}
+            HINCRBYFLOAT {key} {field} {float}
+            HSET {key} {field} {number}
+            HSET {key} {field} {float}
+            ! HRANDFIELD {key} {all} [ WITHVALUES ]
+            ! HSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
+            HRANDFIELD {key} foo
+            HSCAN {key} foo
+            """),
+        ["sets"] = Template.Parse(
+            """
+            SADD {key} {member} +
+            SADD {key} {number} +
+            SREM {key} {member} +
+            SREM {key} {number} +
+            SCARD {key}
+            SISMEMBER {key} {member}
+            SMISMEMBER {key} {member} +
+            SMEMBERS {key}
+            SMOVE {key} {key} {member}
+            ! SPOP {key} {all}
+            ! SRANDMEMBER {key} {all}
+            SPOP {key} foo
+            SRANDMEMBER {key} foo
+            SINTER {key} +
+            SUNION {key} +
+            SDIFF {key} +
+            SINTERSTORE {key} {key} +
+            SUNIONSTORE {key} {key} +
+            SDIFFSTORE {key} {key} +
+            SINTERCARD {keys} [ LIMIT {count} ]
+            ! SSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
+            SSCAN {key} foo
+            SORT {key} ALPHA
+            """),
+        ["zsets"] = Template.Parse(
+            """
+            ZADD {key} ( {float} {member} ) +
+            ZADD {key} [ NX | XX ] [ GT | LT ] [ CH ] ( {float} {member} ) +
+            ZADD {key} [ NX | XX | GT | LT ] INCR {float} {member}
+            ZINCRBY {key} {float} {member}
+            ZREM {key} {member} +
+            ZCARD {key}
+            ZSCORE {key} {member}
+            ZMSCORE {key} {member} +
+            ZRANK {key} {member}
+            ZREVRANK {key} {member}
+            ZCOUNT {key} {min} {max}
+            ZLEXCOUNT {key} {lex} {lex}
+            ZRANGE {key} {index} {index} [ REV ] [ WITHSCORES ]
+            ZRANGE {key} {min} {max} BYSCORE [ REV ] [ LIMIT {index} {index} ] [ WITHSCORES ]
+            ZRANGE {key} {lex} {lex} BYLEX [ REV ] [ LIMIT {index} {index} ]
+            ZREVRANGE {key} {index} {index} [ WITHSCORES ]
+            ZRANGEBYSCORE {key} {min} {max} [ WITHSCORES ] [ LIMIT {index} {index} ]
+            ZREVRANGEBYSCORE {key} {max} {min} [ WITHSCORES ] [ LIMIT {index} {index} ]
+            ZRANGEBYLEX {key} {lex} {lex} [ LIMIT {index} {index} ]
+            ZREVRANGEBYLEX {key} {lex} {lex} [ LIMIT {index} {index} ]
+            ZRANGESTORE {key} {key} {index} {index} [ REV ]
+            ZRANGESTORE {key} {key} {min} {max} BYSCORE [ LIMIT {index} {index} ]
+            ZREMRANGEBYRANK {key} {index} {index}
+            ZREMRANGEBYSCORE {key} {min} {max}
+            ZREMRANGEBYLEX {key} {lex} {lex}
+            ZPOPMIN {key} [ {count} ]
+            ZPOPMAX {key} [ {count} ]
+            ZMPOP {keys} ( MIN | MAX ) [ COUNT {count} ]
+            ! BZPOPMIN {key} + 0.01
+            ! BZPOPMAX {key} + 0.01
+            ! BZMPOP 0.01 {keys} ( MIN | MAX ) [ COUNT {count} ]
+            ZUNION {keys} [ AGGREGATE ( SUM | MIN | MAX ) ] [ WITHSCORES ]
+            ZUNION 2 {key} {key} WEIGHTS {float} {float} [ WITHSCORES ]
+            ZINTER {keys} [ AGGREGATE ( SUM | MIN | MAX ) ] [ WITHSCORES ]
+            ZDIFF {keys} [ WITHSCORES ]
+            ZUNIONSTORE {key} {keys} [ AGGREGATE ( SUM | MIN | MAX ) ]
+            ZINTERSTORE {key} 2 {key} {key} [ WEIGHTS {float} {float} ] [ AGGREGATE ( SUM | MIN | MAX ) ]
+            ZDIFFSTORE {key} {keys}
+            ZINTERCARD {keys} [ LIMIT {count} ]
+            ! ZRANDMEMBER {key} {all} [ WITHSCORES ]
+            ! ZSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
+            SADD {key} {member} +
+            """),
+        ["transactions"] = Template.Parse(
+            """
+            MULTI
+            MULTI
+            EXEC
+            EXEC
+            EXEC
+            DISCARD
+            WATCH {key} +
+            UNWATCH
+            SET {key} {val}
+            GET {key}
+            INCR {key}
+            MSET ( {key} {val} ) +
+            MGET {key} +
+            DEL {key} +
+            RENAME {key} {key}
+            COPY {key} {key} REPLACE
+            LPUSH {key} {val} +
+            LRANGE {key} 0 -1
+            LMOVE {key} {key} LEFT RIGHT
+            SELECT {db}
+            FLUSHDB
+            SWAPDB 0 1
+            NOSUCHCOMMAND {val}
+            DBSIZE
+            SADD {key} {member} +
+            SMEMBERS {key}
+            HSET {key} {field} {val}
+            HGETALL {key}
+            ZADD {key} {float} {member}
+            ZRANGE {key} 0 -1 WITHSCORES
+            """),
+    };
+
+    public static IEnumerable<Template> Everything => All.Where(f => f.Key != "transactions").SelectMany(f => f.Value);
+}

@@ -1,0 +1,55 @@
+using System.Globalization;
+using System.Text;
+
+namespace RedisClone.EndToEnd.Tests.Support;
+
+/// <summary>
+/// A reply as it came: its type byte, the text of a scalar (one character a byte), the children of an aggregate (a map's
+/// keys and values alternate). Two replies are the same if their <see cref="object.ToString"/> is.
+/// </summary>
+internal sealed record Reply(char Type, string? Text, Reply[]? Items = null)
+{
+    public bool IsError => Type is '-' or '!';
+
+    public bool IsNil => Type == '_' || (Text is null && Items is null);
+
+    public long Integer => long.Parse(Text!, CultureInfo.InvariantCulture);
+
+    public Reply this[int index] => Items![index];
+
+    /// <summary>Type bytes as in the protocol; strings quoted, what is not printable escaped.</summary>
+    public override string ToString()
+    {
+        var into = new StringBuilder();
+        Print(into);
+        return into.ToString();
+    }
+
+    public string Sorted(int group) =>
+        Items is null
+            ? ToString()
+            : $"{Type}[{string.Join(' ', Items.Chunk(group).Select(g => string.Join('=', g.AsEnumerable())).Order(StringComparer.Ordinal))}]";
+
+    private void Print(StringBuilder into)
+    {
+        into.Append(Type);
+        if (Items is not null)
+        {
+            into.Append('[');
+            for (int i = 0; i < Items.Length; i++)
+            {
+                if (i > 0) into.Append(' ');
+                Items[i].Print(into);
+            }
+            into.Append(']');
+        }
+        else if (Type is '$' or '=')
+        {
+            into.Append(Text is null ? "nil" : Requests.Quote(Text));
+        }
+        else
+        {
+            into.Append(Text ?? "nil");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedisClone.EndToEnd.Tests.Support;
+
+/// <summary>
+/// The plainest client: it writes what it is told and reads one reply at a time, RESP2 or RESP3, with no opinion on either.
+/// Nothing waits for ever: a read that brings nothing for a minute fails.
+/// </summary>
+internal sealed class RespClient : IDisposable
+{
+    private readonly Socket _socket;
+    private readonly byte[] _buffer = new byte[64 * 1024];
+    private int _at, _end;
+
+    public RespClient(int port, int receiveBuffer = 0)
+    {
+        _socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        if (receiveBuffer > 0) _socket.ReceiveBufferSize = receiveBuffer;
+        _socket.ReceiveTimeout = _socket.SendTimeout = 60_000;
+        _socket.Connect(IPAddress.Loopback, port);
+    }
+
+    /// <summary>Pushes (RESP3) that came between replies.</summary>
+    public Queue<Reply> Pushes { get; } = [];
+
+    public Socket Socket => _socket;
+
+    public Reply Call(params IReadOnlyList<string> arguments)
+    {
+        Send(arguments);
+        return Read();
+    }
+
+    /// <summary>Calls, and fails unless the reply is what it should be, in the form of <see cref="Reply.ToString"/>.</summary>
+    public void Expect(string reply, params IReadOnlyList<string> arguments)
+    {
+        string actual = Call(arguments).ToString();
+        Assert.True(actual == reply, $"{Requests.Show(arguments)}: {actual}, not {reply}");
+    }
+
+    public void Send(params IReadOnlyList<string> arguments) => SendRaw(Requests.Encode(arguments));
+
+    public void SendRaw(string text) => SendRaw(Encoding.Latin1.GetBytes(text));
+
+    public void SendRaw(ReadOnlySpan<byte> bytes)
+    {
+        while (!bytes.IsEmpty) bytes = bytes[_socket.Send(bytes)..];
+    }
+
+    /// <summary>Writes all requests, then reads all replies. As much as fits into the socket buffers both ways at least.</summary>
+    public Reply[] Pipeline(IReadOnlyList<IReadOnlyList<string>> requests)
+    {
+        var bytes = new List<byte>();
+        foreach (IReadOnlyList<string> request in requests) bytes.AddRange(Requests.Encode(request));
+        SendRaw(bytes.ToArray());
+        var replies = new Reply[requests.Count];
+        for (int i = 0; i < replies.Length; i++) replies[i] = Read();
+        return replies;
+    }
+
+    /// <summary>The next reply; pushes before it are put aside.</summary>
+    public Reply Read()
+    {
+        while (true)
+        {
+            Reply reply = ReadAny();
+            if (reply.Type != '>') return reply;
+            Pushes.Enqueue(reply);
+        }
+    }
+
+    public Reply ReadAny()
+    {
+        string line = ReadLine();
+        char type = line[0];
+        string rest = line[1..];
+        switch (type)
+        {
+            case '+' or '-' or ':' or ',' or '#' or '(' or '_':
+                return new Reply(type, rest);
+            case '$' or '=' or '!':
+                int length = int.Parse(rest, CultureInfo.InvariantCulture);
+                return new Reply(type, length < 0 ? null : ReadBulk(length));
+            case '*' or '~' or '>' or '%' or '|':
+                int count = int.Parse(rest, CultureInfo.InvariantCulture);
+                if (count < 0) return new Reply(type, null);
+                var items = new Reply[type is '%' or '|' ? count * 2 : count];
+                for (int i = 0; i < items.Length; i++) items[i] = ReadAny();
+                return new Reply(type, null, items);
+            default:
+                throw new InvalidDataException($"no reply begins with {Requests.Quote(line)}");
+        }
+    }
+
+    /// <summary>All that still comes until the server closes; a reset counts as a close.</summary>
+    public string ReadToClose()
+    {
+        var all = new StringBuilder();
+        while (Fill())
+        {
+            all.Append(Encoding.Latin1.GetString(_buffer, _at, _end - _at));
+            _at = _end;
+        }
+        return all.ToString();
+    }
+
+    public string ReadLine()
+    {
+        var line = new StringBuilder();
+        while (true)
+        {
+            char c = (char)ReadByte();
+            if (c == '\n' && line.Length > 0 && line[^1] == '\r') return line.ToString(0, line.Length - 1);
+            line.Append(c);
+        }
+    }
+
+    public void Dispose() => _socket.Dispose();
+
+    private string ReadBulk(int length)
+    {
+        var bytes = new byte[length + 2];
+        for (int got = 0; got < bytes.Length;)
+        {
+            if (_at == _end && !Fill()) throw new EndOfStreamException("the server closed within a bulk string");
+            int part = Math.Min(_end - _at, bytes.Length - got);
+            _buffer.AsSpan(_at, part).CopyTo(bytes.AsSpan(got));
+            _at += part;
+            got += part;
+        }
+        if (bytes[^2] != '\r' || bytes[^1] != '\n') throw new InvalidDataException("a bulk string is longer than it says");
+        return Encoding.Latin1.GetString(bytes, 0, length);
+    }
+
+    private byte ReadByte()
+    {
+        if (_at == _end && !Fill()) throw new EndOfStreamException("the server closed the connection");
+        return _buffer[_at++];
+    }
+
+    private bool Fill()
+    {
+        try
+        {
+            _at = 0;
+            _end = 0;
+            _end = _socket.Receive(_buffer);
+            return _end > 0;
+        }
+        catch (SocketException e) when (e.SocketErrorCode is SocketError.ConnectionReset or SocketError.Shutdown)
+        {
+            return false;
+        }
+    }
+}

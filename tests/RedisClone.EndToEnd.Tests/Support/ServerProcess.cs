@@ -1,0 +1,136 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedisClone.EndToEnd.Tests.Support;
+
+/// <summary>
+/// A server of its own for a test: a process on a free port and in a temporary folder, ended by its id. Ours is the
+/// executable that was built with the tests (REDISCLONE_SERVER names another one, to try the tests themselves); the oracle
+/// is redis-server 7.0 (REDIS_SERVER names another one), and a test that needs it fails where it is missing.
+/// </summary>
+internal sealed class ServerProcess : IDisposable
+{
+    private readonly Process _process;
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-e2e-").FullName;
+    private readonly StringBuilder _output = new();
+    private readonly ManualResetEventSlim _ready = new();
+
+    private ServerProcess(string program, string[] arguments)
+    {
+        Port = FreePort();
+        _process = Process.Start(new ProcessStartInfo(
+            program, ["--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments])
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            WorkingDirectory = _folder,
+        })!;
+        _process.OutputDataReceived += OnLine;
+        _process.ErrorDataReceived += OnLine;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        _process.StandardInput.Close();
+        while (!_ready.Wait(100))
+        {
+            if (!_process.HasExited) continue;
+            string output = Output;
+            Dispose();
+            throw new InvalidOperationException($"{program} ended at once:\n{output}");
+        }
+    }
+
+    public int Port { get; }
+
+    public int Id => _process.Id;
+
+    public bool HasExited => _process.HasExited;
+
+    /// <summary>What it wrote so far.</summary>
+    public string Output
+    {
+        get
+        {
+            lock (_output) return _output.ToString();
+        }
+    }
+
+    /// <summary>Bytes that are resident now.</summary>
+    public long ResidentBytes
+    {
+        get
+        {
+            string line = File.ReadLines($"/proc/{_process.Id}/status").First(l => l.StartsWith("VmRSS:", StringComparison.Ordinal));
+            return long.Parse(line.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1]) * 1024;
+        }
+    }
+
+    public static ServerProcess Ours(params string[] arguments) =>
+        Start(Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable(), arguments);
+
+    public static ServerProcess Redis(params string[] arguments) =>
+        Start(Environment.GetEnvironmentVariable("REDIS_SERVER") ?? "redis-server", arguments);
+
+    public RespClient Connect(int protocol = 2)
+    {
+        var client = new RespClient(Port);
+        if (protocol == 3) Assert.Equal('%', client.Call("HELLO", "3").Type);
+        return client;
+    }
+
+    /// <summary>Fails if the process ended or if its log speaks of an exception: the last word of every hostile test.</summary>
+    public void AssertWell()
+    {
+        Assert.False(_process.HasExited, $"the server ended:\n{Output}");
+        using RespClient client = Connect();
+        client.Expect("+PONG", "PING");
+        Assert.DoesNotContain("Exception", Output, StringComparison.Ordinal);
+    }
+
+    public void Dispose()
+    {
+        if (!_process.HasExited) _process.Kill();
+        _process.WaitForExit();
+        _process.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+
+    private static ServerProcess Start(string program, string[] arguments)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                return new ServerProcess(program, arguments);
+            }
+            catch (InvalidOperationException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
+            {
+                // Somebody took the free port between our look and the server's; the next one is another.
+            }
+        }
+    }
+
+    /// <summary>The server's own output folder, of the configuration and framework that these tests were built for.</summary>
+    private static string BuiltExecutable()
+    {
+        var here = new DirectoryInfo(AppContext.BaseDirectory);
+        string root = here.Parent!.Parent!.Parent!.Parent!.Parent!.FullName;
+        return Path.Combine(root, "src", "RedisClone.Server", "bin", here.Parent.Name, here.Name, "RedisClone.Server");
+    }
+
+    private static int FreePort()
+    {
+        using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        probe.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)probe.LocalEndPoint!).Port;
+    }
+
+    private void OnLine(object sender, DataReceivedEventArgs line)
+    {
+        if (line.Data is null) return;
+        lock (_output) _output.AppendLine(line.Data);
+        if (line.Data.Contains("Ready to accept connections", StringComparison.Ordinal)) _ready.Set();
+    }
+}
