@@ -47,7 +47,10 @@ internal sealed class Arguments(Random random, string[] keys)
 
     public Random Random { get; } = random;
 
-    public string Key() => Random.Next(12) == 0 ? Pick(OtherKeys) : Pick(keys);
+    /// <summary>No key but the given ones, ever.</summary>
+    public bool OnlyKeys { get; init; }
+
+    public string Key() => !OnlyKeys && Random.Next(12) == 0 ? Pick(OtherKeys) : Pick(keys);
 
     /// <summary>Adds an argument of a kind (for the kinds that count keys, the count and the keys).</summary>
     public void Make(string kind, List<Argument> into)

@@ -36,8 +36,8 @@ internal static class Comparison
         string name = request[0].ToUpperInvariant();
         switch (name)
         {
-            case "RANDOMKEY":
-                return reply.IsNil ? "nil" : "a key";
+            case "MEMORY" or "RANDOMKEY" when !reply.IsNil:
+                return $"{reply.Type}";
             case "KEYS" or "SMEMBERS" or "SINTER" or "SUNION" or "SDIFF" or "HKEYS" or "HVALS" or "SPOP" or "SRANDMEMBER":
                 return reply.Sorted(1);
             case "HGETALL":

@@ -13,6 +13,15 @@ internal static class IntendedDifferences
     [
         ("OBJECT ENCODING", @"^\$""quicklist""$", @"^\$""listpack""$", "7.2: small lists are listpacks"),
         ("OBJECT ENCODING", @"^\$""hashtable""$", @"^\$""listpack""$", "7.2: small sets are listpacks"),
+        ("ZRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZRANK has WITHSCORE"),
+        ("ZREVRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZREVRANK has WITHSCORE"),
+        ("BITPOS", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
+        ("BITCOUNT", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
+        ("LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated"),
+        ("HSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
+        ("SSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
+        ("ZSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
+        ("SCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
     ];
 
     public static bool Covers(string[] request, Reply ours, Reply theirs)

@@ -15,6 +15,9 @@ internal sealed record Reply(char Type, string? Text, Reply[]? Items = null)
 
     public long Integer => long.Parse(Text!, CultureInfo.InvariantCulture);
 
+    /// <summary>A number that came as a string.</summary>
+    public long Number() => long.Parse(Text!, CultureInfo.InvariantCulture);
+
     public Reply this[int index] => Items![index];
 
     /// <summary>Type bytes as in the protocol; strings quoted, what is not printable escaped.</summary>

@@ -1,0 +1,73 @@
+using System.Diagnostics;
+using System.Text;
+
+namespace RedisClone.EndToEnd.Tests.Clients;
+
+/// <summary>A client that is a program of its own. One that is not installed fails the test: tests/run installs all of them.</summary>
+internal sealed class ClientProgram : IDisposable
+{
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
+
+    private readonly Process _process;
+    private readonly StringBuilder _output = new();
+    private readonly CancellationTokenSource _patience = new(s_patience);
+
+    public ClientProgram(string program, params IEnumerable<string> arguments)
+    {
+        var start = new ProcessStartInfo(program, arguments)
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            WorkingDirectory = Folder,
+        };
+        start.Environment["TERM"] = "xterm";
+        start.Environment["REDISCLI_HISTFILE"] = "/dev/null";
+        start.Environment["REDISCLI_RCFILE"] = "/dev/null";
+        _process = Process.Start(start)!;
+    }
+
+    /// <summary>tests/clients, where the scripts and their packages are.</summary>
+    private static string Folder => Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "../../../../clients"));
+
+    public async Task Write(string text)
+    {
+        await _process.StandardInput.WriteAsync(text.AsMemory(), _patience.Token);
+        await _process.StandardInput.FlushAsync(_patience.Token);
+    }
+
+    /// <summary>Reads until a text comes and returns what came before it.</summary>
+    public async Task<string> ReadUntil(string text)
+    {
+        var part = new char[1];
+        var read = new StringBuilder();
+        while (!read.ToString().EndsWith(text, StringComparison.Ordinal))
+        {
+            if (await _process.StandardOutput.ReadAsync(part, _patience.Token) == 0)
+                throw new EndOfStreamException($"no {text} in:\n{_output}{read}");
+            read.Append(part[0]);
+        }
+        _output.Append(read);
+        return read.ToString(0, read.Length - text.Length);
+    }
+
+    /// <summary>Gives it the rest of its input and returns all it says; it must end with status 0.</summary>
+    public async Task<string> Finish(byte[]? input = null)
+    {
+        Task<string> errors = _process.StandardError.ReadToEndAsync(_patience.Token);
+        Task<string> output = _process.StandardOutput.ReadToEndAsync(_patience.Token);
+        if (input is not null) await _process.StandardInput.BaseStream.WriteAsync(input, _patience.Token);
+        _process.StandardInput.Close();
+        string all = await output + await errors;
+        await _process.WaitForExitAsync(_patience.Token);
+        Assert.True(_process.ExitCode == 0, all);
+        return all;
+    }
+
+    public void Dispose()
+    {
+        if (!_process.HasExited) _process.Kill(entireProcessTree: true);
+        _process.Dispose();
+        _patience.Dispose();
+    }
+}

@@ -1,0 +1,75 @@
+using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Clients;
+
+/// <summary>Clients that people use, each on a tour of its own, on both transports.</summary>
+public sealed class ClientProgramTests
+{
+    [Theory]
+    [InlineData("node", "ioredis.mjs", "eventloop")]
+    [InlineData("node", "ioredis.mjs", "sockets")]
+    [InlineData("node", "node-redis.mjs", "eventloop")]
+    [InlineData("node", "node-redis.mjs", "sockets")]
+    [InlineData("/usr/bin/python3", "redis_py.py", "eventloop")]
+    [InlineData("/usr/bin/python3", "redis_py.py", "sockets")]
+    public async Task A_tour_ends_well(string program, string script, string transport)
+    {
+        using ServerProcess server = ServerProcess.Ours("--transport", transport);
+        using var client = new ClientProgram(program, script, $"{server.Port}");
+        Assert.EndsWith("tour complete\n", await client.Finish());
+        server.AssertWell();
+    }
+
+    [Fact]
+    public async Task Redis_cli_can_be_typed_into()
+    {
+        using ServerProcess server = ServerProcess.Ours();
+        using var cli = new ClientProgram("script", "-qec", $"stty cols 200 rows 50; exec redis-cli -p {server.Port}", "/dev/null");
+        string prompt = $"127.0.0.1:{server.Port}";
+        (string Line, string Answer)[] dialogue =
+        [
+            ("SET greeting \"hello \\x41 world\"", "OK"),
+            ("get greeting", "\"hello A world\""),
+            ("INCR greeting", "(error) ERR value is not an integer or out of range"),
+            ("GET 'no such key'", "(nil)"),
+            ("EXISTS greeting", "(integer) 1"),
+            ("MULTI", "OK"),
+            ("INCR counter", "QUEUED"),
+            ("EXEC", "1) (integer) 1"),
+            ("CONFIG GET maxmemory-policy", "2) \"noeviction\""),
+            ("NOSUCH thing", "(error) ERR unknown command 'NOSUCH', with args beginning with: 'thing'"),
+            ("HELLO 3", "\"proto\" => (integer) 3"),
+            ("CONFIG GET maxmemory-policy", "1# \"maxmemory-policy\" => \"noeviction\""),
+        ];
+        // Each character typed writes the line again; only a prompt on a line of its own means that redis-cli listens.
+        await cli.ReadUntil(prompt + "> ");
+        foreach ((string line, string answer) in dialogue)
+        {
+            await cli.Write(line + "\r");
+            await cli.ReadUntil("\r\n");
+            await cli.ReadUntil(answer);
+            await cli.ReadUntil("\r\n" + prompt);
+            await cli.ReadUntil("> ");
+        }
+        await cli.Write("quit\r");
+        await cli.Finish();
+        server.AssertWell();
+    }
+
+    [Fact]
+    public async Task Redis_cli_inserts_a_mass_through_a_pipe()
+    {
+        const int count = 100_000;
+        using ServerProcess server = ServerProcess.Ours();
+        var mass = new StringBuilder();
+        for (int i = 0; i < count; i++) mass.Append($"*3\r\n$3\r\nSET\r\n${$"key:{i}".Length}\r\nkey:{i}\r\n${$"{i}".Length}\r\n{i}\r\n");
+        mass.Append("*2\r\n$4\r\nINCR\r\n$5\r\nkey:7\r\nSET inline 1\r\n");
+        using var cli = new ClientProgram("redis-cli", "-p", $"{server.Port}", "--pipe");
+        string output = await cli.Finish(Encoding.Latin1.GetBytes(mass.ToString()));
+        Assert.Contains($"errors: 0, replies: {count + 2}", output, StringComparison.Ordinal);
+        using RespClient client = server.Connect();
+        client.Expect($":{count + 1}", "DBSIZE");
+        client.Expect("$\"8\"", "GET", "key:7");
+    }
+}

@@ -1,0 +1,141 @@
+using System.Net.Sockets;
+using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Hostile;
+
+/// <summary>Clients that cost: much in one request, requests that never end, replies that are never read.</summary>
+public sealed class ExhaustionTests
+{
+    private const long Megabyte = 1024 * 1024;
+
+    public static TheoryData<string> Transports => ["eventloop", "sockets"];
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void A_million_arguments_are_one_request(string transport)
+    {
+        const int pairs = 500_000;
+        using ServerProcess server = ServerProcess.Ours("--transport", transport);
+        using RespClient client = server.Connect();
+        var request = new List<string>(2 * pairs + 1) { "MSET" };
+        for (int i = 0; i < pairs; i++) request.AddRange([$"k{i}", $"{i}"]);
+        client.Expect("+OK", request);
+        client.Expect($":{pairs}", "DBSIZE");
+        Assert.Equal(pairs, client.Call([.. request.Where((_, i) => i == 0 || i % 2 == 1).Select((a, i) => i == 0 ? "EXISTS" : a)]).Integer);
+        client.SendRaw("*2147483648\r\n");
+        Assert.Equal("-ERR Protocol error: invalid multibulk length\r\n", client.ReadToClose());
+        server.AssertWell();
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Half_requests_that_are_held_open_cost_little(string transport)
+    {
+        using ServerProcess server = ServerProcess.Ours("--transport", transport);
+        using RespClient other = server.Connect();
+        string[] halves = ["*1000000\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\nabc", "*2\r\n$4\r\nEC", "SET half", "*1", "$", "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r"];
+        var held = new List<RespClient>();
+        long before = server.ResidentBytes;
+        for (int i = 0; i < 400; i++)
+        {
+            held.Add(server.Connect());
+            held[^1].SendRaw(halves[i % halves.Length]);
+        }
+        for (int i = 0; i < 1000; i++) other.Expect("+PONG", "PING");
+        Assert.InRange(server.ResidentBytes - before, long.MinValue, 200 * Megabyte);
+        // Those whose request can still end get their answer.
+        for (int i = 2; i < held.Count; i += halves.Length)
+        {
+            held[i].SendRaw("HO\r\n$1\r\nx\r\n");
+            Assert.Equal("$\"x\"", held[i].Read().ToString());
+        }
+        foreach (RespClient client in held) client.Dispose();
+        server.AssertWell();
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void Clients_that_never_read_cost_bounded_memory(string transport)
+    {
+        const int valueLength = 1_000_000;
+        using ServerProcess server = ServerProcess.Ours("--transport", transport, "--client-output-buffer-limit", "normal", "32mb", "16mb", "1");
+        using RespClient other = server.Connect();
+        other.Expect("+OK", "SET", "big", new string('v', valueLength));
+        byte[] gets = Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n", 2000)));
+        var deaf = new List<RespClient>();
+        long before = server.ResidentBytes;
+        for (int i = 0; i < 4; i++)
+        {
+            var client = new RespClient(server.Port, receiveBuffer: 4096);
+            deaf.Add(client);
+            SendWhatIsTaken(client, gets);
+        }
+        for (int i = 0; i < 200; i++) Assert.Equal(valueLength, other.Call("GET", "big").Text!.Length);
+        Assert.InRange(server.ResidentBytes - before, long.MinValue, 400 * Megabyte);
+        foreach (RespClient client in deaf) client.Dispose();
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void Connections_that_come_and_go_at_any_moment_leave_nothing()
+    {
+        using ServerProcess server = ServerProcess.Ours();
+        Random random = Seed.Random("come and go");
+        byte[] request = Requests.Encode("SET", "key", new string('v', 5000));
+        using RespClient other = server.Connect();
+        for (int i = 0; i < 1500; i++)
+        {
+            using RespClient client = server.Connect();
+            client.SendRaw(request.AsSpan(0, random.Next(request.Length + 1)));
+            if (random.Next(2) == 0) client.Socket.LingerState = new LingerOption(true, 0); // a reset instead of a close
+        }
+        server.AssertWell();
+        string clients = "";
+        for (int i = 0; i < 200 && !clients.Contains("connected_clients:1\r\n", StringComparison.Ordinal); i++)
+        {
+            Thread.Sleep(50);
+            clients = other.Call("INFO", "clients").Text!;
+        }
+        Assert.Contains("connected_clients:1\r\n", clients, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Bytes_at_random_end_nothing_but_their_connection()
+    {
+        using ServerProcess server = ServerProcess.Ours();
+        Random random = Seed.Random("noise");
+        string[] fragments = ["*1\r\n", "*3\r\n", "$3\r\nSET\r\n", "$3\r\nGET\r\n", "$1\r\nk\r\n", "PING\r\n", "*-1\r\n", "$-1\r\n", "\r\n", "\0", "\"", "MULTI\r\n", "EXEC\r\n", "HELLO 3\r\n", "*2\r\n$4\r\nECHO\r\n"];
+        for (int i = 0; i < 500; i++)
+        {
+            using RespClient client = server.Connect();
+            var bytes = new StringBuilder();
+            for (int n = random.Next(60); n > 0; n--)
+                bytes.Append(random.Next(4) == 0 ? ((char)random.Next(256)).ToString() : fragments[random.Next(fragments.Length)]);
+            try
+            {
+                client.SendRaw(bytes.ToString());
+                client.Socket.Shutdown(SocketShutdown.Send);
+                client.ReadToClose();
+            }
+            catch (SocketException e) when (e.SocketErrorCode is SocketError.ConnectionReset or SocketError.Shutdown)
+            {
+                // It did not wait for the end of the noise.
+            }
+        }
+        server.AssertWell();
+    }
+
+    private static void SendWhatIsTaken(RespClient client, byte[] bytes)
+    {
+        client.Socket.SendTimeout = 2000;
+        try
+        {
+            client.SendRaw(bytes);
+        }
+        catch (SocketException)
+        {
+            // It stopped reading, or closed the connection: both bound what it holds.
+        }
+    }
+}

@@ -1,0 +1,151 @@
+using RedisClone.EndToEnd.Tests.Differential;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Table;
+
+/// <summary>What every row of the command table must do, whatever the command is for: the rows come from the running server.</summary>
+public sealed class CommandTableTests : IDisposable
+{
+    /// <summary>They end the connection or the server, change what follows, wait for others, or take long by purpose.</summary>
+    private static readonly HashSet<string> s_notAlone =
+    [
+        "quit", "reset", "hello", "auth", "monitor", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "shutdown",
+        "sync", "psync", "replconf", "replicaof", "slaveof", "migrate", "failover", "client|reply", "client|kill", "client|pause", "client|no-evict", "debug",
+        "pfselftest", "pfdebug", "multi", "acl|setuser", "save", "bgsave", "bgrewriteaof", "restore-asking", "asking", "config|set", "script|debug", "acl|genpass",
+    ];
+
+    private readonly ServerProcess _ours = ServerProcess.Ours("--io-loops", "1");
+    private readonly List<TableRow> _rows;
+
+    public CommandTableTests() => _rows = TableRow.Read(_ours);
+
+    public void Dispose() => _ours.Dispose();
+
+    [Fact]
+    public void Every_row_refuses_a_wrong_number_of_arguments()
+    {
+        var findings = new List<string>();
+        using RespClient client = _ours.Connect();
+        foreach (TableRow row in _rows)
+        {
+            var counts = Enumerable.Range(row.Words.Length, Math.Max(0, row.MinCount - row.Words.Length)).ToList();
+            if (row.Arity > 0) counts.AddRange([row.Arity + 1, row.Arity + 20]);
+            foreach (int count in counts)
+            {
+                string[] request = [.. row.Words, .. Enumerable.Repeat("1", count - row.Words.Length)];
+                string name = row.IsContainer && request.Length > 1 ? row.FullName + "|1" : row.FullName;
+                string reply = client.Call(request).ToString();
+                // EXEC's failure is always an EXECABORT that quotes the cause.
+                if (reply[0] != '-' || !reply.EndsWith($"wrong number of arguments for '{name}' command", StringComparison.Ordinal)) findings.Add($"{Requests.Show(request)}: {reply}");
+            }
+        }
+        Assert.True(findings.Count == 0, string.Join('\n', findings));
+        _ours.AssertWell();
+    }
+
+    [Fact]
+    public void Every_row_with_keys_answers_for_keys_of_every_type_as_redis_does()
+    {
+        using ServerProcess redis = ServerProcess.Redis();
+        HashSet<string> theirCommands = CommandNames.Of(redis);
+        using RespClient ours = _ours.Connect(), theirs = redis.Connect();
+        bool hasStreams = _rows.Any(r => r.FullName == "xadd");
+        string[] types = [.. Arguments.OtherKeys.Where(k => hasStreams || k != "o:stream")];
+        Random random = Seed.Random("types");
+        var findings = new List<string>();
+        foreach (TableRow row in _rows.Where(r => r.HasKeys && !s_notAlone.Contains(r.FullName)))
+        {
+            bool known = theirCommands.Contains(row.FullName.ToUpperInvariant());
+            bool refused = false;
+            foreach (string type in types)
+            {
+                var arguments = new Arguments(random, [type]) { OnlyKeys = true };
+                for (int i = 0; i < 3; i++)
+                {
+                    string[] request = row.Request(arguments);
+                    Reply reply = Run(ours, request, hasStreams);
+                    refused |= reply.ToString().StartsWith("-WRONGTYPE", StringComparison.Ordinal);
+                    if (reply.ToString().Contains("internal error", StringComparison.OrdinalIgnoreCase)) findings.Add($"{Requests.Show(request)}: {reply}");
+                    if (!known || row.IsRandom) continue;
+                    Reply expected = Run(theirs, request, hasStreams);
+                    if (!Comparison.Same(request, reply, expected))
+                        findings.Add($"{Requests.Show(request)}\n   ours:  {reply}\n   redis: {expected}");
+                }
+            }
+            if (!refused && !known && !row.ReplacesAnyType) findings.Add($"{row.FullName} takes keys of any type");
+        }
+        Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings)}");
+        _ours.AssertWell();
+    }
+
+    /// <summary>
+    /// Between the halves another connection is answered (for a write: empties the server): the first half was there (one loop serves
+    /// both connections), and nothing of it took effect.
+    /// </summary>
+    [Fact]
+    public void Every_row_takes_its_request_in_two_parts_split_anywhere()
+    {
+        Random random = Seed.Random("split");
+        var arguments = new Arguments(random, ["k1"]) { OnlyKeys = true };
+        var findings = new List<string>();
+        using RespClient client = _ours.Connect(), other = _ours.Connect();
+        foreach (TableRow row in _rows.Where(r => !s_notAlone.Contains(r.FullName)))
+        {
+            string[] request = row.Request(arguments);
+            if (row.Flags.Contains("blocking") && !Families.Of(row.FullName.ToUpperInvariant()).Any()) continue;
+            byte[] bytes = Requests.Encode(request);
+            other.Call("FLUSHALL");
+            client.SendRaw(bytes);
+            Reply whole = client.Read();
+            for (int split = 1; split < bytes.Length; split++)
+            {
+                client.SendRaw(bytes.AsSpan(0, split));
+                other.Call(row.Flags.Contains("write") ? "FLUSHALL" : "PING");
+                client.SendRaw(bytes.AsSpan(split));
+                Reply reply = client.Read();
+                if (row.IsRandom ? reply.Type == whole.Type : Comparison.Same(request, reply, whole)) continue;
+                findings.Add($"{Requests.Show(request)} split at {split}: {reply}, whole: {whole}");
+                break;
+            }
+        }
+        Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings)}");
+        _ours.AssertWell();
+    }
+
+    [Fact]
+    public void Keys_are_found_where_redis_finds_them()
+    {
+        using ServerProcess redis = ServerProcess.Redis();
+        HashSet<string> ourCommands = [.. _rows.Select(r => r.FullName.ToUpperInvariant())], theirCommands = CommandNames.Of(redis);
+        using RespClient ours = _ours.Connect(), theirs = redis.Connect();
+        var stream = Families.All.Values.SelectMany(t => t).Where(t => t.IsIn(ourCommands) && t.IsIn(theirCommands)).ToArray();
+        var arguments = new Arguments(Seed.Random("getkeys"), ["k1", "k2", "k3"]);
+        var findings = new List<string>();
+        foreach (Template template in stream)
+        {
+            for (int i = 0; i < 12; i++)
+            {
+                List<Argument> request = template.Instance(arguments);
+                int at = arguments.Random.Next(1, request.Count + 1);
+                if (i % 3 == 0 && at < request.Count) request[at] = arguments.Deform(request[at]);
+                else if (i % 3 == 1 && at < request.Count) request.RemoveAt(at);
+                string[] asked = ["COMMAND", "GETKEYS", .. request.Select(a => a.Text)];
+                if (asked.Length < 4) continue; // 7.0 does not take a command without arguments
+                Reply reply = ours.Call(asked), expected = theirs.Call(asked);
+                if (reply.ToString() != expected.ToString())
+                    findings.Add($"{Requests.Show(asked)}\n   ours:  {reply}\n   redis: {expected}");
+            }
+        }
+        Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings.Take(40))}");
+        _ours.AssertWell();
+    }
+
+    /// <summary>In a transaction a command that blocks does not.</summary>
+    private static Reply Run(RespClient client, string[] request, bool hasStreams)
+    {
+        client.Call("FLUSHALL");
+        client.Pipeline([.. CommandStream.Preparation.Where(r => hasStreams || r[0] != "XADD")]);
+        Reply[] replies = client.Pipeline([["MULTI"], request, ["EXEC"]]);
+        return replies[2].Items is [var only] ? only : replies[1];
+    }
+}
