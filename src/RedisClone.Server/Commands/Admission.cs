@@ -47,7 +47,10 @@ internal static class Admission
         var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength)).Append("', with args beginning with: ");
         int start = text.Length;
         for (int i = 1; i < request.Count && text.Length - start < QuotedLength; i++)
-            text.Append('\'').Append(Quote(request[i], QuotedLength - (text.Length - start))).Append("' ");
+        {
+            string quoted = Quote(request[i], QuotedLength - (text.Length - start));
+            text.Append('\'').Append(quoted).Append("' ");
+        }
         return text.ToString();
     }
 

@@ -6,6 +6,7 @@ public static class Errors
     public const string Syntax = "ERR syntax error";
     public const string WrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
     public const string NotInteger = "ERR value is not an integer or out of range";
+    public const string NotInt32 = "ERR value is out of range, value must between -2147483648 and 2147483647";
     public const string NotFloat = "ERR value is not a valid float";
     public const string OutOfRange = "ERR value is out of range";
     public const string NotPositive = "ERR value is out of range, must be positive";

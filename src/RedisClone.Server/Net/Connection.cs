@@ -170,11 +170,10 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                     {
                         await _resumed.Wait();
                         if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                        // A batch of which every command runs elsewhere must not outgrow what the client takes either.
+                        if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
-                    else if (!await SendAsync(rounds))
-                    {
-                        return;
-                    }
+                    if (KillIfOverLimit(_now) || !await SendAsync(rounds)) return;
                 }
             }
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();

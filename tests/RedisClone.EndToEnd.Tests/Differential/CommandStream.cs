@@ -14,8 +14,7 @@ internal sealed class CommandStream
         _arguments = new Arguments(random, s_keys);
     }
 
-    /// <summary>Gives the keys that every family meets as wrong types what they are named after.</summary>
-    public static readonly string[][] Preparation =
+    private static readonly string[][] s_preparation =
     [
         ["SELECT", "0"],
         ["SET", "o:string", "text"],
@@ -25,6 +24,9 @@ internal sealed class CommandStream
         ["ZADD", "o:zset", "1", "m1"],
         ["XADD", "o:stream", "1-1", "f1", "v1"],
     ];
+
+    /// <summary>Gives the keys that every family meets as wrong types what they are named after, as far as both servers can.</summary>
+    public static string[][] Preparation(HashSet<string> ourCommands) => [.. s_preparation.Where(request => ourCommands.Contains(request[0]))];
 
     public string[] Next()
     {

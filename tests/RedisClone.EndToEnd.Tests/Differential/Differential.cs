@@ -16,13 +16,13 @@ internal sealed class Differential : IDisposable
     private readonly List<string> _findings = [];
     private readonly Queue<string> _recent = new();
     private readonly List<string[]> _queued = [];
-    private readonly bool _hasStreams;
+    private readonly HashSet<string> _ourCommands;
 
     public Differential(ServerProcess ours, ServerProcess redis, int protocol, HashSet<string> ourCommands)
     {
         _ours = ours.Connect(protocol);
         _theirs = redis.Connect(protocol);
-        _hasStreams = ourCommands.Contains("XADD");
+        _ourCommands = ourCommands;
         Reset();
     }
 
@@ -94,8 +94,7 @@ internal sealed class Differential : IDisposable
         {
             client.Call("DISCARD");
             client.Call("FLUSHALL");
-            foreach (string[] request in CommandStream.Preparation)
-                if (_hasStreams || request[0] != "XADD") client.Call(request);
+            client.Pipeline(CommandStream.Preparation(_ourCommands));
         }
     }
 

@@ -13,6 +13,8 @@ internal static class IntendedDifferences
     [
         ("OBJECT ENCODING", @"^\$""quicklist""$", @"^\$""listpack""$", "7.2: small lists are listpacks"),
         ("OBJECT ENCODING", @"^\$""hashtable""$", @"^\$""listpack""$", "7.2: small sets are listpacks"),
+        ("OBJECT REFCOUNT", "^:2147483647$", "^:1$", "small integers are not shared objects here"),
+        ("NOSUCHCOMMAND", "^-ERR unknown command", "^-ERR unknown command.*\u00ef\u00bf\u00bd", "error texts are UTF-8: other bytes are replaced"),
         ("ZRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZRANK has WITHSCORE"),
         ("ZREVRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZREVRANK has WITHSCORE"),
         ("BITPOS", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),

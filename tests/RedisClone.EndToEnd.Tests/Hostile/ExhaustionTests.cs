@@ -23,7 +23,8 @@ public sealed class ExhaustionTests
         client.Expect("+OK", request);
         client.Expect($":{pairs}", "DBSIZE");
         Assert.Equal(pairs, client.Call([.. request.Where((_, i) => i == 0 || i % 2 == 1).Select((a, i) => i == 0 ? "EXISTS" : a)]).Integer);
-        client.SendRaw("*2147483648\r\n");
+        // Redis would wait for so many; this server has a limit.
+        client.SendRaw("*2147483647\r\n");
         Assert.Equal("-ERR Protocol error: invalid multibulk length\r\n", client.ReadToClose());
         server.AssertWell();
     }

@@ -49,8 +49,8 @@ public sealed class CommandTableTests : IDisposable
         using ServerProcess redis = ServerProcess.Redis();
         HashSet<string> theirCommands = CommandNames.Of(redis);
         using RespClient ours = _ours.Connect(), theirs = redis.Connect();
-        bool hasStreams = _rows.Any(r => r.FullName == "xadd");
-        string[] types = [.. Arguments.OtherKeys.Where(k => hasStreams || k != "o:stream")];
+        string[][] preparation = CommandStream.Preparation([.. _rows.Select(r => r.FullName.ToUpperInvariant())]);
+        string[] types = [.. preparation.Where(r => r[0] != "SELECT").Select(r => r[1]), "o:none"];
         Random random = Seed.Random("types");
         var findings = new List<string>();
         foreach (TableRow row in _rows.Where(r => r.HasKeys && !s_notAlone.Contains(r.FullName)))
@@ -63,11 +63,11 @@ public sealed class CommandTableTests : IDisposable
                 for (int i = 0; i < 3; i++)
                 {
                     string[] request = row.Request(arguments);
-                    Reply reply = Run(ours, request, hasStreams);
+                    Reply reply = Run(ours, request, preparation);
                     refused |= reply.ToString().StartsWith("-WRONGTYPE", StringComparison.Ordinal);
                     if (reply.ToString().Contains("internal error", StringComparison.OrdinalIgnoreCase)) findings.Add($"{Requests.Show(request)}: {reply}");
                     if (!known || row.IsRandom) continue;
-                    Reply expected = Run(theirs, request, hasStreams);
+                    Reply expected = Run(theirs, request, preparation);
                     if (!Comparison.Same(request, reply, expected))
                         findings.Add($"{Requests.Show(request)}\n   ours:  {reply}\n   redis: {expected}");
                 }
@@ -141,10 +141,10 @@ public sealed class CommandTableTests : IDisposable
     }
 
     /// <summary>In a transaction a command that blocks does not.</summary>
-    private static Reply Run(RespClient client, string[] request, bool hasStreams)
+    private static Reply Run(RespClient client, string[] request, string[][] preparation)
     {
         client.Call("FLUSHALL");
-        client.Pipeline([.. CommandStream.Preparation.Where(r => hasStreams || r[0] != "XADD")]);
+        client.Pipeline(preparation);
         Reply[] replies = client.Pipeline([["MULTI"], request, ["EXEC"]]);
         return replies[2].Items is [var only] ? only : replies[1];
     }
