@@ -89,6 +89,14 @@ public ref partial struct CommandContext
         return 0;
     }
 
+    /// <summary>An integer argument that is allowed to be negated.</summary>
+    public long NegatableInt64(int index)
+    {
+        long value = Int64(index);
+        if (value == long.MinValue) Fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        return value;
+    }
+
     public double Double(int index, string error = Errors.NotFloat)
     {
         if (RedisNumber.TryParseDouble(Args[index], out double value)) return value;

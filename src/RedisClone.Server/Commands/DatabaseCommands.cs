@@ -52,8 +52,8 @@ internal static class DatabaseCommands
 
     private static void SwapDb(ref CommandContext c)
     {
-        long first = c.Int64(1, "ERR invalid first DB index");
-        long second = c.Int64(2, "ERR invalid second DB index");
+        long first = c.Int64(1, int.MinValue, int.MaxValue, "ERR invalid first DB index");
+        long second = c.Int64(2, int.MinValue, int.MaxValue, "ERR invalid second DB index");
         int count = c.Server.Config.Databases;
         if (!c.Failed && (first < 0 || first >= count || second < 0 || second >= count)) c.Fail(Errors.DbIndex);
         if (c.Failed) return;

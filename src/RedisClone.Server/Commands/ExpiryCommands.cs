@@ -66,8 +66,8 @@ internal static class ExpiryCommands
 
     private static void SetExpiry(ref CommandContext c, long unit, long from)
     {
-        if (!TryTime(ref c, 2, unit, from, out long at)) return;
         if (!TryConditions(ref c, out Condition condition)) return;
+        if (!TryTime(ref c, 2, unit, from, out long at)) return;
         Entry entry = c.FindForWrite(1);
         if (!entry.Exists || !Allows(condition, entry.Expiry, at))
         {

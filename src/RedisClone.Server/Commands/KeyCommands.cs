@@ -180,6 +180,7 @@ internal static class KeyCommands
     private static int DatabaseIndex(ref CommandContext c, int argument)
     {
         long index = c.Int64(argument);
+        if (index != (int)index) c.Fail(Errors.NotInt32);
         if (!c.Failed && (index < 0 || index >= c.Server.Config.Databases)) c.Fail(Errors.DbIndex);
         return (int)index;
     }

@@ -248,7 +248,7 @@ internal static class ListCommands
 
     private static void Remove(ref CommandContext c)
     {
-        long count = c.Int64(2, -long.MaxValue, long.MaxValue, Errors.OutOfRange);
+        long count = c.NegatableInt64(2);
         if (c.Failed) return;
         Entry entry = c.FindForWrite(1);
         if (!entry.Exists)
@@ -302,7 +302,7 @@ internal static class ListCommands
             bool more = i + 1 < c.Args.Count;
             if (more && c.Is(i, "RANK"u8))
             {
-                rank = c.Int64(++i, -long.MaxValue, long.MaxValue, "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+                rank = c.NegatableInt64(++i);
                 if (!c.Failed && rank == 0)
                     c.Fail("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list");
             }

@@ -67,34 +67,33 @@ internal static class ListMoves
         }
     }
 
-    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, -1);
+    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, waits: false);
 
-    private static void BlockingPopMany(ref CommandContext c)
-    {
-        if (TryTimeout(ref c, 1, out long milliseconds)) PopMany(ref c, 2, milliseconds);
-    }
+    private static void BlockingPopMany(ref CommandContext c) => PopMany(ref c, 2, waits: true);
 
     /// <param name="c">The command.</param>
     /// <param name="at">The argument that counts the keys.</param>
-    /// <param name="milliseconds">How long to wait, negative for not at all.</param>
-    private static void PopMany(ref CommandContext c, int at, long milliseconds)
+    /// <param name="waits">Whether it waits for an element, as long as the argument before says.</param>
+    private static void PopMany(ref CommandContext c, int at, bool waits)
     {
-        long keys = c.Int64(at, 1, int.MaxValue, "ERR numkeys should be greater than 0");
+        long keys = c.Int64(at, 1, long.MaxValue, "ERR numkeys should be greater than 0");
         if (c.Failed) return;
-        long where = at + keys + 1;
-        if (where >= c.Args.Count)
+        if (keys >= c.Args.Count - at - 1)
         {
             c.FailSyntax();
             return;
         }
+        int where = at + (int)keys + 1;
         long count = 1;
-        if (!TryEnd(ref c, (int)where, out ListEnd end)) return;
-        for (int i = (int)where + 1; i < c.Args.Count; i++)
+        if (!TryEnd(ref c, where, out ListEnd end)) return;
+        for (int i = where + 1; i < c.Args.Count; i++)
         {
             if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
             else c.FailSyntax();
             if (c.Failed) return;
         }
+        long milliseconds = 0;
+        if (waits && !TryTimeout(ref c, 1, out milliseconds)) return;
         if (!TryFirstList(ref c, at + 1, (int)keys, out int found)) return;
         if (found > 0)
         {
@@ -112,7 +111,7 @@ internal static class ListMoves
             }
             ListCommands.ReplyAndPop(ref c, entry, found, end, count);
         }
-        else if (milliseconds >= 0 && c.CanBlock)
+        else if (waits && c.CanBlock)
         {
             c.Block(milliseconds, ValueType.List, at + 1, (int)keys, nullIsArray: true);
         }
@@ -162,7 +161,7 @@ internal static class ListMoves
         Entry source = c.FindForWrite(1);
         if (!source.Exists)
         {
-            if (milliseconds >= 0 && c.CanBlock) c.Block(milliseconds, ValueType.List, 1, 1, nullIsArray: false);
+            if (milliseconds >= 0 && c.CanBlock) c.Block(milliseconds, ValueType.List, 1, 1, nullIsArray: true);
             else c.Reply.Null();
             return;
         }

@@ -27,8 +27,7 @@ internal readonly record struct RandomCount
     {
         count = new RandomCount(1, single: true, repeats: false, with: false);
         if (c.Args.Count == 2) return true;
-        long wanted = c.Int64(2);
-        if (!c.Failed && wanted == long.MinValue) c.Fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+        long wanted = c.NegatableInt64(2);
         if (c.Failed) return false;
         bool with = c.Args.Count == 4 && !withWord.IsEmpty && c.Is(3, withWord);
         if (c.Args.Count > 3 && !with) return c.FailSyntax();

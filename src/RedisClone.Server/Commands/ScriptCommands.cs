@@ -48,9 +48,15 @@ internal static class ScriptCommands
 
     private static void EvalSha(ref CommandContext c, bool readOnly)
     {
+        const string noScript = "NOSCRIPT No matching script. Please use EVAL.";
+        if (c.Args[1].Length != 40)
+        {
+            c.Fail(noScript);
+            return;
+        }
         if (!TryKeys(ref c, out int keys)) return;
-        Script? script = c.Args[1].Length == 40 ? c.Server.Scripts.Cache.Find(Encoding.Latin1.GetString(c.Args[1])) : null;
-        if (script is null) c.Fail("NOSCRIPT No matching script. Please use EVAL.");
+        Script? script = c.Server.Scripts.Cache.Find(Encoding.Latin1.GetString(c.Args[1]));
+        if (script is null) c.Fail(noScript);
         else c.Server.Scripts.Run(ref c, script, 3, keys, readOnly);
     }
 

@@ -94,17 +94,14 @@ internal static class SortedSetPops
         }
     }
 
-    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, -1);
+    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, waits: false);
 
-    private static void BlockingPopMany(ref CommandContext c)
-    {
-        if (ListMoves.TryTimeout(ref c, 1, out long milliseconds)) PopMany(ref c, 2, milliseconds);
-    }
+    private static void BlockingPopMany(ref CommandContext c) => PopMany(ref c, 2, waits: true);
 
     /// <param name="c">The command.</param>
     /// <param name="at">The argument that counts the keys.</param>
-    /// <param name="milliseconds">How long to wait, negative for not at all.</param>
-    private static void PopMany(ref CommandContext c, int at, long milliseconds)
+    /// <param name="waits">Whether it waits for an element, as long as the argument before says.</param>
+    private static void PopMany(ref CommandContext c, int at, bool waits)
     {
         long keys = c.Int64(at, 1, long.MaxValue, "ERR numkeys should be greater than 0");
         if (c.Failed) return;
@@ -122,7 +119,9 @@ internal static class SortedSetPops
             if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
             else c.FailSyntax();
         }
-        if (c.Failed || !TryFirst(ref c, at + 1, (int)keys, out int found)) return;
+        long milliseconds = 0;
+        if (c.Failed || waits && !ListMoves.TryTimeout(ref c, 1, out milliseconds)) return;
+        if (!TryFirst(ref c, at + 1, (int)keys, out int found)) return;
         if (found > 0)
         {
             Entry entry = c.FindForWrite(found);
@@ -139,7 +138,7 @@ internal static class SortedSetPops
             }
             ReplyAndPop(ref c, entry, found, max, count, pairs: true);
         }
-        else if (milliseconds >= 0 && c.CanBlock)
+        else if (waits && c.CanBlock)
         {
             c.Block(milliseconds, ValueType.SortedSet, at + 1, (int)keys, nullIsArray: true);
         }

@@ -434,6 +434,10 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                 return Dispatch(row, request, 0, lane, ref started);
             }
         }
+        else if (row is { Name: "exec" })
+        {
+            refusal = TransactionCommands.Abort(refusal);
+        }
         Session.Reply.Error(refusal);
         Session.ErrorsCounted = Session.Reply.Errors;
         lane.CountError(Session.Reply.LastErrorCode);

@@ -136,7 +136,7 @@ public sealed class ExhaustionTests
         }
         catch (SocketException)
         {
-            // It stopped reading, or closed the connection: both bound what it holds.
+            // It stopped reading, or it closed the connection: both bound what it holds.
         }
     }
 }
