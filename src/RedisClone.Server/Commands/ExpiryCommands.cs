@@ -120,7 +120,7 @@ internal static class ExpiryCommands
         else if (entry.Expiry == 0) c.Reply.Integer(-1);
         else if (unit == 1) c.Reply.Integer(Math.Max(0, entry.Expiry - from));
         // Rounded to the nearest second where it is a duration, as Redis does.
-        else c.Reply.Integer((Math.Max(0, entry.Expiry - from) + 500) / 1000);
+        else c.Reply.Integer((long)(((ulong)Math.Max(0, entry.Expiry - from) + 500) / 1000));
     }
 
     private static void Persist(ref CommandContext c)

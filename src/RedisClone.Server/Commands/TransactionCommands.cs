@@ -83,7 +83,9 @@ internal static class TransactionCommands
         if (transaction.Aborted)
         {
             End(session);
-            c.Fail(transaction.Refusal is { } refusal ? Abort(refusal) : "EXECABORT Transaction discarded because of previous errors.");
+            c.Fail(transaction.Refusal is { } refusal
+                ? "EXECABORT Transaction discarded because of: " + (refusal.StartsWith("ERR ", StringComparison.Ordinal) ? refusal[4..] : refusal)
+                : "EXECABORT Transaction discarded because of previous errors.");
             return;
         }
         if (session.WatchedKeyChanged || AnyWatchedExpired(ref c))
@@ -96,10 +98,6 @@ internal static class TransactionCommands
         End(session);
         Run(ref c, transaction);
     }
-
-    /// <summary>What an EXEC that is refused itself says.</summary>
-    internal static string Abort(string refusal) =>
-        "EXECABORT Transaction discarded because of: " + (refusal.StartsWith("ERR ", StringComparison.Ordinal) ? refusal[4..] : refusal);
 
     private static void Run(ref CommandContext c, Transaction transaction)
     {

@@ -424,20 +424,15 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             Kill();
             return false;
         }
-        if (Session.Transaction is { } transaction)
+        if (row is { Name: "exec" })
         {
-            transaction.Aborted = true;
-            if (row is { Name: "exec" })
-            {
-                // It ends the transaction all the same, and says why it did not run it.
-                transaction.Refusal = refusal;
-                return Dispatch(row, request, 0, lane, ref started);
-            }
+            // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
+            Transaction ended = Session.Transaction ??= new Transaction();
+            ended.Aborted = true;
+            ended.Refusal = refusal;
+            return Dispatch(row, request, 0, lane, ref started);
         }
-        else if (row is { Name: "exec" })
-        {
-            refusal = TransactionCommands.Abort(refusal);
-        }
+        if (Session.Transaction is { } transaction) transaction.Aborted = true;
         Session.Reply.Error(refusal);
         Session.ErrorsCounted = Session.Reply.Errors;
         lane.CountError(Session.Reply.LastErrorCode);

@@ -21,7 +21,7 @@ internal sealed class CommandStream
         ["RPUSH", "o:list", "m1", "m2", "m1"],
         ["HSET", "o:hash", "f1", "1"],
         ["SADD", "o:set", "m1", "m2"],
-        ["ZADD", "o:zset", "1", "m1"],
+        ["ZADD", "o:zset", "0", "m1"],
         ["XADD", "o:stream", "1-1", "f1", "v1"],
     ];
 

@@ -53,14 +53,14 @@ internal static class Comparison
         }
     }
 
-    /// <summary>Redis prints scores with 17 digits, from 7.2 with as few as tell them apart: compared as numbers.</summary>
+    /// <summary>Redis prints scores with 17 digits, from 7.2 with as few as tell them apart: compared as numbers. A zero has no sign.</summary>
     private static Reply Scores(string name, Reply reply)
     {
         if (name[0] != 'Z' && !name.StartsWith("BZ", StringComparison.Ordinal)) return reply;
         if (reply.Items is not null) return reply with { Items = [.. reply.Items.Select(i => Scores(name, i))] };
         return reply is { Type: '$' or ',', Text: { } text }
             && double.TryParse(text, NumberStyles.Float, CultureInfo.InvariantCulture, out double score)
-            ? reply with { Text = score.ToString("R", CultureInfo.InvariantCulture) }
+            ? reply with { Text = (score + 0.0).ToString("R", CultureInfo.InvariantCulture) }
             : reply;
     }
 }

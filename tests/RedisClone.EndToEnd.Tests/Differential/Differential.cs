@@ -39,8 +39,10 @@ internal sealed class Differential : IDisposable
         {
             if (_recent.Count > 12) _recent.Dequeue();
             _recent.Enqueue($"{Requests.Show(requests[i])} -> {theirs[i]}");
-            if (SameReply(requests[i], ours[i], theirs[i])) continue;
-            Report(requests[i], ours[i].ToString(), theirs[i].ToString());
+            bool same = SameReply(requests[i], ours[i], theirs[i]);
+            if (!same) Report(requests[i], ours[i].ToString(), theirs[i].ToString());
+            // Where one means to refuse what the other does, they go apart from here on.
+            else if (ours[i].IsError == theirs[i].IsError) continue;
             Reset();
             return;
         }
@@ -129,7 +131,7 @@ internal sealed class Differential : IDisposable
         };
         Reply value = client.Call(read);
         bool expires = client.Call("PTTL", key).Integer >= 0;
-        string encoding = type is "string" or "hash" or "zset" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
+        string encoding = type is "string" or "hash" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
         string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), _ => value.ToString() };
         return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
     }

@@ -128,7 +128,7 @@ internal static class Families
             BLPOP {key} foo
             BLMPOP -1 {keys} LEFT
             SORT {key} ALPHA [ LIMIT {index} {count} ] [ ASC | DESC ]
-            SORT {key} [ ALPHA ] STORE {key}
+            SORT {key} ALPHA STORE {key}
             """),
         ["hashes"] = Template.Parse(
             """
@@ -239,6 +239,8 @@ internal static class Families
             DIGEST {key}
             INCREX {key} BYINT {number} EX {seconds}
             MSETEX 1 {key} {val} EX {seconds}
+            SUNIONCARD {keys}
+            SDIFFCARD {keys}
             HSETEX {key} EX {seconds} FIELDS 1 {field} {val}
             HGETEX {key} EX {seconds} FIELDS 1 {field}
             HGETDEL {key} FIELDS 1 {field}
@@ -251,8 +253,8 @@ internal static class Families
             HPTTL {key} FIELDS 1 {field}
             HEXPIRETIME {key} FIELDS 1 {field}
             HPEXPIRETIME {key} FIELDS 1 {field}
-            ! LMOVEM {key} {key} LEFT RIGHT COUNT {count}
-            ! BLMOVEM {key} {key} LEFT RIGHT 0.001 COUNT {count}
+            ! LMOVEM {key} {key} LEFT RIGHT COUNT 2 BULK
+            ! BLMOVEM {key} {key} LEFT RIGHT 0.001 COUNT 2 BULK
             """),
         ["others"] = Template.Parse(
             """

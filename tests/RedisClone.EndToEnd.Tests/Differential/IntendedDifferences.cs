@@ -4,7 +4,7 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Where this server means to answer otherwise than redis-server 7.0: it follows a later Redis. Each line says which
+/// Where this server means to answer otherwise than redis-server 7.0: mostly it follows a later Redis. Each line says which
 /// requests (in capitals), what 7.0 says, what we say, and why.
 /// </summary>
 internal static class IntendedDifferences
@@ -20,12 +20,9 @@ internal static class IntendedDifferences
         ("^BITPOS", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
         ("^BITCOUNT", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
         ("^LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated"),
-        ("^HSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
-        ("^SSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
-        ("^ZSCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
-        ("^SCAN", "^[*]", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
+        ("^[HSZ]?SCAN", ".", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
         ("0X", ".", "^-ERR .*not a (valid )?float", "hexadecimal is no number here"),
-        (@"  1|\0|E400|E309|E-324", "^[^-]", "^-ERR min or max is not a float", "the C library would read such a bound by half"),
+        (@"  1|\0|E400|E309|E-324", ".", "^-ERR min or max is not a float", "the C library would read such a bound by half"),
     ];
 
     public static bool Covers(string[] request, Reply ours, Reply theirs)
