@@ -132,8 +132,8 @@ internal static class DebugCommands
     private static void ManagedHeap(ref CommandContext c)
     {
         GCMemoryInfo heap = GC.GetGCMemoryInfo();
-        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, collections {Gen0}/{Gen1}/{Gen2}",
-            heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2));
+        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated {Allocated} since the start, collections {Gen0}/{Gen1}/{Gen2}",
+            heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.GetTotalAllocatedBytes(precise: true), GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2));
         c.Reply.Ok();
     }
 
