@@ -164,7 +164,7 @@ internal sealed partial class FunctionBuilder
             ExpressionKind.Jump => Invert(e.Info),
             _ => JumpIf(ref e, condition: false),
         };
-        Concat(ref e.IfFalse, jump);
+        Prepend(ref e.IfFalse, jump);
         PatchHere(e.IfTrue);
         e.IfTrue = NoJump;
     }
@@ -178,7 +178,7 @@ internal sealed partial class FunctionBuilder
             ExpressionKind.Jump => e.Info,
             _ => JumpIf(ref e, condition: true),
         };
-        Concat(ref e.IfTrue, jump);
+        Prepend(ref e.IfTrue, jump);
         PatchHere(e.IfFalse);
         e.IfFalse = NoJump;
     }

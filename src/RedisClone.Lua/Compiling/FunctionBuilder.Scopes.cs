@@ -75,7 +75,7 @@ internal sealed partial class FunctionBuilder
         for (; block is { IsLoop: false }; block = block.Outer) close |= block.HasUpvalue;
         if (block is null) return false;
         if (close) Emit(Op.Close, block.ActiveLocals);
-        Concat(ref block.Breaks, Jump());
+        Prepend(ref block.Breaks, Jump());
         return true;
     }
 

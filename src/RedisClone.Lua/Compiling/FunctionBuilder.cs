@@ -220,6 +220,13 @@ internal sealed partial class FunctionBuilder
         At(last).B = other;
     }
 
+    /// <summary>Puts a short list of jumps before a long one: only the short one is walked.</summary>
+    public void Prepend(ref int list, int jumps)
+    {
+        Concat(ref jumps, list);
+        list = jumps;
+    }
+
     public void PatchTo(int list, int target)
     {
         if (target == _code.Count) PatchHere(list);

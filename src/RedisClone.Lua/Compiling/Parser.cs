@@ -174,20 +174,20 @@ internal sealed partial class Parser
         int otherwise = TestThenBlock();
         while (_lexer.Kind == Token.ElseIf)
         {
-            _function.Concat(ref escapes, _function.Jump());
+            _function.Prepend(ref escapes, _function.Jump());
             _function.PatchHere(otherwise);
             otherwise = TestThenBlock();
         }
         if (_lexer.Kind == Token.Else)
         {
-            _function.Concat(ref escapes, _function.Jump());
+            _function.Prepend(ref escapes, _function.Jump());
             _function.PatchHere(otherwise);
             _lexer.Next();
             BlockOf();
         }
         else
         {
-            _function.Concat(ref escapes, otherwise);
+            _function.Prepend(ref escapes, otherwise);
         }
         _function.PatchHere(escapes);
         ExpectMatch(Token.End, Token.If, line);

@@ -154,7 +154,7 @@ internal static class BaseLibrary
 
     private static int Compile(ref LuaCall call, ReadOnlySpan<byte> source, LuaString name)
     {
-        if (!call.Spend(source.Length / 16)) return 0;
+        if (!call.Spend(source.Length)) return 0;
         LuaClosure? function = call.State.Compile(source, name, out string? error);
         return function is not null
             ? call.Return(function)
@@ -282,6 +282,7 @@ internal static class BaseLibrary
         if (call.Failed || first > last) return 0;
         long count = (long)last - first + 1;
         if (count > int.MaxValue || !call.TryEnsureRoom((int)count)) return call.Error("too many results to unpack");
+        if (!call.Spend((int)count / 16)) return 0;
         for (long i = first; i <= last; i++) call.Push(table.Get((int)i));
         return (int)count;
     }

@@ -327,7 +327,7 @@ internal ref struct PatternMatcher
     private bool Count()
     {
         if (++_steps < StepsPerCharge) return true;
-        Aborted = !_state.Spend(_steps / 16);
+        Aborted = !_state.Spend(_steps / 2);
         _steps = 0;
         return !Aborted;
     }

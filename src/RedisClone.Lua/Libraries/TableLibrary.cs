@@ -73,7 +73,7 @@ internal static class TableLibrary
     {
         for (int i = from; i != to; i += step)
         {
-            if ((i & 0xFF) == 0 && !call.Spend(16)) return false;
+            if ((i & 0xFF) == 0 && !call.Spend(256)) return false;
             LuaValue value = table.Get(i);
             if (!call.Store(table, i - step, in value)) return false;
         }
@@ -95,7 +95,7 @@ internal static class TableLibrary
             else if (value.IsNumber) text.AppendNumber(value.Number);
             else call.Error($"invalid value ({value.TypeName}) at index {i} in table for 'concat'");
             if (i < last) text.Append(separator.Span);
-            if (call.Failed || text.Overflowed || ((i & 0xFF) == 0 && !call.Spend(16))) break;
+            if (call.Failed || text.Overflowed || ((i & 0xFF) == 0 && !call.Spend(256))) break;
         }
         if (!call.Failed) return text.Return(ref call);
         text.Dispose();

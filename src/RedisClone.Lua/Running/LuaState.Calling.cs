@@ -29,6 +29,7 @@ public sealed partial class LuaState
         LuaThread thread = Current;
         bool outermost = thread.FrameCount == 0;
         if (outermost) Reset();
+        if (outermost && Memory.CensusDue && !TakeCensus()) return TakeError(LuaOutcome.Failed);
         int callee = thread.FrameCount > 0 && thread.Frame.IsLua ? thread.Frame.Limit : thread.Top;
         if (!thread.EnsureStack(callee, arguments.Length + 1)) return TakeError(LuaOutcome.Failed);
         thread.Stack[callee] = function;

@@ -77,6 +77,8 @@ public sealed partial class LuaState
 
     internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out string? error)
     {
+        error = OutOfMemoryMessage;
+        if (Memory.CensusDue && !TakeCensus()) return null;
         long room = Memory.Limit - Memory.Allocated - (2L * source.Length);
         Prototype? main = Parser.Parse(source.ToArray(), chunkName, Names, room, HostDepth, out error);
         if (main is null) return null;

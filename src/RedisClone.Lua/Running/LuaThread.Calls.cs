@@ -3,6 +3,9 @@ namespace RedisClone.Lua;
 /// <summary>Calls: from Lua, from the host, and protected ones.</summary>
 internal sealed partial class LuaThread
 {
+    /// <summary>Moving so many values counts as a step.</summary>
+    private const int ValuesPerStep = 16;
+
     /// <summary>
     /// Calls a value with the arguments above it, on the real stack; the results replace it. This is how host functions
     /// and metamethods call. False if the call failed.
@@ -88,6 +91,7 @@ internal sealed partial class LuaThread
         {
             // The extra arguments stay below, followed by the registers with a copy of the fixed ones.
             start = Math.Max(Top, callee + 1 + p.Parameters);
+            State.Budget -= arguments / ValuesPerStep;
             if (!EnsureStack(start, p.StackSize)) return false;
             Stack.AsSpan(Top, start - Top).Clear();
             Span<LuaValue> passed = Stack.AsSpan(callee + 1, given);

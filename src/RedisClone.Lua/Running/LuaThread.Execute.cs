@@ -454,6 +454,7 @@ internal sealed partial class LuaThread
             return;
         }
         int moved = wanted < 0 ? count : Math.Min(wanted, count);
+        State.Budget -= moved / ValuesPerStep;
         for (int i = 0; i < moved; i++) stack[to + i].Set(in stack[first + i]);
         for (; moved < wanted; moved++) stack[to + moved] = default;
         Top = to + moved;

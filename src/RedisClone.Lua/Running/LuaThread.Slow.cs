@@ -144,6 +144,7 @@ internal sealed partial class LuaThread
         {
             if (!EnsureStack(to, count)) return false;
             Top = to + count;
+            State.Budget -= count / ValuesPerStep;
         }
         int copied = Math.Min(count, extra);
         Stack.AsSpan(Frame.Base - extra, copied).CopyTo(Stack.AsSpan(to));

@@ -1,0 +1,238 @@
+using System.Text;
+
+namespace RedisClone.Lua.Tests;
+
+/// <summary>Scripts that mean harm end with an error, in bounded time and memory, and leave the interpreter usable.</summary>
+public sealed class HostileTests
+{
+    private const int Deep = 100_000;
+    private static readonly LuaString s_killed = LuaString.From("killed");
+
+    /// <summary>Runs with little memory and few steps; "killed" if the steps ran out.</summary>
+    private static string Outcome(string program, int periods = 100, long memory = 64 << 20)
+    {
+        var interpreter = new Interpreter(memory);
+        int left = periods;
+        interpreter.State.OnBudget = _ => --left < 0 ? s_killed : null;
+        string outcome = interpreter.TryRun(program) ?? interpreter.Output.TrimEnd('\n');
+        interpreter.State.OnBudget = null;
+        Assert.Null(interpreter.TryRun("assert(1 + 1 == 2 and #('x'):rep(100) == 100 and pcall(error) == false)"));
+        return outcome;
+    }
+
+    public static TheoryData<string, string> NestedForms => new()
+    {
+        { "return ", "(" }, { "return ", "{" }, { "return ", "not " }, { "return ", "- " }, { "return ", "#" }, { "return ", "a .. " },
+        { "return ", "a ^ " }, { "return ", "f(" }, { "return ", "f{" }, { "return ", "a[" }, { "return ", "function() return " },
+        { "", "do " }, { "", "while x do " }, { "", "repeat " }, { "", "if x then " }, { "", "for i = 1, 2 do " },
+        { "", "for k in x do " }, { "", "function f() " }, { "", "local function f() " }, { "", "a, " }, { "return ", "{[1] = " },
+        { "return ", "{x = " }, { "return ", "a and (" }, { "return ", "1 + (" }, { "x = ", "{{" }, { "return ", "((a)(" },
+    };
+
+    [Theory]
+    [MemberData(nameof(NestedForms))]
+    public void NestingIsLimited(string start, string form)
+    {
+        string text = start + string.Concat(Enumerable.Repeat(form, Deep));
+        string outcome = Outcome(text);
+        Assert.Matches("too many syntax levels|expression too complex|200 local variables|has more than \\d+ variables in assignment", outcome);
+    }
+
+    [Theory]
+    [InlineData("return ", "a.", "b")]
+    [InlineData("return ", "a:b().", "c")]
+    [InlineData("return ", "1 + ", "1")]
+    [InlineData("return ", "a and ", "1")]
+    [InlineData("return ", "a == ", "1")]
+    [InlineData("x = {", "1, ", "}")]
+    [InlineData("x = {", "a = 1, ", "}")]
+    [InlineData("if x then ", "elseif y then ", "end")]
+    [InlineData("", "x = 1 ", "")]
+    [InlineData("", "do end ", "")]
+    [InlineData("return ", "f() ", "", false)]
+    public void LengthIsNot(string start, string part, string end, bool valid = true)
+    {
+        string outcome = new Interpreter().State.Compile(
+            Encoding.Latin1.GetBytes(start + string.Concat(Enumerable.Repeat(part, Deep)) + end), "=x", out LuaError error) is null
+            ? error.Message
+            : "";
+        Assert.Equal(valid, outcome.Length == 0);
+    }
+
+    [Fact]
+    public void DamagedProgramsAreSyntaxErrors()
+    {
+        int seed = Random.Shared.Next();
+        Console.WriteLine($"LUA_SEED={seed}");
+        var random = new Random(seed);
+        string[] sources = [.. Enumerable.Range(0, 8).Select(i => new ProgramGenerator(seed + i).Generate())];
+        var state = new LuaState();
+        for (int i = 0; i < 1500; i++)
+        {
+            byte[] text = Encoding.Latin1.GetBytes(sources[random.Next(sources.Length)]);
+            switch (random.Next(4))
+            {
+                case 0:
+                    text = text[..random.Next(text.Length)];
+                    break;
+                case 1:
+                    for (int n = random.Next(5); n >= 0; n--) text[random.Next(text.Length)] = (byte)random.Next(256);
+                    break;
+                case 2:
+                    int from = random.Next(text.Length), length = random.Next(Math.Min(40, text.Length - from));
+                    text = [.. text[..from], .. text[(from + length)..]];
+                    break;
+                default:
+                    string[] tokens = ["end", "(", ")", "{", "}", "=", ",", "do", "function", "...", "[[", "]]", "\"", "..", "return", "break", "until"];
+                    int at = random.Next(text.Length);
+                    text = [.. text[..at], .. Encoding.Latin1.GetBytes($" {tokens[random.Next(tokens.Length)]} "), .. text[at..]];
+                    break;
+            }
+            if (state.Compile(text, "=x", out LuaError error) is null) Assert.StartsWith("x:", error.Message);
+        }
+    }
+
+    [Theory]
+    [InlineData("while true do end")]
+    [InlineData("repeat until false")]
+    [InlineData("for i = 1, math.huge do end")]
+    [InlineData("local function f() return f() end f()")]
+    [InlineData("while true do pcall(error) end")]
+    [InlineData("while true do pcall(function() while true do end end) end")]
+    [InlineData("xpcall(function() while true do end end, function() while true do end end)")]
+    [InlineData("local co = coroutine.wrap(function() while true do end end) while true do pcall(co) end")]
+    [InlineData("local co = coroutine.wrap(function() while true do coroutine.yield() end end) while true do co() end")]
+    [InlineData("for k in function() return 1 end do end")]
+    [InlineData("local t = setmetatable({}, {__index = function(t, k) return 1 end}) for k, v in ipairs(t) do end while true do local x = t.x end")]
+    [InlineData("string.find(('a'):rep(100000), ('a*'):rep(20) .. 'b')")]
+    [InlineData("pcall(string.match, ('a'):rep(50000), '(a*)*(a*)(a*)(a*)b')")]
+    [InlineData("string.gsub(('a'):rep(50000), '.-.-.-.-b', '')")]
+    [InlineData("for w in ('x'):rep(1000000):gmatch('.-.-.-y') do end")]
+    [InlineData("table.sort(setmetatable({3, 2, 1}, nil), function() while true do end end)")]
+    [InlineData("string.gsub('abc', '.', function() while true do end end)")]
+    [InlineData("load(function() while true do end end)")]
+    [InlineData("tostring(setmetatable({}, {__tostring = function() while true do end end}))")]
+    [InlineData("local t = {} for i = 1, 100000 do t[i] = i end while true do table.insert(t, 1, 0) table.remove(t, 1) end")]
+    [InlineData("local t = {} for i = 1, 20 do t[i] = t end while true do cmsgpack.pack(t) end")]
+    [InlineData("local s = ('x'):rep(1000000) while true do s:upper() end")]
+    [InlineData("local s = ('x'):rep(1000000) while true do local t = s .. 'y' end")]
+    [InlineData("table.foreach({1}, function() while true do end end)")]
+    [InlineData("local t = {} for i = 1, 1000 do t[i] = i end while true do unpack(t) end")]
+    [InlineData("while true do collectgarbage() end")]
+    [InlineData("local s = '[' .. ('1,'):rep(100000) .. '1]' while true do cjson.decode(s) end")]
+    [InlineData("while true do loadstring(('x=1 '):rep(10000)) end")]
+    public void EndlessWorkIsStopped(string program) => Assert.Equal("killed", Outcome(program));
+
+    [Theory]
+    [InlineData("string.rep('x', 2147483647)")]
+    [InlineData("string.rep('abc', 1e9)")]
+    [InlineData("local s = 'x' while true do s = s .. s end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = i end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t['k' .. i] = i end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = {} end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = function() return i end end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = coroutine.create(function() end) end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1000, i) .. i end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = (('x'):rep(100000) .. i):gmatch('.') end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = newproxy(true) end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = cjson.new() end")]
+    [InlineData("local t = {} for i = 1, 100 do t[i] = ('x'):rep(1000000) end table.concat(t)")]
+    [InlineData("local s = ('x'):rep(1e6) s:gsub('.', s)")]
+    [InlineData("local s = ('x'):rep(1e7) string.format(('%s'):rep(10), s, s, s, s, s, s, s, s, s, s)")]
+    [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 20 do t[i] = s end cjson.encode(t)")]
+    [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 20 do t[i] = s end cmsgpack.pack(t)")]
+    [InlineData("assert(loadstring(('x={} '):rep(3e6)))")]
+    [InlineData("assert(load(function() return ('x'):rep(100000) end))")]
+    [InlineData("local t = {} for i = 1, 26 do t = {t, t} end local u = cmsgpack.pack(t) .. cjson.encode(t)")]
+    [InlineData("cjson.decode('[' .. ('[],'):rep(3000000) .. '1]')")]
+    [InlineData("cmsgpack.unpack('\\221\\255\\255\\255\\255' .. ('\\144'):rep(3000000))")]
+    [InlineData("struct.pack('c1000000000', 'x')", "string too short")]
+    [InlineData("local function f(...) return f(1, ...) end f()", "killed|stack overflow")]
+    [InlineData("local function f(n, ...) if n > 0 then return f(n - 1, n, ...) end return select('#', f(1e9, ...)) end f(7000)", "stack overflow|not enough memory|killed")]
+    public void MemoryIsBounded(string program, string message = "not enough memory")
+    {
+        Assert.Matches($"^(test:\\d+: )?(.*{message.Replace("|", "|.*", StringComparison.Ordinal)})", Outcome(program, periods: 3_000));
+    }
+
+    [Fact]
+    public void MemoryThatIsLetGoDoesNotCount()
+    {
+        Assert.Equal("ok", Outcome("for i = 1, 20000 do local s = ('x'):rep(100000) .. i local t = {s, {s}, function() return s end} end print('ok')", 100_000));
+        Assert.Equal("ok", Outcome("for i = 1, 300 do pcall(string.rep, 'x', 1e9) pcall(function() local t = {} for i = 1, 1e4 do t[i] = i end end) end print('ok')", 100_000));
+    }
+
+    [Theory]
+    [InlineData("local function f() return 1 + f() end f()", "stack overflow")]
+    [InlineData("local function f() return pcall(f) end print(f())", "^(true\t)*false\tstack overflow|C stack overflow|error in error handling")]
+    [InlineData("local t = {} setmetatable(t, {__index = function(t, k) return t[k] end}) return t.x", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__newindex = function(t, k, v) t[k] = v end}) t.x = 1", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__add = function(a, b) return a + b end}) return t + 1", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__concat = function(a, b) return a .. b end}) return t .. 1", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__eq = function(a, b) return a == b end}) local u = setmetatable({}, getmetatable(t)) return t == u", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__lt = function(a, b) return a < b end}) return t < t", "C stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__call = function(self) return self() end}) return t()", "killed|stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__call = function(self) return 1 + self() end}) return t()", "stack overflow")]
+    [InlineData("local t = {} setmetatable(t, {__call = t}) return t()", "attempt to call")]
+    [InlineData("local t = {} setmetatable(t, {__tostring = function(t) return tostring(t) end}) return tostring(t)", "C stack overflow")]
+    [InlineData("local function f() return (string.gsub('x', 'x', f)) end f()", "C stack overflow")]
+    [InlineData("local function f() table.sort({1, 2}, f) end f()", "C stack overflow")]
+    [InlineData("local function f() return coroutine.wrap(f)() end f()", "C stack overflow")]
+    [InlineData("local function f() return load(f) end print(f())", "C stack overflow|reader|function")]
+    [InlineData("local function f() error(f) end xpcall(f, f) print('done')", "done")]
+    [InlineData("local function f() return xpcall(f, f) end print(f())", "error in error handling|stack overflow|^true")]
+    [InlineData("local function h(m) return h(m) + 1 end print(xpcall(error, h))", "error in error handling|stack overflow")]
+    [InlineData("local function f() table.foreach({1}, f) end f()", "C stack overflow")]
+    [InlineData("local f f = function() return loadstring('return ...')(f()) end f()", "stack overflow")]
+    public void EndlessRecursionIsAnError(string program, string message) => Assert.Matches(message, Outcome(program));
+
+    [Theory]
+    [InlineData("cjson.decode(('['):rep(1e6))", "Found too many nested data structures \\(1001\\)")]
+    [InlineData("cjson.decode_max_depth(1e9) cjson.decode(('['):rep(1e6))", "Found too many nested data structures")]
+    [InlineData("cjson.decode_max_depth(1e9) cjson.decode(('{\"a\":'):rep(1e6))", "Found too many nested data structures")]
+    [InlineData("local t = {} for i = 1, 1e5 do t = {t} end cjson.encode(t)", "excessive nesting \\(1001\\)")]
+    [InlineData("cjson.encode_max_depth(1e9) local t = {} for i = 1, 1e5 do t = {t} end cjson.encode(t)", "excessive nesting")]
+    [InlineData("local t = {} t[1] = t cjson.encode(t)", "excessive nesting \\(1001\\)")]
+    [InlineData("cmsgpack.unpack(('\\145'):rep(1e6))", "stack overflow")]
+    [InlineData("cmsgpack.unpack(('\\129\\1'):rep(1e6))", "stack overflow")]
+    [InlineData("local t = {} t[1] = t return #cmsgpack.pack(t)", "^$")]
+    [InlineData("unpack({}, 0, 2147483647)", "too many results to unpack")]
+    [InlineData("unpack({}, -2147483648, 2147483647)", "too many results to unpack")]
+    [InlineData("unpack({}, 1, 1e8)", "too many results to unpack")]
+    [InlineData("string.byte(('x'):rep(1e6), 1, -1)", "string slice too long")]
+    [InlineData("cmsgpack.unpack(('\\1'):rep(1e6))", "too many return values")]
+    [InlineData("struct.unpack(('b'):rep(1e6), ('x'):rep(1e6))", "too many results")]
+    [InlineData("string.find('x', ('('):rep(100))", "too many captures")]
+    [InlineData("string.find(('a'):rep(5000), ('a?'):rep(100000))", "pattern too complex")]
+    [InlineData("string.find('x', ('('):rep(40) .. (')'):rep(40))", "too many captures")]
+    [InlineData("table.sort({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, function(a, b) return true end)", "invalid order function|^$|attempt to compare")]
+    [InlineData("local t = {} for i = 1, 200 do t[i] = i % 7 end table.sort(t, function(a, b) return math.random() < 0.5 end)", "invalid order function|^$|attempt to compare")]
+    [InlineData("local t = {} for i = 1, 100 do t[i] = i end table.sort(t, function(a, b) t[#t] = nil return a < b end)", ".*")]
+    [InlineData("local s = ('x'):rep(1e6) return s:rep(1e6)", "not enough memory")]
+    [InlineData("loadstring('\\27LuaQ\\0\\1\\4')()", "attempt to call a nil value")]
+    [InlineData("x = [====[ ]===] ]=====]", "unfinished long string near '<eof>'")]
+    [InlineData("--[====[ ]===]", "unfinished long comment near '<eof>'")]
+    [InlineData("table.concat({}, 'x', 1, 1e9)", "invalid value \\(nil\\) at index 1")]
+    [InlineData("table.insert({}, -2147483648, 1)", "killed|^$|not enough memory|position")]
+    [InlineData("for k in pairs({1, 2, 3}) do loadstring('x = 1')() end next({}, {})", "invalid key to 'next'")]
+    [InlineData("local t = {1, 2, 3} for k in pairs(t) do for i = 1, 1000 do t[i * 7] = i end end", ".*")]
+    [InlineData("string.format(('%99.99f'):rep(1000), unpack({}, 1, 1000))", "number expected, got nil")]
+    [InlineData("return ('x'):rep(-1) .. ('x'):rep(-2147483648)", "^$")]
+    [InlineData("math.randomseed(1e300) return math.random(2147483647)", "^$")]
+    [InlineData("bit.tohex(1, -2147483648) bit.lshift(1e300, -1e300)", "^$")]
+    [InlineData("setmetatable(_G, {__index = function(t, k) return _G[k] end}) return zzz", "C stack overflow")]
+    public void AnythingElseEnds(string program, string message) => Assert.Matches(message, Outcome(program));
+
+    [Fact]
+    public void CollidingKeysAreSlowButInterruptible()
+    {
+        // Lua samples 32 bytes of a long string: these all have one hash.
+        string program = """
+            local t = {}
+            for i = 1, 1e6 do
+              local s = ('x'):rep(40) .. ('%08d'):format(i):gsub('.', '%0x') .. ('x'):rep(40)
+              t[s] = i
+            end
+            """;
+        Assert.Matches("killed|not enough memory", Outcome(program, periods: 3));
+    }
+}
