@@ -36,22 +36,29 @@ internal sealed class BlockedClients(ServerCore server)
     }
 
     /// <summary>Serves whoever waits for the keys that the command just run made ready; the command's shards are held.</summary>
-    public void Serve(Lane lane, long now, in ShardSet held)
+    public void Serve(Lane lane, in ShardSet held)
     {
+        // The command may have taken long: what it brought can have expired since.
+        long now = ServerCore.UnixMilliseconds();
         for (int i = 0; i < lane.ReadyKeys.Count; i++)
         {
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
-            while (NextWaiter(shard, key) is { } waiter) ServeOne(waiter, lane, now, held);
+            while (NextWaiter(shard, key, lane, now) is { } waiter) ServeOne(waiter, lane, now, held);
         }
         lane.ReadyKeys.Clear();
     }
 
     /// <summary>The first in the queue whom the key's present value satisfies, claimed; null when there is none.</summary>
-    private static Waiter? NextWaiter(Shard shard, in DatabaseKey key)
+    private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
         Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
         if (!entry.Exists) return null;
+        if (entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
+        {
+            server.KeyEvents.Expire(entry, key.Database, lane);
+            return null;
+        }
         foreach (Waiter waiter in queue)
         {
             if (waiter.IsClaimed || waiter.Wanted != entry.Type) continue;

@@ -209,6 +209,10 @@ public ref partial struct CommandContext
         Server.KeyEvents.Modified(Server.Shards.Of(hash), key, database, kind, keyEvent, Session, Lane);
     }
 
+    /// <summary>Another key that the same change concerns (such as where an element was moved to): it is not counted again.</summary>
+    public readonly void AlsoModified(int argument, NotifyFlags kind, string keyEvent) =>
+        Server.KeyEvents.Modified(Server.Shards.Of(HashOf(argument)), Args[argument], Session.Database, kind, keyEvent, Session, Lane);
+
     /// <summary>A further event of the same change (such as expire after set): no new effect.</summary>
     public readonly void Notify(int argument, NotifyFlags kind, string keyEvent) =>
         Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent);

@@ -52,7 +52,7 @@ internal sealed class Executor(ServerCore server)
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
         // Even a command that is to run again may have noticed that keys had expired.
         if (server.Effects.Wanted) PlaceEffects(session, lane, held);
-        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, now, held);
+        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, held);
         return outcome;
     }
 

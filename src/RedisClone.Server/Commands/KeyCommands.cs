@@ -115,7 +115,7 @@ internal static class KeyCommands
         ulong hash = c.HashOf(2);
         ValueTransfer.Move(source, c.KeyspaceOf(hash), c.Args[2], hash);
         c.Modified(1, NotifyFlags.Generic, "rename_from");
-        c.Modified(2, NotifyFlags.Generic, "rename_to");
+        c.AlsoModified(2, NotifyFlags.Generic, "rename_to");
         return renamed = true;
     }
 

@@ -171,7 +171,7 @@ internal static class ListMoves
         ReplaceMoveEffect(ref c, from, to);
         MoveOne(ref c, from, to, reply: true);
         c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
-        c.Modified(1, NotifyFlags.List, ListCommands.PopEvent(from));
+        c.AlsoModified(1, NotifyFlags.List, ListCommands.PopEvent(from));
         RemoveSourceIfEmpty(ref c);
     }
 
@@ -288,7 +288,7 @@ internal static class ListMoves
         c.Reply.ArrayHeader(taken.Count);
         foreach (byte[] text in taken) c.Reply.Bulk(text);
         c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
-        c.Modified(1, NotifyFlags.List, ListCommands.PopEvent(from));
+        c.AlsoModified(1, NotifyFlags.List, ListCommands.PopEvent(from));
         RemoveSourceIfEmpty(ref c);
     }
 

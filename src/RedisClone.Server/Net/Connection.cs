@@ -65,7 +65,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         /// <summary>The command goes on elsewhere, or waits; the signal tells when to go on.</summary>
         Suspended,
 
-        /// <summary>Enough was written: the client has to take it before the next command.</summary>
+        /// <summary>What was written so far goes out before the next command.</summary>
         OutputFull,
     }
 
@@ -259,6 +259,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         {
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
+            // What comes before a command that may wait must not wait with it.
+            if (row is not null && row.Has(CommandFlags.Blocking | CommandFlags.Long) && _output.Unflushed > 0) return Pace.OutputFull;
             if (!_begun) BeforeCommand(row, request, lane);
             else _begun = Session.IsPaused = false;
             string? refusal = Admission.Refuse(_server, Session, row, request);
