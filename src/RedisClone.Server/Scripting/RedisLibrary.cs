@@ -118,8 +118,9 @@ internal sealed class RedisLibrary
     {
         if (call.Count != 1 || call[1].AsString is not { } text) return Fail(ref call, raise: false, "ERR wrong number or type of arguments");
         string words = text.ToString();
-        // Without a leading dash the text has no code of its own.
-        words = words.StartsWith('-') ? words[1..] : "ERR " + words;
+        if (words.StartsWith('-')) words = words[1..];
+        // The first of several words is the error's code; a single word has none.
+        if (!words.Contains(' ', StringComparison.Ordinal)) words = "ERR " + words;
         return Fail(ref call, raise: false, words);
     }
 
