@@ -40,6 +40,8 @@ public sealed class ServerCore
         Shutdown = new Shutdown(this);
         ParameterEffects.Attach(this);
         Scripts = new ScriptEngine(this);
+        Snapshots = new Snapshots(this);
+        Shutdown.Save = Snapshots.SaveAtShutdown;
     }
 
     public ServerConfig Config { get; }
@@ -79,6 +81,8 @@ public sealed class ServerCore
 
     /// <summary>Null where no journal is kept.</summary>
     internal JournalKeeper? Journal { get; set; }
+
+    internal Snapshots Snapshots { get; }
 
     internal Hub Hub { get; } = new();
 
@@ -130,7 +134,7 @@ public sealed class ServerCore
     {
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
-        if (!Config.AppendOnly) return null;
+        if (!Config.AppendOnly) return Snapshots.Load();
         Journal = new JournalKeeper(this);
         return Journal.Start();
     }

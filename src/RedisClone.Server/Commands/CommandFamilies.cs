@@ -12,6 +12,7 @@ internal static class CommandFamilies
         .. InfoCommands.Rows,
         .. ServerCommands.Rows,
         .. SlowLogCommands.Rows,
+        .. SnapshotCommands.Rows,
         .. ClusterCommands.Rows,
         .. DebugCommands.Rows,
         .. MemoryCommands.Rows,

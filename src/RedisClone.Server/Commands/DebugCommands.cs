@@ -16,6 +16,9 @@ namespace RedisClone.Server.Commands;
 /// </summary>
 internal static class DebugCommands
 {
+    /// <summary>What a transaction did so far is not in the journal before it ends.</summary>
+    private const string NotInTransaction = "ERR not possible within a transaction";
+
     private static readonly Operation[] Operations =
     [
         new("CHANGE-REPL-ID", 0, 0, "", "Gives the server's history another name.", ChangeReplicationId),
@@ -29,12 +32,14 @@ internal static class DebugCommands
         new("HTSTATS-KEY", 1, 2, "<key> [full]", "Shows statistics of the index of a value.", ValueIndexStatistics),
         new("JMAP", 0, 0, "", "Writes a summary of the managed heap to the log.", ManagedHeap),
         new("LISTPACK", 1, 1, "<key>", "Writes a summary of a packed value to the log.", PackedValue),
+        new("LOADAOF", 0, 0, "", "Makes the journal durable, drops all data and loads it again from there.", LoadJournal),
         new("LOG", 1, 1, "<message>", "Writes a line to the log.", Log),
         new("OBJECT", 1, 1, "<key>", "Shows how a value is kept.", Object),
         new("PAUSE-CRON", 1, 1, "<0|1>", "Stops background work, or lets it go on.", PauseCron),
         new("POPULATE", 1, 3, "<count> [<prefix>] [<size>]", "Adds keys with values.", Populate),
         new("PROTOCOL", 1, 1, "<type>", "Answers an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true, false.", DebugProtocol.Reply),
         new("QUICKLIST-PACKED-THRESHOLD", 1, 1, "<size>", "Accepted: how large elements of lists are kept follows from their size.", PackedThreshold),
+        new("RELOAD", 0, 3, "[MERGE] [NOFLUSH] [NOSAVE]", "Saves all data, drops it and loads it again; or leaves out what the options name.", Reload),
         new("REPLYBUFFER", 2, 2, "<PEAK-RESET-TIME|RESIZING> <value>", "Accepted: replies are written to the transport's own buffers.", Accept),
         new("SET-ACTIVE-EXPIRE", 1, 1, "<0|1>", "Looks for what has expired, or waits until somebody asks for it.", SetActiveExpire),
         new("SET-DISABLE-DENY-SCRIPTS", 1, 1, "<0|1>", "Lets scripts call what they may not call.", SetDisableDenyScripts),
@@ -174,6 +179,50 @@ internal static class DebugCommands
         return string.Create(CultureInfo.InvariantCulture,
             $" ql_nodes:{blocks} ql_avg_node:{(double)ListValue.Count(entry) / blocks:F2} ql_listpack_max:{config.ListMaxListpackSize} " +
             $"ql_compressed:{(config.ListCompressDepth != 0 ? 1 : 0)} ql_uncompressed_size:{ValueInfo.MemoryUsage(entry)}");
+    }
+
+    private static void Reload(ref CommandContext c)
+    {
+        bool flush = true, save = true;
+        for (int i = 2; i < c.Args.Count && !c.Failed; i++)
+        {
+            if (c.Is(i, "noflush"u8)) flush = false;
+            else if (c.Is(i, "nosave"u8)) save = false;
+            else if (c.Is(i, "merge"u8)) c.Fail("ERR DEBUG RELOAD MERGE is not supported: a key that is there twice is damage");
+            else c.Fail("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+        }
+        if (!c.Failed && c.Session.InTransaction) c.Fail(NotInTransaction);
+        if (c.Failed) return;
+        if (save && c.Server.Snapshots.Save() is { } failure)
+        {
+            c.Fail("ERR " + failure);
+            return;
+        }
+        if (flush) DropAll(c.Server);
+        if (c.Server.Snapshots.Load() is { } reason)
+        {
+            c.Server.Log.LogError("{Reason}", reason);
+            c.Fail("ERR Error trying to load the RDB dump, check server logs");
+            return;
+        }
+        c.Server.Log.LogWarning("DB reloaded by DEBUG RELOAD");
+        c.Reply.Ok();
+    }
+
+    private static void LoadJournal(ref CommandContext c)
+    {
+        if (c.Session.InTransaction) c.Fail(NotInTransaction);
+        else if (c.Server.Journal is not { } journal) c.Fail("ERR the append only file is not in use");
+        else if (c.Server is var server && journal.Reload(() => DropAll(server)) is { } failure) c.Fail("ERR " + failure);
+        if (c.Failed) return;
+        c.Server.Log.LogWarning("Append Only File loaded by DEBUG LOADAOF");
+        c.Reply.Ok();
+    }
+
+    private static void DropAll(ServerCore server)
+    {
+        for (int i = 0; i < server.Shards.Count; i++)
+            for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
     }
 
     private static void PauseCron(ref CommandContext c)

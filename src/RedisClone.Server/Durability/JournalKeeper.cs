@@ -56,8 +56,35 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         ServerConfig config = _server.Config;
         var names = new JournalNames(config.PathOf(""), config.AppendDirname, config.AppendFilename);
         _directory = JournalDirectory.TryOpen(RealDisk.Instance, names, out string error);
-        if (_directory is null) return error;
-        var reader = new JournalReader(RealDisk.Instance, names, _directory.Manifest, new ReadOptions(config.AofLoadTruncated));
+        return _directory is null ? error : Begin(_directory);
+    }
+
+    /// <summary>
+    /// Replaces what the journal's files hold by a snapshot of now and a new increment; null, or why that failed. A journal that had failed
+    /// is whole again after it. The caller holds every shard.
+    /// </summary>
+    public string? Rewrite()
+    {
+        if (_directory is not { } directory) return "there is no append-only directory";
+        long lsn = _engine.State == JournalState.Failed ? _engine.BeginRebuild(directory) : _engine.SwitchIncrement();
+        string temporary = directory.Names.PathOf(directory.Names.TemporaryBase);
+        if (SnapshotWriter.Write(_server, directory.Disk, temporary, lsn) is not { } failure) return _engine.InstallBase(lsn, rdb: true);
+        _engine.AbandonBase();
+        return failure;
+    }
+
+    /// <summary>Loads everything again from the files, over databases that the caller has emptied; the caller holds every shard.</summary>
+    public string? Reload(Action empty)
+    {
+        if (_directory is not { } directory) return "there is no append-only directory";
+        if (Stop() is { } failure) return failure;
+        empty();
+        return Begin(directory);
+    }
+
+    private string? Begin(JournalDirectory directory)
+    {
+        var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
         var loader = new JournalLoader(_server);
         JournalReport report = reader.Read(loader);
         if (report.Outcome == JournalOutcome.Refused)
@@ -66,7 +93,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
             _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut", report.File, report.Offset, report.Reason, report.CutBytes);
         if (report.Outcome != JournalOutcome.Absent)
             _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
-        if (_engine.Start(_directory, report) is { } reason) return $"The journal cannot be started: {reason}";
+        if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
         _server.Effects.Attach(this);
         return null;
     }

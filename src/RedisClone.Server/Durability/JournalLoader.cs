@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Diagnostics;
 using System.Text;
+using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Reading;
 using RedisClone.Protocol;
@@ -30,9 +31,11 @@ internal sealed class JournalLoader : IJournalSink
 
     string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
     {
-        end = 0;
-        lsn = -1;
-        return $"{name} is a snapshot, and this version does not read snapshots";
+        var loader = new SnapshotLoader(_server, keepExpired: true);
+        string? error = loader.Load(file, out end);
+        lsn = loader.Lsn;
+        if (error is null) _server.Log.LogInformation("{File}: {Keys} keys loaded", name, loader.Loaded);
+        return error;
     }
 
     string? IJournalSink.Apply(in JournalUnit unit)

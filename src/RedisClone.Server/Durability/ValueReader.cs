@@ -38,6 +38,13 @@ internal sealed class ValueReader : IRdbValueVisitor
         return this;
     }
 
+    /// <summary>The next value is not to be taken at all, for this reason.</summary>
+    public ValueReader Reject(string reason)
+    {
+        (_begun, Refusal) = (false, reason);
+        return this;
+    }
+
     /// <summary>Removes what was built of a value that was not complete.</summary>
     public void Drop()
     {
@@ -49,6 +56,7 @@ internal sealed class ValueReader : IRdbValueVisitor
 
     bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
     {
+        if (Refusal is not null) return false;
         Entry entry = _keyspace.Find(Key, _hash);
         if (entry.Exists) return Refuse("a key is there twice");
         _hint = countHint;

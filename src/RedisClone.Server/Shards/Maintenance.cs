@@ -31,6 +31,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             server.AdvanceClock(now);
             for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
             server.Journal?.AppendedElsewhere();
+            server.Snapshots.Tend(now);
             if (round % TrimEvery == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);
         }
