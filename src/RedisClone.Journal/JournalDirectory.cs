@@ -30,8 +30,8 @@ public sealed class JournalDirectory : IDisposable
     public Manifest Manifest { get; private set; }
 
     /// <summary>
-    /// Opens the directory for a server, creating it where it is missing. Null, and the reason, while another server holds it or where
-    /// its manifest is not one.
+    /// Opens the directory for a server, creating it where it is missing. Null, and the reason, while another server holds
+    /// it or where its manifest is not one.
     /// </summary>
     public static JournalDirectory? TryOpen(IDisk disk, JournalNames names, out string error)
     {
@@ -84,15 +84,17 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Numbers are given out once. After a failed <see cref="Publish"/> the manifest on the disk may name files that the one in memory
-    /// does not: a file by such a name must never be replaced.
+    /// Numbers are given out once. After a failed <see cref="Publish"/> the manifest on the disk may name files that the one
+    /// in memory does not: a file by such a name must never be replaced.
     /// </summary>
     internal long TakeBaseSequence() => ++_lastBase;
 
     /// <inheritdoc cref="TakeBaseSequence"/>
     internal long TakeIncrementSequence() => ++_lastIncrement;
 
-    /// <summary>Replaces the manifest. When it throws, the old one or the new one is in force; both must describe the same data.</summary>
+    /// <summary>
+    /// Replaces the manifest. When it throws, the old one or the new one is in force; both must describe the same data.
+    /// </summary>
     public void Publish(Manifest manifest)
     {
         var temporary = Names.PathOf(Names.TemporaryManifest);
@@ -112,13 +114,14 @@ public sealed class JournalDirectory : IDisposable
     public void Dispose() => _lock.Dispose();
 
     /// <summary>
-    /// Redis before 7.0 kept one file beside the directory. It becomes the base: the manifest names it first, then it is moved; where
-    /// a crash comes between, the next start moves it.
+    /// Redis before 7.0 kept one file beside the directory. It becomes the base: the manifest names it first, then it is
+    /// moved; where a crash comes between, the next start moves it.
     /// </summary>
     private void TakeOverOldStyleFile()
     {
         if (!Disk.Exists(Names.OldStyleFile)) return;
-        var isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0 && !Disk.Exists(Names.PathOf(Names.FileName));
+        var isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
+            && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
         Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
         Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));

@@ -8,14 +8,15 @@ using RedisClone.Journal.Writing;
 namespace RedisClone.Journal;
 
 /// <summary>
-/// The merged-write engine: bytes in, "durable up to N" out. All shards append to one stream; whoever holds the writer's role takes all
-/// that has come together and writes it as one group, with one flush, while execution goes on.
+/// The merged-write engine: bytes in, "durable up to N" out. All shards append to one stream; whoever holds the writer's
+/// role takes all that has come together and writes it as one group, with one flush, while execution goes on.
 /// </summary>
 /// <remarks>
-/// Who writes. In <c>always</c> the journal's own thread, so that loops execute and reply during the flush; it lets loops that are in a round
-/// finish first, for less than one flush time, since a group costs the same for one unit as for fifty. A unit that is alone
-/// gains nothing from that: its loop writes it itself and saves two thread switches. In <c>everysec</c> and <c>no</c> no reply
-/// waits, and each loop writes what is there at the end of its round, as Redis does; the thread flushes.
+/// Who writes. In <c>always</c> the journal's own thread, so that loops execute and reply during the flush; it lets loops
+/// that are in a round finish first, for less than one flush time, since a group costs the same for one unit as for fifty. A
+/// unit that is alone gains nothing from that: its loop writes it itself and saves two thread switches. In <c>everysec</c>
+/// and <c>no</c> no reply waits, and each loop writes what is there at the end of its round, as Redis does; the thread
+/// flushes.
 /// </remarks>
 public sealed class JournalEngine : IDisposable
 {
@@ -72,7 +73,10 @@ public sealed class JournalEngine : IDisposable
 
     public long DurableLsn => _writer.DurableLsn;
 
-    /// <summary>What is held in memory until it is written. Callers look at it before they take a shard, and wait when it is too much.</summary>
+    /// <summary>
+    /// What is held in memory until it is written. Callers look at it before they take a shard, and wait when it is too
+    /// much.
+    /// </summary>
     public long BytesPending => IsKeeping ? _buffer.Lsn - _writer.WrittenLsn : 0;
 
     /// <summary>The length of the increment, for INFO and for the rewrite triggers.</summary>
@@ -91,7 +95,9 @@ public sealed class JournalEngine : IDisposable
     public JournalStatistics Statistics => new(
         Volatile.Read(ref _groups), Volatile.Read(ref _flushes), Volatile.Read(ref _delayedFlushes), _flushTicks * 1e6 / Stopwatch.Frequency);
 
-    /// <summary>Starts on what recovery read: truncates what it cut, flushes, opens a new increment. The reason when that fails.</summary>
+    /// <summary>
+    /// Starts on what recovery read: truncates what it cut, flushes, opens a new increment. The reason when that fails.
+    /// </summary>
     public string? Start(JournalDirectory directory, JournalReport report)
     {
         if (Lsn > report.Lsn) throw new InvalidOperationException("The stream has gone on without a journal: that takes a rebuild.");
@@ -101,8 +107,9 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Appends one unit (a command, or MULTI to EXEC, as RESP) and returns the position behind it. The caller holds the unit's shards. A unit that
-    /// selects databases itself is appended with database -1, and selects them in lower case. Never does I/O.
+    /// Appends one unit (a command, or MULTI to EXEC, as RESP) and returns the position behind it. The caller holds the
+    /// unit's shards. A unit that selects databases itself is appended with database -1, and selects them in lower case.
+    /// Never does I/O.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit) => _buffer.Append(database, unit);
 
@@ -112,13 +119,15 @@ public sealed class JournalEngine : IDisposable
     /// <summary>The loop has found sockets readable, and goes on to read and execute.</summary>
     public void RoundStarting(int loop) => _rounds.Start(loop);
 
-    /// <summary>The loop has executed what it read, and holds no shard. It may find its units durable when this returns.</summary>
+    /// <summary>
+    /// The loop has executed what it read, and holds no shard. It may find its units durable when this returns.
+    /// </summary>
     public void RoundEnding(int loop)
     {
         _rounds.End(loop);
 
-        // Race: the thread announces that it waits, then looks for rounds and pending units; the loop does the opposite. Without a
-        // full fence on both sides each could miss the other.
+        // Race: the thread announces that it waits, then looks for rounds and pending units; the loop does the opposite.
+        // Without a full fence on both sides each could miss the other.
         Interlocked.MemoryBarrier();
         if (!_buffer.HasPending || !IsKeeping) return;
         if (Policy == FlushPolicy.Always)
@@ -139,8 +148,9 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Ends the increment exactly here and returns the position, for which a base is to be made: <see cref="JournalNames.TemporaryBase"/>, then
-    /// <see cref="InstallBase"/> or <see cref="AbandonBase"/>. The caller holds all shards. Does no I/O; one base at a time.
+    /// Ends the increment exactly here and returns the position, for which a base is to be made: <see
+    /// cref="JournalNames.TemporaryBase"/>, then <see cref="InstallBase"/> or <see cref="AbandonBase"/>. The caller holds
+    /// all shards. Does no I/O; one base at a time.
     /// </summary>
     public long SwitchIncrement()
     {
@@ -150,8 +160,9 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Begins anew where the journal is off or has failed: from the position returned on, for which a base is to be made as for
-    /// <see cref="SwitchIncrement"/>, the stream is kept again. Nothing becomes durable before the base is installed. The caller holds all shards.
+    /// Begins anew where the journal is off or has failed: from the position returned on, for which a base is to be made as
+    /// for <see cref="SwitchIncrement"/>, the stream is kept again. Nothing becomes durable before the base is installed.
+    /// The caller holds all shards.
     /// </summary>
     public long BeginRebuild(JournalDirectory directory)
     {
@@ -165,8 +176,8 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// The base for <paramref name="lsn"/> is complete: it takes the place of what was before, which is deleted. The reason when it cannot be
-    /// installed; then the rotation is over.
+    /// The base for <paramref name="lsn"/> is complete: it takes the place of what was before, which is deleted. The reason
+    /// when it cannot be installed; then the rotation is over.
     /// </summary>
     public string? InstallBase(long lsn, bool rdb)
     {
@@ -182,7 +193,9 @@ public sealed class JournalEngine : IDisposable
                 _writer.AbandonBase();
     }
 
-    /// <summary>Writes and flushes everything appended so far, on this thread. False when the journal has failed or is off.</summary>
+    /// <summary>
+    /// Writes and flushes everything appended so far, on this thread. False when the journal has failed or is off.
+    /// </summary>
     public bool Flush()
     {
         lock (_flushGate)
@@ -191,8 +204,8 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Copies the journal as it is at one moment into a directory that must not exist yet, while it goes on; a server starts on the copy.
-    /// Null, or why there is no copy.
+    /// Copies the journal as it is at one moment into a directory that must not exist yet, while it goes on; a server starts
+    /// on the copy. Null, or why there is no copy.
     /// </summary>
     public string? Backup(JournalNames target)
     {
@@ -261,8 +274,8 @@ public sealed class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Deletes the files that the manifest calls history. To delete gigabytes takes its time, so nobody is kept from writing meanwhile; a crash
-    /// leaves the rest to the next start.
+    /// Deletes the files that the manifest calls history. To delete gigabytes takes its time, so nobody is kept from writing
+    /// meanwhile; a crash leaves the rest to the next start.
     /// </summary>
     private void DeleteHistory()
     {
@@ -275,7 +288,9 @@ public sealed class JournalEngine : IDisposable
                 Guarded(() => _writer.Forget(files), isFinal: false);
     }
 
-    /// <summary>Writes on this thread, if nobody else is writing. False when something is left for the journal's own thread.</summary>
+    /// <summary>
+    /// Writes on this thread, if nobody else is writing. False when something is left for the journal's own thread.
+    /// </summary>
     private bool TryWriteHere(bool flush)
     {
         if (!_role.TryEnter()) return false;
@@ -434,7 +449,9 @@ public sealed class JournalEngine : IDisposable
         }
     }
 
-    /// <summary>Idle: states in the file how far it is durable, so that after a crash damage can be told from a torn tail.</summary>
+    /// <summary>
+    /// Idle: states in the file how far it is durable, so that after a crash damage can be told from a torn tail.
+    /// </summary>
     private void Mark()
     {
         lock (_flushGate)

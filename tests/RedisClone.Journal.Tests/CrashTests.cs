@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests;
 
 /// <summary>
-/// The whole engine on a simulated disk: crash at every point of a run, fail every call, lie about flushes. Whatever comes, the state after
-/// recovery is a prefix of the global order, and contains everything acknowledged.
+/// The whole engine on a simulated disk: crash at every point of a run, fail every call, lie about flushes. Whatever comes,
+/// the state after recovery is a prefix of the global order, and contains everything acknowledged.
 /// </summary>
 public sealed class CrashTests(ITestOutputHelper output)
 {
@@ -100,7 +100,9 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.NotEqual(0, refusals);
     }
 
-    /// <summary>Runs until the power goes, recovers, runs on, and again. Returns how many operations the disk saw in the first life.</summary>
+    /// <summary>
+    /// Runs until the power goes, recovers, runs on, and again. Returns how many operations the disk saw in the first life.
+    /// </summary>
     private static int Crash(int seed, int powerLossAt)
     {
         var random = new Random(seed);

@@ -9,9 +9,9 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests;
 
 /// <summary>
-/// A journal of 64 KiB with every truncation, every flipped bit and every tail of zeros; a sample in usual runs. Below a surviving durable mark
-/// a refusal that names the offset, elsewhere a clean prefix with the cut reported. What is expected is worked out from the intact file,
-/// not by the code under test.
+/// A journal of 64 KiB with every truncation, every flipped bit and every tail of zeros; a sample in usual runs. Below a
+/// surviving durable mark a refusal that names the offset, elsewhere a clean prefix with the cut reported. What is expected
+/// is worked out from the intact file, not by the code under test.
 /// </summary>
 public sealed partial class SmallJournalTests(ITestOutputHelper output)
 {
@@ -72,7 +72,10 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>The first damaged byte is at <paramref name="damage"/>; headers that begin at or behind <paramref name="survivorsFrom"/> are whole.</summary>
+    /// <summary>
+    /// The first damaged byte is at <paramref name="damage"/>; headers that begin at or behind <paramref
+    /// name="survivorsFrom"/> are whole.
+    /// </summary>
     private static void Check(Ending ending, SimulatedDisk disk, List<Unit> units, List<Group> groups, int ours, int damage, int survivorsFrom, string what)
     {
         var report = Read(disk, out var found);

@@ -50,7 +50,9 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         return line.Length;
     }
 
-    /// <summary>Reads the line at the start of <paramref name="bytes"/>, which stands at <paramref name="offset"/> of its file.</summary>
+    /// <summary>
+    /// Reads the line at the start of <paramref name="bytes"/>, which stands at <paramref name="offset"/> of its file.
+    /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length)
     {
         header = default;
@@ -97,7 +99,9 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         }
     }
 
-    /// <summary>Accepts exactly one spelling of everything: lower-case digits, no leading zeros, so that every flipped bit shows.</summary>
+    /// <summary>
+    /// Accepts exactly one spelling of everything: lower-case digits, no leading zeros, so that every flipped bit shows.
+    /// </summary>
     private ref struct LineReader(ReadOnlySpan<byte> bytes)
     {
         private readonly ReadOnlySpan<byte> _bytes = bytes;

@@ -90,9 +90,13 @@ public sealed class Manifest
             if (line is [(byte)'#', ..]) continue;
             if (end < 0 || line.Length >= MaxLine) return Fail("The AOF manifest file contains too long line", number, out error);
             var problem = ParseLine(Encoding.Latin1.GetString(line).Trim(' ', '\t', '\r'), out var file);
-            if (problem is null && file.Kind == ManifestFileKind.Base && @base is not null) problem = "Found duplicate base file information";
-            if (problem is null && file.Kind == ManifestFileKind.Increment && increments.Count > 0 && file.Sequence <= increments[^1].Sequence)
-                problem = "Found a non-monotonic sequence number";
+            problem ??= file.Kind switch
+            {
+                ManifestFileKind.Base when @base is not null => "Found duplicate base file information",
+                ManifestFileKind.Increment when increments.Count > 0 && file.Sequence <= increments[^1].Sequence =>
+                    "Found a non-monotonic sequence number",
+                _ => null,
+            };
             if (problem is not null) return Fail(problem, number, out error);
             if (file.Kind == ManifestFileKind.Base) @base = file;
             else (file.Kind == ManifestFileKind.History ? history : increments).Add(file);
@@ -134,5 +138,7 @@ public sealed class Manifest
     }
 
     private static void AppendLine(StringBuilder text, ManifestFile file) =>
-        text.Append(CultureInfo.InvariantCulture, $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}\n");
+        text.Append(
+            CultureInfo.InvariantCulture,
+            $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}\n");
 }

@@ -14,8 +14,8 @@ internal static class Padding
     public static ReadOnlySpan<byte> Line => "#\n"u8;
 
     /// <summary>
-    /// Where to end the padding, at <paramref name="atLeast"/> or a little behind. What Redis appends there begins at no sector, and
-    /// so can be told from a group of ours that lost its first sectors.
+    /// Where to end the padding, at <paramref name="atLeast"/> or a little behind. What Redis appends there begins at no
+    /// sector, and so can be told from a group of ours that lost its first sectors.
     /// </summary>
     public static long End(long atLeast) => (atLeast + TornAt - 1) / TornAt * TornAt + Line.Length;
 

@@ -2,7 +2,9 @@ using System.Text;
 
 namespace RedisClone.Journal.Format;
 
-/// <summary>The quoting of words that Redis uses in its manifest and configuration. Characters stand for bytes (Latin-1).</summary>
+/// <summary>
+/// The quoting of words that Redis uses in its manifest and configuration. Characters stand for bytes (Latin-1).
+/// </summary>
 internal static class QuotedWords
 {
     public static string QuoteIfNeeded(string word) => word.All(c => c is > ' ' and <= '~' and not '"' and not '\\') ? word : Quote(word);

@@ -30,8 +30,9 @@ internal enum StreamCommand
 internal static class RespScanner
 {
     /// <summary>
-    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete. When it is not,
-    /// <paramref name="needed"/> is a number of bytes, counted from the start of the command, without which it cannot be complete.
+    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete. When it is
+    /// not, <paramref name="needed"/> is a number of bytes, counted from the start of the command, without which it cannot
+    /// be complete.
     /// </summary>
     public static Scan Command(ReadOnlySpan<byte> bytes, ref int position, out StreamCommand command, out int database, out long needed)
     {

@@ -16,7 +16,10 @@ internal static class JournalBackup
             disk.FlushDirectory(target.Root);
             var last = manifest.Increments[^1].Name;
             foreach (var file in manifest.Files)
-                FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Name == last ? lastLength : LengthOf(disk, names.PathOf(file.Name)));
+            {
+                var path = names.PathOf(file.Name);
+                FileCopy.Copy(disk, path, target.PathOf(file.Name), file.Name == last ? lastLength : LengthOf(disk, path));
+            }
             using var copy = JournalDirectory.TryOpen(disk, target, out var error);
             copy?.Publish(manifest.WithoutHistory());
             return copy is null ? error : null;

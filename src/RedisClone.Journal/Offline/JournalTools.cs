@@ -23,8 +23,8 @@ public static class JournalTools
     }
 
     /// <summary>
-    /// Copies what is good, up to the first damage, into a directory that must not exist yet. A server starts on the copy. The report says what
-    /// was left out; when it refuses, there is no copy.
+    /// Copies what is good, up to the first damage, into a directory that must not exist yet. A server starts on the copy.
+    /// The report says what was left out; when it refuses, there is no copy.
     /// </summary>
     public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target)
     {

@@ -24,7 +24,8 @@ internal sealed class StructureCheck : IJournalSink, IRdbVisitor
 
     public void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
     {
-        if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out var used) && used == value.Length) _lsn = lsn;
+        if (!name.SequenceEqual(RdbAux.JournalPosition)) return;
+        if (Utf8Parser.TryParse(value, out long lsn, out var used) && used == value.Length) _lsn = lsn;
     }
 
     public void Resize(int database, long keys, long expiring) { }

@@ -18,8 +18,8 @@ public static class Crc64
 
     private static readonly ulong[] Table = BuildTable();
 
-    // What the upper and the lower half of an accumulator are multiplied by to move it over 16 or 64 bytes. A product of two reflected
-    // numbers comes out one bit low, hence the exponents less one.
+    // What the upper and the lower half of an accumulator are multiplied by to move it over 16 or 64 bytes. A product of two
+    // reflected numbers comes out one bit low, hence the exponents less one.
     private static readonly Vector128<ulong> Over16 = Vector128.Create(PowerOfX(191), PowerOfX(127));
     private static readonly Vector128<ulong> Over64 = Vector128.Create(PowerOfX(575), PowerOfX(511));
 

@@ -2,7 +2,9 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>The payload of DUMP and RESTORE: a type byte and a value as in an RDB, then the format's version and a checksum.</summary>
+/// <summary>
+/// The payload of DUMP and RESTORE: a type byte and a value as in an RDB, then the format's version and a checksum.
+/// </summary>
 public static class DumpPayload
 {
     private const int FooterLength = 10;

@@ -11,7 +11,8 @@ public interface IRdbTarget
 /// <summary>An RDB in a file.</summary>
 /// <param name="file">The file, written from its start.</param>
 /// <param name="flushEvery">
-/// Bytes between flushes, so that the one at the end, and a journal's flushes meanwhile, do not have to wait for gigabytes; 0 for none.
+/// Bytes between flushes, so that the one at the end, and a journal's flushes meanwhile, do not have to wait for gigabytes;
+/// 0 for none.
 /// </param>
 public sealed class RdbFileTarget(IDiskFile file, long flushEvery = 4 << 20) : IRdbTarget
 {

@@ -32,9 +32,10 @@ public readonly record struct RdbStreamState
 public readonly record struct RdbStreamId(ulong Milliseconds, ulong Sequence);
 
 /// <summary>
-/// Receives one value, element by element, whatever form it was stored in. Spans are valid during the call. A method that returns false
-/// rejects the element (a duplicate, say), and the value with it. A key's value begins with <see cref="Begin"/> and ends
-/// with <see cref="End"/>, which is not called for a damaged one: what was built is to be dropped then.
+/// Receives one value, element by element, whatever form it was stored in. Spans are valid during the call. A method that
+/// returns false rejects the element (a duplicate, say), and the value with it. A key's value begins with <see
+/// cref="Begin"/> and ends with <see cref="End"/>, which is not called for a damaged one: what was built is to be dropped
+/// then.
 /// </summary>
 public interface IRdbValueVisitor
 {
@@ -72,7 +73,9 @@ public interface IRdbValueVisitor
     /// <summary>One of the group's pending entries belongs to the consumer last named.</summary>
     bool StreamConsumerPending(RdbStreamId id);
 
-    /// <summary>One of the group's pending entries was given back and belongs to nobody (Redis 8.10), in the order to hand them out.</summary>
+    /// <summary>
+    /// One of the group's pending entries was given back and belongs to nobody (Redis 8.10), in the order to hand them out.
+    /// </summary>
     bool StreamReturned(RdbStreamId id);
 
     /// <summary>How long, and for how many messages, a producer's repeated message is recognised (Redis 8.6).</summary>

@@ -3,7 +3,8 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Walks a listpack, checking every byte of its structure on the way: total, count, each element's encoding and the length behind it.
+/// Walks a listpack, checking every byte of its structure on the way: total, count, each element's encoding and the length
+/// behind it.
 /// </summary>
 public ref struct ListpackReader
 {
@@ -20,7 +21,8 @@ public ref struct ListpackReader
     {
         _bytes = bytes;
         _at = HeaderLength;
-        IsDamaged = bytes.Length < HeaderLength + 1 || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
+        IsDamaged = bytes.Length < HeaderLength + 1
+            || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
         if (!IsDamaged) _count = BinaryPrimitives.ReadUInt16LittleEndian(bytes[4..]);
     }
 
@@ -119,8 +121,8 @@ internal static class PackedBytes
     public static int Int24(ReadOnlySpan<byte> bytes) => (bytes[0] | bytes[1] << 8 | bytes[2] << 16) << 8 >> 8;
 
     /// <summary>
-    /// The length of a listpack's element, written to be read backwards: seven bits a byte, the highest first, all but the first byte
-    /// marked. The limits are Redis's, which leaves the highest value of each size to the next.
+    /// The length of a listpack's element, written to be read backwards: seven bits a byte, the highest first, all but the
+    /// first byte marked. The limits are Redis's, which leaves the highest value of each size to the next.
     /// </summary>
     public static int WriteBackLength(Span<byte> into, int length)
     {

@@ -1,8 +1,8 @@
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// The compression of RDB strings. A control byte below 32 announces that many literals plus one; else its upper three bits are a length
-/// less two (seven: a byte more follows), and the lower five with the next byte a distance less one.
+/// The compression of RDB strings. A control byte below 32 announces that many literals plus one; else its upper three bits
+/// are a length less two (seven: a byte more follows), and the lower five with the next byte a distance less one.
 /// </summary>
 public static class Lzf
 {
@@ -18,7 +18,8 @@ public static class Lzf
     public const int HashSize = 1 << HashBits;
 
     /// <summary>
-    /// Compresses into <paramref name="output"/>. False when the result would not fit, which is how the caller says how much it must gain.
+    /// Compresses into <paramref name="output"/>. False when the result would not fit, which is how the caller says how much
+    /// it must gain.
     /// </summary>
     public static bool TryCompress(ReadOnlySpan<byte> input, Span<byte> output, Span<int> hashes, out int length)
     {

@@ -1,6 +1,8 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Values of modules cannot be read, but named: nine letters of six bits and a version make a module type's number.</summary>
+/// <summary>
+/// Values of modules cannot be read, but named: nine letters of six bits and a version make a module type's number.
+/// </summary>
 internal static class RdbModule
 {
     private const string Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -8,7 +10,8 @@ internal static class RdbModule
     public static bool Refuse(RdbReader reader, RdbType type)
     {
         if (type == RdbType.ModuleOld) return reader.Fail("Pre-release module format not supported");
-        return reader.TryLength(out var id) && reader.Fail($"The RDB file contains module data I can't load: no matching module type '{NameOf(id)}'");
+        return reader.TryLength(out var id)
+            && reader.Fail($"The RDB file contains module data I can't load: no matching module type '{NameOf(id)}'");
     }
 
     public static string NameOf(ulong id) => string.Create(9, id >> 10, static (name, bits) =>

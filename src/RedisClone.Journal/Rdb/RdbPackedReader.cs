@@ -27,13 +27,15 @@ internal static class RdbPackedReader
             case RdbType.HashListpackExpiringOld:
                 return reader.TryString(out bytes) && HashFromListpack(reader, bytes, visitor, isExpiring: true, ref elements);
             case RdbType.HashListpackExpiring:
-                return reader.TryMilliseconds(out _) && reader.TryString(out bytes) && HashFromListpack(reader, bytes, visitor, isExpiring: true, ref elements);
+                return reader.TryMilliseconds(out _) && reader.TryString(out bytes)
+                    && HashFromListpack(reader, bytes, visitor, isExpiring: true, ref elements);
             case RdbType.SortedSetZiplist:
                 return reader.TryString(out bytes) && SortedSetFromZiplist(reader, bytes, visitor, ref elements);
             case RdbType.SortedSetListpack:
                 return reader.TryString(out bytes) && SortedSetFromListpack(reader, bytes, visitor, ref elements);
             case RdbType.ListZiplist:
-                return visitor.Begin(RdbValueKind.List, 0) && reader.TryString(out bytes) && ListFromZiplist(reader, bytes, visitor, ref elements);
+                return visitor.Begin(RdbValueKind.List, 0) && reader.TryString(out bytes)
+                    && ListFromZiplist(reader, bytes, visitor, ref elements);
             default:
                 return reader.Fail($"values of type {(int)type} are not known");
         }
@@ -101,7 +103,8 @@ internal static class RdbPackedReader
         return !map.IsDamaged || Damaged(reader);
     }
 
-    private static bool HashFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, bool isExpiring, ref long elements)
+    private static bool HashFromListpack(
+        RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, bool isExpiring, ref long elements)
     {
         Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
@@ -112,7 +115,8 @@ internal static class RdbPackedReader
             long expire = -1;
             if (isExpiring)
             {
-                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || (expire != 0 && !IsTime(expire))) return Damaged(reader);
+                if (!list.TryNext(out var time) || !time.TryNumber(out expire)) return Damaged(reader);
+                if (expire != 0 && !IsTime(expire)) return Damaged(reader);
                 if (expire == 0) expire = -1;
             }
             if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return false;

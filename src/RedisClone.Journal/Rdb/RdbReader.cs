@@ -9,7 +9,9 @@ namespace RedisClone.Journal.Rdb;
 /// Reads the primitives of an RDB from a file or from memory. Nothing throws on damaged bytes: a call returns false, and
 /// <see cref="Error"/> says what the first problem was. Nothing is allocated beyond what the input can hold.
 /// </summary>
-/// <remarks>A span that is handed out is valid until the next call, one from <see cref="TryHeldString"/> until the next such call.</remarks>
+/// <remarks>
+/// A span that is handed out is valid until the next call, one from <see cref="TryHeldString"/> until the next such call.
+/// </remarks>
 public sealed class RdbReader
 {
     private const int WindowSize = 256 * 1024;
@@ -88,7 +90,9 @@ public sealed class RdbReader
     }
 
     /// <summary>A length, which must not be a special form of string.</summary>
-    public bool TryLength(out ulong length) => TryLength(out length, out var isSpecial) && (!isSpecial || Fail("a length is expected, and a special form of string found"));
+    public bool TryLength(out ulong length) =>
+        TryLength(out length, out var isSpecial)
+        && (!isSpecial || Fail("a length is expected, and a special form of string found"));
 
     /// <summary>A number of elements, of which each takes at least one byte.</summary>
     public bool TryCount(out long count)
@@ -125,7 +129,8 @@ public sealed class RdbReader
                 value = double.NaN;
                 return true;
             default:
-                return TryBytes(length, out var text) && ((Utf8Parser.TryParse(text, out value, out var used) && used == length) || Fail("a score is not a number"));
+                return TryBytes(length, out var text)
+                    && ((Utf8Parser.TryParse(text, out value, out var used) && used == length) || Fail("a score is not a number"));
         }
     }
 
@@ -208,8 +213,9 @@ public sealed class RdbReader
     {
         value = default;
         if (!TryLength(out var compressed) || !TryLength(out var length)) return false;
-        if (compressed > (ulong)Remaining || compressed > (ulong)Array.MaxLength) return Fail("a compressed string ends behind the end");
-        if (length > (compressed + 1) * Lzf.MaxExpansion || length > (ulong)Array.MaxLength) return Fail("a compressed string cannot be that long");
+        if (compressed > (ulong)Math.Min(Remaining, Array.MaxLength)) return Fail("a compressed string ends behind the end");
+        if (length > Math.Min((compressed + 1) * Lzf.MaxExpansion, (ulong)Array.MaxLength))
+            return Fail("a compressed string cannot be that long");
         if (!TryBytes((int)compressed, out var bytes)) return false;
         if (_text.Length < (int)length) _text = new byte[(int)length];
         var text = _text.AsSpan(0, (int)length);

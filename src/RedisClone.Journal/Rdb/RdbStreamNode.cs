@@ -1,9 +1,9 @@
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// One node of a stream. Its listpack begins with a master entry: how many entries are there and how many deleted, the fields that entries
-/// share, a zero. Each entry is: flags, the ID's difference to the node's, the number of fields unless they are the shared ones,
-/// fields and values, and how many elements that were.
+/// One node of a stream. Its listpack begins with a master entry: how many entries are there and how many deleted, the
+/// fields that entries share, a zero. Each entry is: flags, the ID's difference to the node's, the number of fields unless
+/// they are the shared ones, fields and values, and how many elements that were.
 /// </summary>
 internal static class RdbStreamNode
 {
@@ -17,11 +17,13 @@ internal static class RdbStreamNode
 
     /// <summary>False where the node is damaged, or <paramref name="isRejected"/> by the visitor.</summary>
     public static bool Read(
-        ReadOnlySpan<byte> bytes, RdbStreamId master, IRdbValueVisitor visitor, ref ulong entries, ref RdbStreamId? last, out bool isRejected)
+        ReadOnlySpan<byte> bytes, RdbStreamId master, IRdbValueVisitor visitor, ref ulong entries, ref RdbStreamId? last,
+        out bool isRejected)
     {
         isRejected = false;
         var list = new ListpackReader(bytes);
-        if (!TryNumber(ref list, out var alive) || !TryNumber(ref list, out var deleted) || !TryNumber(ref list, out var shared)) return false;
+        if (!TryNumber(ref list, out var alive) || !TryNumber(ref list, out var deleted)) return false;
+        if (!TryNumber(ref list, out var shared)) return false;
         if (alive < 0 || deleted < 0 || shared < 0 || shared > bytes.Length) return false;
         var sharedFields = list;
         for (long i = 0; i < shared; i++)

@@ -1,8 +1,10 @@
+using System.Buffers.Binary;
+
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Reads streams: nodes of entries, each a listpack whose entries are differences to the node's first ID; then the stream's state, its groups
-/// with what they have pending, and since Redis 8.6 the messages of idempotent producers.
+/// Reads streams: nodes of entries, each a listpack whose entries are differences to the node's first ID; then the stream's
+/// state, its groups with what they have pending, and since Redis 8.6 the messages of idempotent producers.
 /// </summary>
 internal static class RdbStreamReader
 {
@@ -17,8 +19,7 @@ internal static class RdbStreamReader
         {
             if (!reader.TryString(out var key)) return false;
             if (key.Length != 16) return reader.Fail("Stream node key entry is not the size of a stream ID");
-            var master = new RdbStreamId(
-                System.Buffers.Binary.BinaryPrimitives.ReadUInt64BigEndian(key), System.Buffers.Binary.BinaryPrimitives.ReadUInt64BigEndian(key[8..]));
+            var master = new RdbStreamId(BinaryPrimitives.ReadUInt64BigEndian(key), BinaryPrimitives.ReadUInt64BigEndian(key[8..]));
             if (!reader.TryString(out var node)) return false;
             if (!RdbStreamNode.Read(node, master, visitor, ref entries, ref last, out var isRejected))
                 return !isRejected && reader.Fail("Stream listpack integrity check failed.");
@@ -50,8 +51,8 @@ internal static class RdbStreamReader
         if (!visitor.StreamGroup(name, last, unchecked((long)read)) || !reader.TryCount(out var pending)) return false;
         for (long i = 0; i < pending; i++)
         {
-            if (!reader.TryRawStreamId(out var milliseconds, out var sequence) || !reader.TryMilliseconds(out var delivered)
-                || !reader.TryLength(out var deliveries) || !visitor.StreamPending(new(milliseconds, sequence), delivered, deliveries)) return false;
+            if (!TryRawId(reader, out var id) || !reader.TryMilliseconds(out var delivered) || !reader.TryLength(out var deliveries)
+                || !visitor.StreamPending(id, delivered, deliveries)) return false;
         }
         if (!reader.TryCount(out var consumers)) return false;
         for (long i = 0; i < consumers; i++)
@@ -59,7 +60,7 @@ internal static class RdbStreamReader
         if (type < RdbType.Stream5) return true;
         if (!reader.TryCount(out var returned)) return false;
         for (long i = 0; i < returned; i++)
-            if (!reader.TryRawStreamId(out var milliseconds, out var sequence) || !visitor.StreamReturned(new(milliseconds, sequence))) return false;
+            if (!TryRawId(reader, out var id) || !visitor.StreamReturned(id)) return false;
         return true;
     }
 
@@ -70,7 +71,7 @@ internal static class RdbStreamReader
         if (type >= RdbType.Stream3 && !reader.TryMilliseconds(out active)) return false;
         if (!visitor.StreamConsumer(name, seen, active) || !reader.TryCount(out var pending)) return false;
         for (long i = 0; i < pending; i++)
-            if (!reader.TryRawStreamId(out var milliseconds, out var sequence) || !visitor.StreamConsumerPending(new(milliseconds, sequence))) return false;
+            if (!TryRawId(reader, out var id) || !visitor.StreamConsumerPending(id)) return false;
         return true;
     }
 
@@ -90,6 +91,13 @@ internal static class RdbStreamReader
         }
         return reader.TryLength(out var added) && reader.TryLength(out var duplicates)
             && visitor.StreamIdempotence(seconds, most, added, duplicates);
+    }
+
+    private static bool TryRawId(RdbReader reader, out RdbStreamId id)
+    {
+        var isRead = reader.TryRawStreamId(out var milliseconds, out var sequence);
+        id = new(milliseconds, sequence);
+        return isRead;
     }
 
     private static bool TryId(RdbReader reader, out RdbStreamId id)

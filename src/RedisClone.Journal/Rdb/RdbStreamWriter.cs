@@ -3,12 +3,13 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or <see cref="RdbType.Stream3"/> (7.2). The number of nodes
-/// comes before the nodes, so every node but the last is filled with the same number of entries.
+/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or <see cref="RdbType.Stream3"/> (7.2). The
+/// number of nodes comes before the nodes, so every node but the last is filled with the same number of entries.
 /// </summary>
 /// <remarks>
-/// Order: <see cref="Begin"/>; for each entry <see cref="BeginEntry"/> and its fields; <see cref="EndEntries"/>; for each group
-/// <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and its pending IDs.
+/// Order: <see cref="Begin"/>; for each entry <see cref="BeginEntry"/> and its fields; <see cref="EndEntries"/>; for each
+/// group <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
+/// its pending IDs.
 /// </remarks>
 public sealed class RdbStreamWriter(RdbWriter writer)
 {
@@ -24,7 +25,9 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     private int _nodeEntries;
     private long _left;
 
-    /// <summary>Begins a stream of that many entries, none of them deleted. The type byte is the caller's to write, before the key.</summary>
+    /// <summary>
+    /// Begins a stream of that many entries, none of them deleted. The type byte is the caller's to write, before the key.
+    /// </summary>
     public void Begin(RdbType type, long entries)
     {
         _type = type;

@@ -5,7 +5,9 @@ public enum RdbResult
 {
     Complete,
 
-    /// <summary>A collection without elements, as an old bug of Redis could leave: a file's loader skips the key, RESTORE refuses.</summary>
+    /// <summary>
+    /// A collection without elements, as an old bug of Redis could leave: a file's loader skips the key, RESTORE refuses.
+    /// </summary>
     Empty,
 
     /// <summary>Damaged, rejected, or of a type that there is not; the reader's error says which.</summary>
@@ -90,7 +92,9 @@ public static class RdbValueReader
         return true;
     }
 
-    /// <summary>Times are relative to the least of them, plus one, since 0 is none; before 7.4 was released they were absolute.</summary>
+    /// <summary>
+    /// Times are relative to the least of them, plus one, since 0 is none; before 7.4 was released they were absolute.
+    /// </summary>
     private static bool ReadExpiringHash(RdbReader reader, IRdbValueVisitor visitor, bool hasBase, ref long elements)
     {
         long least = 1;

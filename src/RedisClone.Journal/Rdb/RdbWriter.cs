@@ -4,8 +4,8 @@ using System.Buffers.Text;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Writes the primitives of an RDB: lengths, strings in their shortest form, numbers, opcodes; through one buffer, with the checksum as
-/// it goes. What it writes, redis-server 7.0 loads, apart from hash fields that expire.
+/// Writes the primitives of an RDB: lengths, strings in their shortest form, numbers, opcodes; through one buffer, with the
+/// checksum as it goes. What it writes, redis-server 7.0 loads, apart from hash fields that expire.
 /// </summary>
 public sealed class RdbWriter(IRdbTarget target, bool compress = true, int bufferSize = 64 * 1024)
 {
@@ -217,7 +217,8 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     private bool TryCompressed(ReadOnlySpan<byte> value)
     {
         // It must gain at least the four bytes that the second length costs.
-        if (_compressed.Length < value.Length) _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
+        if (_compressed.Length < value.Length)
+            _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
         if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out var length)) return false;
         Byte(RdbText.Compressed);
         Length((ulong)length);

@@ -21,7 +21,8 @@ public ref struct ZiplistReader
     {
         _bytes = bytes;
         _at = HeaderLength;
-        IsDamaged = bytes.Length < HeaderLength + 1 || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
+        IsDamaged = bytes.Length < HeaderLength + 1
+            || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
         if (IsDamaged) return;
         _tail = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
         _count = BinaryPrimitives.ReadUInt16LittleEndian(bytes[8..]);

@@ -16,9 +16,9 @@ internal static class CommandRegion
     private static ReadOnlySpan<byte> RedisSelect => "*2\r\n$6\r\nSELECT\r\n"u8;
 
     /// <summary>
-    /// Whether commands without a group begin here, between groups of ours. Where nothing of ours was torn, only Redis writes a command
-    /// or a timestamp there. Behind padding, a group whose first sectors were lost may show its commands from a sector's
-    /// start on; there it takes more to believe in Redis.
+    /// Whether commands without a group begin here, between groups of ours. Where nothing of ours was torn, only Redis
+    /// writes a command or a timestamp there. Behind padding, a group whose first sectors were lost may show its commands
+    /// from a sector's start on; there it takes more to believe in Redis.
     /// </summary>
     public static bool BeginsAt(FileWindow window, bool behindPadding)
     {
@@ -33,7 +33,8 @@ internal static class CommandRegion
     }
 
     /// <summary>
-    /// Where Redis may have gone on behind a piece of a header line, or -1. With <paramref name="isWhole"/> a whole line, damaged, is before it.
+    /// Where Redis may have gone on behind a piece of a header line, or -1. With <paramref name="isWhole"/> a whole line,
+    /// damaged, is before it.
     /// </summary>
     public static int FindBehindLine(ReadOnlySpan<byte> bytes, out bool isWhole)
     {
@@ -55,7 +56,8 @@ internal static class CommandRegion
             if (step.Scan == Scan.Incomplete) return new(FileEnd.ShortRead, window.Offset, ShortReadReason);
             if (step.Length == 0) return new(FileEnd.Whole, window.Offset);
             var bytes = window.Bytes[..step.Length];
-            if (bytes.StartsWith(GroupHeader.Tag)) return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
+            if (bytes.StartsWith(GroupHeader.Tag))
+                return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
             if (step.IsUnit)
             {
                 var error = sink.Apply(new JournalUnit
@@ -77,9 +79,9 @@ internal static class CommandRegion
     }
 
     /// <summary>
-    /// Where Redis went on, from here on, or -1: it starts what it appends with its own spelling of SELECT, or a timestamp, neither of
-    /// which stands in a group of ours. So it does after it cut a group of ours that a kill had left in part; padding it cannot have met
-    /// then, since it does not load a group that is torn by padding.
+    /// Where Redis went on, from here on, or -1: it starts what it appends with its own spelling of SELECT, or a timestamp,
+    /// neither of which stands in a group of ours. So it does after it cut a group of ours that a kill had left in part;
+    /// padding it cannot have met then, since it does not load a group that is torn by padding.
     /// </summary>
     public static long FindContinuation(FileWindow window)
     {
@@ -113,12 +115,14 @@ internal static class CommandRegion
             var step = UnitScanner.Next(window.Bytes, database);
 
             // At least doubled, so that a long transaction is not scanned again for each of its commands.
-            if (step.Scan != Scan.Incomplete || !window.Fill(Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L))))
-                return step;
+            var more = Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L));
+            if (step.Scan != Scan.Incomplete || !window.Fill(more)) return step;
         }
     }
 
-    /// <summary>A tail of zeros is what a power loss leaves where the length survived and the bytes did not: a short read too.</summary>
+    /// <summary>
+    /// A tail of zeros is what a power loss leaves where the length survived and the bytes did not: a short read too.
+    /// </summary>
     private static FileResult BadFormat(FileWindow window, int database)
     {
         var offset = window.Offset;

@@ -49,7 +49,9 @@ internal sealed class FileWindow
         else _start += (int)count;
     }
 
-    /// <summary>Makes <see cref="Bytes"/> at least this long; false where the file ends before, or no array is that long.</summary>
+    /// <summary>
+    /// Makes <see cref="Bytes"/> at least this long; false where the file ends before, or no array is that long.
+    /// </summary>
     public bool Fill(long atLeast)
     {
         if (_end - _start >= atLeast) return true;
@@ -72,7 +74,8 @@ internal sealed class FileWindow
             _end -= _start;
             _start = 0;
         }
-        if (_buffer.Length < atLeast) Array.Resize(ref _buffer, (int)Math.Min(Array.MaxLength, Math.Max(atLeast, _buffer.Length * 2L)));
+        if (_buffer.Length < atLeast)
+            Array.Resize(ref _buffer, (int)Math.Min(Array.MaxLength, Math.Max(atLeast, _buffer.Length * 2L)));
         while (_end - _start < atLeast)
         {
             var read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));

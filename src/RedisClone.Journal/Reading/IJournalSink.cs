@@ -25,8 +25,9 @@ public readonly ref struct JournalUnit
 public interface IJournalSink
 {
     /// <summary>
-    /// Loads the RDB that <paramref name="file"/> begins with, and tells where it ends: an append-only file of Redis 6 goes on
-    /// with commands there. <paramref name="lsn"/> is the position in the stream that the snapshot says it stands for, -1 when it says none.
+    /// Loads the RDB that <paramref name="file"/> begins with, and tells where it ends: an append-only file of Redis 6 goes
+    /// on with commands there. <paramref name="lsn"/> is the position in the stream that the snapshot says it stands for, -1
+    /// when it says none.
     /// </summary>
     string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn);
 

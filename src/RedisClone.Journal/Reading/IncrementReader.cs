@@ -47,7 +47,8 @@ internal static class IncrementReader
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
             {
                 if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
-                var damage = new FileResult(FileEnd.Damaged, window.Offset, bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here");
+                var what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
+                var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
                 var behind = CommandRegion.FindBehindLine(bytes, out var isWholeLine);
                 return behind <= 0 ? damage : ContinuedByRedis(window, damage, behind, isWholeLine ? 0 : long.MaxValue, state, sink);
             }
@@ -99,9 +100,9 @@ internal static class IncrementReader
     }
 
     /// <summary>
-    /// After a kill had left a group in part, redis-server cuts it behind its last whole command (or takes the piece of a header for an
-    /// annotation) and appends its own. Then the group no longer verifies, yet what is there is what Redis acknowledged: it loads
-    /// by Redis's rules.
+    /// After a kill had left a group in part, redis-server cuts it behind its last whole command (or takes the piece of a
+    /// header for an annotation) and appends its own. Then the group no longer verifies, yet what is there is what Redis
+    /// acknowledged: it loads by Redis's rules.
     /// </summary>
     private static FileResult ContinuedByRedis(
         FileWindow window, FileResult damage, int skipped, long wholeAt, StreamState state, IJournalSink sink)
@@ -119,10 +120,11 @@ internal static class IncrementReader
 
     private static FileResult WithoutHeader(FileWindow window, ReadOnlySpan<byte> head)
     {
-        if (head.IsEmpty || head[0] == '*' || (head[0] == '#' && !head.StartsWith(GroupHeader.Tag) && !LooksLikeHeader(head))) return new(FileEnd.Whole, 0);
+        if (head.IsEmpty || head[0] == '*') return new(FileEnd.Whole, 0);
+        if (head[0] == '#' && !head.StartsWith(GroupHeader.Tag) && !LooksLikeHeader(head)) return new(FileEnd.Whole, 0);
         var version = FileHeader.ClaimedVersion(head);
         if (version > FileHeader.Version)
-            return new(FileEnd.Refused, 0, $"the file is in version {version} of the journal's format; this server reads version {FileHeader.Version}");
+            return new(FileEnd.Refused, 0, $"the journal's format is of version {version}; this server reads version {FileHeader.Version}");
         if (TailScan.EndWithoutZeros(window, 0) <= FileHeader.Length)
             return new(FileEnd.Damaged, 0, "the file ends within its header");
         return new(FileEnd.Refused, 0, "neither a header of the journal nor a command of an append-only file begins here");

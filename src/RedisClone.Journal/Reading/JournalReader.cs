@@ -22,7 +22,10 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     /// <summary>What the files hold together, for a loading estimate.</summary>
     public long TotalBytes { get; private set; }
 
-    /// <summary>How far the reading is; may be asked from any thread. Within a file it follows the file, an RDB counts when it is loaded.</summary>
+    /// <summary>
+    /// How far the reading is; may be asked from any thread. Within a file it follows the file, an RDB counts when it is
+    /// loaded.
+    /// </summary>
     public long BytesRead => Volatile.Read(ref _bytesRead);
 
     /// <summary>Reads everything into the sink. Nothing on the disk is changed.</summary>
@@ -43,7 +46,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             var (units, unverified, firstLsn) = (_state.Units, _state.UnverifiedUnits, _state.Lsn);
             var wasKnown = _state.IsLsnKnown;
             var result = ReadFile(opened, files[i], sink, out var salt);
-            _reports.Add(new(files[i].Name, files[i].Kind, opened.Length, result.Kept, _state.Units - units, _state.UnverifiedUnits - unverified)
+            var (name, kind) = (files[i].Name, files[i].Kind);
+            _reports.Add(new(name, kind, opened.Length, result.Kept, _state.Units - units, _state.UnverifiedUnits - unverified)
             {
                 HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
             });
@@ -91,7 +95,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         var file = files[index];
         var (mark, markFile, markOffset) = (-1L, file.Name, 0L);
         var lost = TailScan.Substance(_window, damage.Kept);
-        if (salt is not null && damage.End == FileEnd.Damaged) mark = TailScan.HighestMark(_window, salt.Value, damage.Kept, out markOffset);
+        if (salt is not null && damage.End == FileEnd.Damaged)
+            mark = TailScan.HighestMark(_window, salt.Value, damage.Kept, out markOffset);
         var dropped = new List<string>();
         foreach (var later in files[(index + 1)..])
         {
@@ -111,8 +116,10 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             }
         }
         if (mark > _state.Lsn && !options.AcceptDamage)
-            return Refuse(file, damage.Kept,
-                $"{damage.Reason}; what is good ends at position {_state.Lsn}, but the journal was durable up to {mark} ({markFile} says so at offset {markOffset})");
+        {
+            var known = $"the journal was durable up to {mark} ({markFile} says so at offset {markOffset})";
+            return Refuse(file, damage.Kept, $"{damage.Reason}; what is good ends at position {_state.Lsn}, but {known}");
+        }
         if (lost > 0 && !options.LoadTruncated)
             return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
         return new()

@@ -15,7 +15,9 @@ public enum JournalOutcome
     /// <summary>A clean prefix was read; what a power loss had left behind it is cut.</summary>
     Cut,
 
-    /// <summary>Damage that a power loss does not explain, or a file that is not what it should be: the server must not start.</summary>
+    /// <summary>
+    /// Damage that a power loss does not explain, or a file that is not what it should be: the server must not start.
+    /// </summary>
     Refused,
 }
 
@@ -65,7 +67,8 @@ public sealed record JournalReport
         foreach (var file in Files)
         {
             text.Append(CultureInfo.InvariantCulture, $"{file.Name}: kept {file.Kept} of {file.Length} bytes, {file.Units} units");
-            if (file.UnverifiedUnits > 0) text.Append(CultureInfo.InvariantCulture, $" ({file.UnverifiedUnits} written by Redis, without checksums)");
+            if (file.UnverifiedUnits > 0)
+                text.Append(CultureInfo.InvariantCulture, $" ({file.UnverifiedUnits} written by Redis, without checksums)");
             text.Append('\n');
         }
         foreach (var file in DroppedFiles) text.Append(CultureInfo.InvariantCulture, $"{file}: nothing kept\n");

@@ -6,8 +6,8 @@ internal sealed class StreamState
     public long Lsn { get; set; }
 
     /// <summary>
-    /// False behind a base that does not say where in the stream it stands, since Redis wrote it, until a group of ours does. Without a
-    /// base the stream begins at 0, and what Redis wrote counts by its bytes.
+    /// False behind a base that does not say where in the stream it stands, since Redis wrote it, until a group of ours
+    /// does. Without a base the stream begins at 0, and what Redis wrote counts by its bytes.
     /// </summary>
     public bool IsLsnKnown { get; set; } = true;
 

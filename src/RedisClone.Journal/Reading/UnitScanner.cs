@@ -26,7 +26,9 @@ internal struct UnitStep
 /// <summary>Steps through commands unit by unit: a command alone, MULTI to EXEC, a SELECT, an annotation line.</summary>
 internal static class UnitScanner
 {
-    /// <summary>Redis reads annotations into a buffer of this size, with a zero at its end; a longer line breaks its loader.</summary>
+    /// <summary>
+    /// Redis reads annotations into a buffer of this size, with a zero at its end; a longer line breaks its loader.
+    /// </summary>
     private const int MaxAnnotation = 1023;
 
     public static UnitStep Next(ReadOnlySpan<byte> bytes, int database)

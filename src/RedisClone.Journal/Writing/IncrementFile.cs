@@ -30,11 +30,14 @@ internal sealed class IncrementFile : IDisposable
     public long DurableMark { get; private set; }
 
     /// <summary>
-    /// Creates the file, durably: its header, and a mark that says where in the stream it begins. Everything before is durable by then.
+    /// Creates the file, durably: its header, and a mark that says where in the stream it begins. Everything before is
+    /// durable by then.
     /// </summary>
     public static IncrementFile Create(IDisk disk, string path, long lsn, WriterTuning tuning)
     {
-        var salt = tuning.Salts is null ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) : (ulong)tuning.Salts.NextInt64();
+        var salt = tuning.Salts is null
+            ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)))
+            : (ulong)tuning.Salts.NextInt64();
         var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt, tuning);
         try
         {
@@ -56,8 +59,8 @@ internal sealed class IncrementFile : IDisposable
     }
 
     /// <summary>
-    /// Writes one group. With <paramref name="fillAhead"/> the file is filled with padding before it is needed: a flush of bytes that
-    /// overwrite others does not have to wait for the file system's journal. Large groups gain nothing by it.
+    /// Writes one group. With <paramref name="fillAhead"/> the file is filled with padding before it is needed: a flush of
+    /// bytes that overwrite others does not have to wait for the file system's journal. Large groups gain nothing by it.
     /// </summary>
     public void Write(in PendingGroup group, long durable, bool fillAhead)
     {

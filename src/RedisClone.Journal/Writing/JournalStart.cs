@@ -5,14 +5,15 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// What every start does to the directory: what was cut is truncated, what was kept is flushed (after a kill it may be in the system's
-/// cache only), what holds nothing is dropped. A crash at any point leaves what the next start reads the same way.
+/// What every start does to the directory: what was cut is truncated, what was kept is flushed (after a kill it may be in
+/// the system's cache only), what holds nothing is dropped. A crash at any point leaves what the next start reads the same
+/// way.
 /// </summary>
 internal static class JournalStart
 {
     /// <summary>
-    /// Settles the files that count, and returns the manifest without the others. It is published together with the new increment: alone
-    /// it might be empty, which no loader takes.
+    /// Settles the files that count, and returns the manifest without the others. It is published together with the new
+    /// increment: alone it might be empty, which no loader takes.
     /// </summary>
     public static Manifest Prepare(JournalDirectory directory, JournalReport report)
     {

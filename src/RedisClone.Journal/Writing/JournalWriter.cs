@@ -5,8 +5,9 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// The steps of writing: a group, a flush, a switch to the next increment, a new base. No threads and no clock; whoever calls holds
-/// the writer's role, so one step runs at a time. I/O errors leave as exceptions, and the caller makes them final with <see cref="Fail"/>.
+/// The steps of writing: a group, a flush, a switch to the next increment, a new base. No threads and no clock; whoever
+/// calls holds the writer's role, so one step runs at a time. I/O errors leave as exceptions, and the caller makes them
+/// final with <see cref="Fail"/>.
 /// </summary>
 internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 {
@@ -57,8 +58,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     }
 
     /// <summary>
-    /// Begins anew after a failure, or where there was no journal: from the position returned on, the stream goes to a file that the
-    /// manifest will not name before <see cref="InstallBase"/>; until then nothing becomes durable.
+    /// Begins anew after a failure, or where there was no journal: from the position returned on, the stream goes to a file
+    /// that the manifest will not name before <see cref="InstallBase"/>; until then nothing becomes durable.
     /// </summary>
     public long BeginRebuild(JournalDirectory directory)
     {
@@ -113,8 +114,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     }
 
     /// <summary>
-    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/>, which stands for the stream up to <paramref name="lsn"/>, the base,
-    /// and what it supersedes history.
+    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/>, which stands for the stream up to <paramref
+    /// name="lsn"/>, the base, and what it supersedes history.
     /// </summary>
     public void InstallBase(long lsn, bool rdb)
     {

@@ -16,11 +16,13 @@ internal readonly record struct PendingGroup(Segment? First, long Lsn, long Leng
 }
 
 /// <summary>
-/// Where the effects of all shards meet: the one place that gives out positions in the global stream. An append is a copy of some
-/// hundred bytes under a spin lock. Measured against reserving with compare-and-swap and counting commits, and against
+/// Where the effects of all shards meet: the one place that gives out positions in the global stream. An append is a copy of
+/// some hundred bytes under a spin lock. Measured against reserving with compare-and-swap and counting commits, and against
 /// a <see cref="Lock"/>, the spin lock was the cheapest with one thread (10 to 20 ns) and with two.
 /// </summary>
-/// <remarks>The lock is held for a copy, never for I/O or a callback. A unit larger than a segment is copied under it too.</remarks>
+/// <remarks>
+/// The lock is held for a copy, never for I/O or a callback. A unit larger than a segment is copied under it too.
+/// </remarks>
 internal sealed class MergeBuffer(WriterTuning tuning)
 {
     private const int Unselected = -1;
@@ -47,8 +49,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     public int OpenUnits => Volatile.Read(ref _units);
 
     /// <summary>
-    /// Appends one unit, and returns the position behind it. The caller holds the shards that the unit concerns, so that positions
-    /// agree with each shard's own order.
+    /// Appends one unit, and returns the position behind it. The caller holds the shards that the unit concerns, so that
+    /// positions agree with each shard's own order.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit)
     {
@@ -97,8 +99,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Takes the oldest group: everything that came together since the last was taken. Without <paramref name="mayEndIncrement"/> a group
-    /// that ends the increment stays for somebody who may open the next.
+    /// Takes the oldest group: everything that came together since the last was taken. Without <paramref
+    /// name="mayEndIncrement"/> a group that ends the increment stays for somebody who may open the next.
     /// </summary>
     public bool TryTake(bool mayEndIncrement, out PendingGroup group)
     {
@@ -151,7 +153,9 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         _units = 0;
     }
 
-    /// <summary>Lower case on purpose: Redis writes SELECT, and so the reader can tell where Redis went on in a file of ours.</summary>
+    /// <summary>
+    /// Lower case on purpose: Redis writes SELECT, and so the reader can tell where Redis went on in a file of ours.
+    /// </summary>
     private void Select(int database)
     {
         _database = database;

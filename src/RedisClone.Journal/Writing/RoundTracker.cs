@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// Which event loops are in a round, that is, between having found sockets readable and having executed what they sent. A loop writes its
-/// own cell only, and each has its own cache lines.
+/// Which event loops are in a round, that is, between having found sockets readable and having executed what they sent. A
+/// loop writes its own cell only, and each has its own cache lines.
 /// </summary>
 internal sealed class RoundTracker(int loops)
 {

@@ -4,8 +4,8 @@ using Microsoft.Win32.SafeHandles;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// Wakes the one thread that waits on it; a wake-up that comes before the waiting is not lost. On Linux an eventfd, since what .NET
-/// offers waits in whole milliseconds, and a flush takes a tenth of one; elsewhere a semaphore.
+/// Wakes the one thread that waits on it; a wake-up that comes before the waiting is not lost. On Linux an eventfd, since
+/// what .NET offers waits in whole milliseconds, and a flush takes a tenth of one; elsewhere a semaphore.
 /// </summary>
 internal sealed class WakeEvent : IDisposable
 {

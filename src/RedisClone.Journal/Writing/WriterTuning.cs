@@ -11,8 +11,8 @@ internal sealed record WriterTuning
     public long MaxGroup { get; init; } = 16 << 20;
 
     /// <summary>
-    /// How far an increment is filled ahead, at first and at most, and for which groups: beyond some size, writing every byte twice
-    /// costs what the shorter flush gains.
+    /// How far an increment is filled ahead, at first and at most, and for which groups: beyond some size, writing every
+    /// byte twice costs what the shorter flush gains.
     /// </summary>
     public long FirstFill { get; init; } = 64 * 1024;
 

@@ -6,7 +6,10 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Journal.Tests.Rdb;
 
-/// <summary>The packed forms: what is written is read; old forms, built here by hand, are read; damage is an answer, never an exception.</summary>
+/// <summary>
+/// The packed forms: what is written is read; old forms, built here by hand, are read; damage is an answer, never an
+/// exception.
+/// </summary>
 public sealed class PackedTests(ITestOutputHelper output)
 {
     private static readonly string[] Elements =

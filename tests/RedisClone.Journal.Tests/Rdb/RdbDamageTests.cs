@@ -4,7 +4,10 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Journal.Tests.Rdb;
 
-/// <summary>A file with every type, cut at every byte and damaged at random: an error each time, never an exception, a hang or a wrong value.</summary>
+/// <summary>
+/// A file with every type, cut at every byte and damaged at random: an error each time, never an exception, a hang or a
+/// wrong value.
+/// </summary>
 public sealed class RdbDamageTests(ITestOutputHelper output)
 {
     [Theory]

@@ -4,7 +4,10 @@ using RedisClone.Journal.Tests.Support;
 
 namespace RedisClone.Journal.Tests.Rdb;
 
-/// <summary>RDB files and DUMP payloads, against the real redis-server: what it writes is read, and what is written loads to the same digest.</summary>
+/// <summary>
+/// RDB files and DUMP payloads, against the real redis-server: what it writes is read, and what is written loads to the same
+/// digest.
+/// </summary>
 public sealed class RdbRedisTests
 {
     [RedisTheory]

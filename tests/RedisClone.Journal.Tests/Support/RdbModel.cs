@@ -128,7 +128,10 @@ public sealed record StreamGroupModel(byte[] Name, RdbStreamId Last, long Entrie
     public List<RdbStreamId> Returned { get; } = [];
 }
 
-/// <summary>A whole RDB in memory, read with the reader under test and written again with the writer under test, in one form or another.</summary>
+/// <summary>
+/// A whole RDB in memory, read with the reader under test and written again with the writer under test, in one form or
+/// another.
+/// </summary>
 public sealed class RdbModel : IRdbVisitor
 {
     public sealed record Entry(int Database, byte[] Name, long Expire, long Idle, int Frequency, RdbValue Value);

@@ -92,7 +92,10 @@ public sealed class RedisProcess : IDisposable
         return Encoding.Latin1.GetString(bytes.AsSpan(0, bytes.Length - 2));
     }
 
-    /// <summary>The rest of a reply of which <see cref="Command(string[])"/> has read the first line: all that comes before the reply to a PING.</summary>
+    /// <summary>
+    /// The rest of a reply of which <see cref="Command(string[])"/> has read the first line: all that comes before the reply
+    /// to a PING.
+    /// </summary>
     public string ReadRest()
     {
         const string end = "$13\r\nend-of-a-rest\r\n";

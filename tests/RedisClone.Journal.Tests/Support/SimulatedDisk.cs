@@ -6,9 +6,9 @@ namespace RedisClone.Journal.Tests.Support;
 public enum DiskCall { Open, Write, Flush, Truncate, Rename, Delete, FlushDirectory, Read, List, Lock }
 
 /// <summary>
-/// A disk in memory, deterministic from a seed. What is not flushed is kept as a list of operations; <see cref="Crash"/> decides, sector
-/// by sector and name by name, which of them survived: dropped, reordered, torn, replaced by zeros. Flushes may lie, the Nth call of a
-/// kind may fail, and the power may go at the Nth operation.
+/// A disk in memory, deterministic from a seed. What is not flushed is kept as a list of operations; <see cref="Crash"/>
+/// decides, sector by sector and name by name, which of them survived: dropped, reordered, torn, replaced by zeros. Flushes
+/// may lie, the Nth call of a kind may fail, and the power may go at the Nth operation.
 /// </summary>
 public sealed class SimulatedDisk : IDisk
 {
@@ -175,7 +175,9 @@ public sealed class SimulatedDisk : IDisk
         }
     }
 
-    /// <summary>Ends each call that changes something: at the moment of the power loss it may have come through, or not.</summary>
+    /// <summary>
+    /// Ends each call that changes something: at the moment of the power loss it may have come through, or not.
+    /// </summary>
     private void ThrowIfDead()
     {
         if (_isDead) throw new IOException("the power is off");
