@@ -132,6 +132,7 @@ public sealed class ServerCore
     /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
     public string? LoadData()
     {
+        if (Config.Users.Count > 0) return "The configuration names ACL users; this version knows only the default user and requirepass";
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (!Config.AppendOnly) return Snapshots.Load();
