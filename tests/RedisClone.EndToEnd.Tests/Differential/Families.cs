@@ -90,7 +90,7 @@ internal static class Families
             KEYS {pattern}
             ! SCAN 0 COUNT {all} [ MATCH {pattern} ] [ TYPE ( string | list | hash | set | zset | stream | foo ) ]
             SCAN foo
-            SCAN 0 COUNT 0
+            ! SCAN 0 COUNT 0
             OBJECT REFCOUNT {key}
             OBJECT ENCODING {key}
             SELECT {db}
