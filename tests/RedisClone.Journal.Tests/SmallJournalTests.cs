@@ -63,7 +63,11 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
             disk[path] = bytes;
             Check(ending, disk, units, groups, ours, first, survivorsFrom: int.MaxValue, $"zeros from {length} on");
         }
-        foreach (var bit in Sample(intact.Length * 8, random, 1500))
+        var bits = Sample(intact.Length * 8, random, 1500);
+
+        // Every bit of the last line of ours, where it is decided whose the rest is.
+        if (ending == Ending.ContinuedByRedis) bits = bits.Concat(Enumerable.Range(groups[^1].Start * 8, (ours - groups[^1].Start) * 8));
+        foreach (var bit in bits)
         {
             var bytes = intact.ToArray();
             bytes[bit / 8] ^= (byte)(1 << (bit % 8));
@@ -96,7 +100,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         Assert.True(known.Count == units.Count(u => u.Lsn <= good), $"{what}: {known.Count} units, {report}");
 
         // Redis's going on says as much as a mark does.
-        var redisWentOn = survivorsFrom < ours && survivorsFrom > groups[^1].Start && ending == Ending.ContinuedByRedis;
+        var redisWentOn = survivorsFrom <= ours && survivorsFrom > groups[^1].Start && ending == Ending.ContinuedByRedis;
         if (highest > good || redisWentOn)
         {
             Assert.True(report.Outcome == JournalOutcome.Refused && report.Offset == start, $"{what}: refusal at {start} expected, {report}");

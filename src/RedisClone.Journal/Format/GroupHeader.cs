@@ -25,7 +25,11 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     private static ReadOnlySpan<byte> DurableKey => " durable="u8;
     private static ReadOnlySpan<byte> LengthKey => " len="u8;
     private static ReadOnlySpan<byte> CrcKey => " crc="u8;
-    private static ReadOnlySpan<byte> CheckKey => " chk="u8;
+
+    /// <summary>The line's last key, and what the line takes from there on.</summary>
+    public static ReadOnlySpan<byte> CheckKey => " chk="u8;
+
+    public const int EndLength = 15;
 
     public long End => Lsn + Payload;
 
@@ -43,7 +47,7 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         line.Number(Payload);
         line.Text(CrcKey);
         line.Hex(Crc);
-        if (((line.Length + 15 + Payload) & 1) != 0) line.Text(" "u8);
+        if (((line.Length + EndLength + Payload) & 1) != 0) line.Text(" "u8);
         line.Text(CheckKey);
         line.Hex(Check(into[..line.Length], salt, offset));
         line.Text("\r\n"u8);

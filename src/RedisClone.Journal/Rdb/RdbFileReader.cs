@@ -24,7 +24,8 @@ public static class RdbFileReader
             if (type == RdbOpcode.End) break;
             if (!ReadOne(reader, type, visitor, ref state)) return reader.Error;
         }
-        return version < 5 ? null : CheckSum(reader, verifyChecksum);
+        if (version >= 5) return CheckSum(reader, verifyChecksum);
+        return reader.Remaining == 0 ? null : "the file goes on behind its end: its version may be damaged";
     }
 
     private static bool TryHeader(RdbReader reader, out int version)

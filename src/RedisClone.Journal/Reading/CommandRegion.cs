@@ -42,7 +42,11 @@ internal static class CommandRegion
         var at = line.IndexOf(Timestamp);
         if (at < 0) at = line.IndexOf("*1\r\n$5\r\nMULTI\r\n"u8);
         if (at < 0) at = line.IndexOf("*2\r\n$6\r\n"u8);
-        isWhole = at > 0 && line[..at].Contains((byte)'\n');
+        if (at > 0) line = line[..at];
+
+        // Whole too where the damage is in the line's own end.
+        var check = line.IndexOf(GroupHeader.CheckKey);
+        isWhole = line.Contains((byte)'\n') || (check >= 0 && line.Length - check >= GroupHeader.EndLength);
         return at;
     }
 
