@@ -22,7 +22,15 @@ if (core.LoadData() is { } refusal)
     log.LogCritical("{Refusal}", refusal);
     return 1;
 }
-await server.StartAsync();
+try
+{
+    await server.StartAsync();
+}
+catch (IOException e)
+{
+    log.LogCritical("{Reason}", e.Message);
+    return 1;
+}
 log.LogInformation("Server initialized");
 log.LogInformation("Ready to accept connections tcp");
 await server.WaitForShutdownAsync();

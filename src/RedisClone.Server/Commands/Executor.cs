@@ -89,10 +89,9 @@ internal sealed class Executor(ServerCore server)
         catch (Exception bug)
         {
             // A bug must not spread: what was applied is what is journalled, the client gets an error instead of half a reply.
-            session.Reply.Rollback(mark);
-            session.Reply.Error(Errors.Internal);
             lane.UnexpectedErrors++;
             server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
+            ReplyInternalError(session, mark);
         }
         if (context.Changes > 0)
         {
@@ -107,6 +106,20 @@ internal sealed class Executor(ServerCore server)
         // A script's commands have a session without a connection: the script itself is what was slow.
         if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, request, ticks);
         return Outcome.Done;
+    }
+
+    /// <summary>Nothing may escape: shards are held. Where even an error cannot be answered, the connection is of no use.</summary>
+    private static void ReplyInternalError(Session session, ReplyMark mark)
+    {
+        try
+        {
+            session.Reply.Rollback(mark);
+            session.Reply.Error(Errors.Internal);
+        }
+        catch (Exception)
+        {
+            session.Connection?.Kill();
+        }
     }
 
     /// <summary>Counts a command that is answered.</summary>

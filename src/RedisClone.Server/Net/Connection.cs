@@ -268,9 +268,13 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             {
                 if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
             }
-            else if (_server.Pause.IsOn && AwaitPause(row!))
+            else if (_server.Pause.IsOn && _server.Pause.HoldsBack(Admission.FlagsOf(Session, row!)))
             {
-                return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
+                _begun = true;
+                if (_output.Unflushed > 0) return Pace.OutputFull;
+                if (AwaitPause(row!)) return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
+                _current--;
+                continue;
             }
             else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued))
             {
@@ -442,16 +446,13 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         return true;
     }
 
-    /// <summary>True when the command has to wait for the end of CLIENT PAUSE.</summary>
+    /// <summary>Waits for the end of CLIENT PAUSE; false when it is over already, and the command is looked at again.</summary>
     private bool AwaitPause(CommandRow row)
     {
-        CommandFlags flags = Admission.FlagsOf(Session, row);
-        if (!_server.Pause.HoldsBack(flags)) return false;
         if (IsClosed) return Session.CloseAfterReply = true;
         // Once we are in its list, another thread may let us go on at once: all that we leave behind is in place before.
-        _begun = true;
         Session.IsPaused = true;
-        if (!_server.Pause.Await(this, flags)) return _begun = Session.IsPaused = false;
+        if (!_server.Pause.Await(this, Admission.FlagsOf(Session, row))) return Session.IsPaused = false;
         // The client may have gone before we were in the list.
         if (IsClosed) _server.Pause.Forget(this);
         return true;

@@ -16,7 +16,7 @@ internal static class ReplyText
         at = end + 2;
         switch (type)
         {
-            case '$':
+            case '$' or '=':
                 if (line == "-1") return "nil";
                 int length = int.Parse(line, CultureInfo.InvariantCulture);
                 at += length + 2;

@@ -15,6 +15,7 @@ namespace RedisClone.Server.Net.Listening;
 internal sealed class TcpListeners(ServerConfig config, IConnectionListenerFactory transport, ILogger log) : IConnectionListener
 {
     private readonly Dictionary<IPEndPoint, IConnectionListener> _listeners = [];
+    private readonly List<IConnectionListener> _closed = [];    // whose connections may still be there: they share its buffers
     private readonly Channel<ConnectionContext> _accepted = Channel.CreateUnbounded<ConnectionContext>();
 
     public EndPoint EndPoint => new IPEndPoint(IPAddress.Any, config.Port);
@@ -61,7 +62,12 @@ internal sealed class TcpListeners(ServerConfig config, IConnectionListenerFacto
         _accepted.Writer.TryComplete();
     }
 
-    public ValueTask DisposeAsync() => UnbindAsync();
+    public async ValueTask DisposeAsync()
+    {
+        await UnbindAsync();
+        foreach (IConnectionListener listener in _closed) await listener.DisposeAsync();
+        _closed.Clear();
+    }
 
     private async Task AcceptAllAsync(IConnectionListener listener)
     {
@@ -74,7 +80,7 @@ internal sealed class TcpListeners(ServerConfig config, IConnectionListenerFacto
         {
             if (!_listeners.Remove(endPoint, out IConnectionListener? listener)) continue;
             await listener.UnbindAsync();
-            await listener.DisposeAsync();
+            _closed.Add(listener);
         }
     }
 

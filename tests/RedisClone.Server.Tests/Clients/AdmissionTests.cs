@@ -1,0 +1,187 @@
+using System.Net.Sockets;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>Who is let in, who is sent away, and what a client may cost. On both transports.</summary>
+public sealed class AdmissionTests
+{
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Without_the_password_only_little_is_taken(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport, config => config.RequirePass = "secret");
+        using (TestClient client = server.Connect())
+        {
+            Assert.Equal("NOAUTH Authentication required.", client.Run("GET k"));
+            Assert.StartsWith("NOAUTH HELLO must be called with the client already authenticated", client.Run("HELLO 3"));
+            Assert.Equal("WRONGPASS invalid username-password pair or user is disabled.", client.Run("AUTH wrong"));
+            Assert.Equal("WRONGPASS invalid username-password pair or user is disabled.", client.Run("AUTH nobody secret"));
+            // What follows AUTH in the same packet is taken by the new rules.
+            client.SendRaw(TestClient.Encode("AUTH", "secret") + TestClient.Encode("SET", "k", new string('x', 20000)) + TestClient.Encode("GET", "k"));
+            Assert.Equal("OK", client.Read());
+            Assert.Equal("OK", client.Read());
+            Assert.Equal(20000, client.Read().Length);
+        }
+        foreach ((string sent, string error) in new[]
+        {
+            ("*100\r\n", "ERR Protocol error: unauthenticated multibulk length"), ("*1\r\n$100000000\r\n", "ERR Protocol error: unauthenticated bulk length"),
+        })
+        {
+            using TestClient client = server.Connect();
+            client.SendRaw(sent);
+            Assert.Equal(error, client.Read());
+            Assert.Equal("", client.ReadToEnd());
+        }
+        using TestClient greeting = server.Connect();
+        Assert.StartsWith("{server redis", greeting.Run("HELLO 3 AUTH default secret"));
+    }
+
+    [Fact]
+    public async Task Without_a_password_any_will_do_for_the_default_user()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.StartsWith("ERR AUTH <password> called without any password configured", client.Run("AUTH x"));
+        Assert.Equal("OK", client.Run("AUTH default x"));
+        Assert.Equal("OK", client.Run("CONFIG SET requirepass p"));
+        Assert.Equal("PONG", client.Run("PING"));
+        using TestClient next = server.Connect();
+        Assert.Equal("NOAUTH Authentication required.", next.Run("PING"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Beyond_maxclients_there_is_an_error_and_an_end(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport, config => config.MaxClients = 2);
+        using TestClient first = server.Connect();
+        first.Run("PING");
+        using (TestClient second = server.Connect())
+        {
+            second.Run("PING");
+            using TestClient third = server.Connect();
+            Assert.Equal("-ERR max number of clients reached\r\n", third.ReadToEnd());
+        }
+        await first.UntilAsync("INFO clients", text => text.Contains("connected_clients:1\r\n"));
+        Assert.Contains("rejected_connections:1\r\n", first.Run("INFO stats"));
+    }
+
+    [Theory]
+    [InlineData("POST / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n")]
+    [InlineData("host: x\r\nSET k v\r\n")]
+    public async Task Http_ends_the_connection_before_its_body_is_read(string request)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using (TestClient browser = server.Connect())
+        {
+            browser.SendRaw(request);
+            Assert.Equal("", browser.ReadToEnd());
+        }
+        using TestClient client = server.Connect();
+        Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_client_that_does_not_read_is_bounded_by_its_class(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), slow = server.Connect(), subscriber = server.Connect();
+        client.Call("SET", "big", new string('x', 100_000));
+        Assert.Equal("OK", client.Call("CONFIG", "SET", "client-output-buffer-limit", "normal 1000000 0 0 pubsub 1000000 0 0"));
+        slow.SendRaw(string.Concat(Enumerable.Repeat(TestClient.Encode("GET", "big"), 400)));
+        subscriber.Run("SUBSCRIBE c");
+        for (int i = 0; i < 200; i++) client.Call("PUBLISH", "c", new string('m', 100_000));
+        await client.UntilAsync("INFO clients", text => text.Contains("connected_clients:2\r\n"));
+        Assert.Contains("client_output_buffer_limit_disconnections:1\r\n", client.Run("INFO stats"));
+        // Replies wait for the client, commands for the replies: nothing piles up, and nothing is lost.
+        long waiting = long.Parse(client.Run("INFO clients").Split("client_recent_max_output_buffer:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
+        Assert.InRange(waiting, 1, 1_000_000);
+        for (int i = 0; i < 400; i++) Assert.Equal(100_000, slow.Read().Length);
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task One_reply_beyond_the_limit_is_not_sent_at_all(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        client.Call("SET", "big", new string('x', 200_000));
+        client.Call("CONFIG", "SET", "client-output-buffer-limit", "normal 100000 0 0");
+        client.Send("GET", "big");
+        Assert.Equal("", client.ReadToEnd());
+        using TestClient next = server.Connect();
+        Assert.Equal("200000", next.Run("STRLEN big"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_query_beyond_its_limit_ends_the_connection(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport, config => config.ClientQueryBufferLimit = 1 << 20);
+        using TestClient client = server.Connect(), greedy = server.Connect();
+        greedy.SendRaw($"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${1 << 21}\r\n");
+        try
+        {
+            for (int i = 0; i < 32; i++) greedy.SendRaw(new string('x', 1 << 16));
+        }
+        catch (SocketException)
+        {
+        }
+        Assert.Equal("", greedy.ReadToEnd());
+        await client.UntilAsync("INFO stats", text => text.Contains("client_query_buffer_limit_disconnections:1\r\n"));
+        Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    [Fact]
+    public async Task The_unix_socket_has_its_permissions()
+    {
+        string path = Path.Combine(Directory.CreateTempSubdirectory("redisclone-socket-").FullName, "s");
+        foreach (TransportKind transport in new[] { TransportKind.EventLoop, TransportKind.Sockets })
+        {
+            await using RunningServer server = await RunningServer.StartAsync(transport, config =>
+            {
+                config.UnixSocket = path;
+                config.UnixSocketPerm = 0x1C0; // 0700
+            });
+            if (!OperatingSystem.IsWindows()) Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(path));
+            using var client = new TestClient(new UnixDomainSocketEndPoint(path));
+            Assert.Contains($" flags=U ", client.Run("CLIENT INFO"));
+            Assert.StartsWith($"id=", client.Run("CLIENT INFO"));
+            Assert.Contains($"addr={path}:0 laddr={path}:0 ", client.Run("CLIENT INFO"));
+        }
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task The_port_changes_while_clients_stay(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        int port = RunningServer.FreePort();
+        Assert.Equal("OK", client.Run($"CONFIG SET port {port}"));
+        Assert.Equal("PONG", client.Run("PING"));
+        using (TestClient moved = server.Connect(port)) Assert.Equal("PONG", moved.Run("PING"));
+        Assert.Throws<SocketException>(() => server.Connect());
+
+        using var taken = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        taken.Bind(new System.Net.IPEndPoint(System.Net.IPAddress.Loopback, 0));
+        taken.Listen();
+        int takenPort = ((System.Net.IPEndPoint)taken.LocalEndPoint!).Port;
+        Assert.Equal(
+            "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.", client.Run($"CONFIG SET port {takenPort}"));
+        Assert.Equal($"[port {port}]", client.Run("CONFIG GET port"));
+        Assert.Equal("ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.", client.Run("CONFIG SET bind 999.999.999.999"));
+        Assert.Equal("OK", client.Call("CONFIG", "SET", "bind", ""));
+        Assert.Throws<SocketException>(() => server.Connect(port));
+        Assert.Equal("OK", client.Call("CONFIG", "SET", "bind", "127.0.0.1 -::1"));
+        using (TestClient back = server.Connect(port)) Assert.Equal("PONG", back.Run("PING"));
+    }
+}

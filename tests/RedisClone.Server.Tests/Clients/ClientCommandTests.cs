@@ -1,0 +1,158 @@
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>Connections as their clients see them: greeting, names, lists, kills, pauses, replies that are not wanted. On both transports.</summary>
+public sealed class ClientCommandTests
+{
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_greeting_tells_version_and_number_and_switches_the_protocol(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        string id = client.Run("CLIENT ID");
+        Assert.Equal($"[server redis version {ServerVersion.Redis} proto 2 id {id} mode standalone role master modules []]", client.Run("HELLO"));
+        Assert.Equal($"{{server redis version {ServerVersion.Redis} proto 3 id {id} mode standalone role master modules []}}", client.Run("HELLO 3 SETNAME me"));
+        Assert.Equal("me", client.Run("CLIENT GETNAME"));
+        Assert.Equal("NOPROTO unsupported protocol version", client.Run("HELLO 4"));
+        Assert.Equal("ERR Protocol version is not an integer or out of range", client.Run("HELLO x"));
+        Assert.Equal("ERR Syntax error in HELLO option 'what'", client.Run("HELLO 2 what"));
+        Assert.Equal("ERR Client names cannot contain spaces, newlines or special characters.", client.Call("HELLO", "2", "SETNAME", "a b"));
+        Assert.Equal("RESET", client.Run("RESET"));
+        Assert.Equal("nil", client.Run("CLIENT GETNAME"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_list_shows_what_a_client_is_and_does(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), other = server.Connect();
+        other.Run("CLIENT SETNAME other");
+        other.Run("CLIENT SETINFO lib-name lib");
+        other.Run("SELECT 3");
+        other.Run("WATCH a b");
+        other.Run("MULTI");
+        other.Run("GET a");
+        string line = client.Run("CLIENT LIST").Split('\n')[1];
+        foreach (string field in new[] { " name=other ", " flags=x ", " db=3 ", " multi=1 ", " watch=2 ", " cmd=get ", " lib-name=lib ", " resp=2 ", " obl=0 oll=0 omem=0 " })
+            Assert.Contains(field, line);
+        Assert.Matches(@"^id=\d+ addr=127\.0\.0\.1:\d+ laddr=127\.0\.0\.1:\d+ fd=\d+ name=", line);
+        Assert.Contains(" qbuf=26 ", client.Run("CLIENT LIST").Split('\n')[0]);
+        Assert.Equal(client.Run("CLIENT INFO").Split(' ')[0], $"id={client.Run("CLIENT ID")}");
+        Assert.Equal("ERR Unknown client type 'x'", client.Run("CLIENT LIST TYPE x"));
+        Assert.Equal("ERR Invalid client ID", client.Run("CLIENT LIST ID x"));
+        Assert.Equal("", client.Run("CLIENT LIST ID 999999"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Kill_closes_whom_the_filter_names_and_at_once_they_count_no_more(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), blocked = server.Connect(), watching = server.Connect(), subscribed = server.Connect();
+        long id = long.Parse(blocked.Run("CLIENT ID"), System.Globalization.CultureInfo.InvariantCulture);
+        blocked.Send("BLPOP", "nothing", "0");
+        watching.Run("WATCH k");
+        subscribed.Run("SUBSCRIBE c");
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n") && text.Contains("total_watched_keys:1\r\n"));
+        Assert.Equal("1", client.Run($"CLIENT KILL ID {id}"));
+        Assert.Equal("1", client.Run("CLIENT KILL TYPE pubsub"));
+        Assert.Contains("connected_clients:2\r\n", client.Run("INFO clients"));
+        Assert.Equal("1", client.Run("CLIENT KILL SKIPME yes"));
+        Assert.Equal("", blocked.ReadToEnd());
+        Assert.Equal("", watching.ReadToEnd());
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:0\r\n") && text.Contains("total_watched_keys:0\r\n"));
+        Assert.Equal("0", client.Run("CLIENT KILL MAXAGE 1000"));
+        Assert.Equal("ERR No such client", client.Run("CLIENT KILL 1.2.3.4:5"));
+        Assert.Equal("ERR client-id should be greater than 0", client.Run("CLIENT KILL ID 0"));
+        Assert.Equal("ERR maxage should be greater than 0", client.Run("CLIENT KILL MAXAGE 0"));
+        Assert.Equal("ERR No such user 'nobody'", client.Run("CLIENT KILL USER nobody"));
+        // A client that ends itself still gets its answer.
+        Assert.Equal("1", client.Run("CLIENT KILL SKIPME no"));
+        Assert.Equal("", client.ReadToEnd());
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_pause_holds_back_writes_and_lets_reads_pass(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), writer = server.Connect();
+        Assert.Equal("OK", client.Run("CLIENT PAUSE 100000 WRITE"));
+        writer.SendRaw(TestClient.Encode("GET", "k") + TestClient.Encode("SET", "k", "v") + TestClient.Encode("GET", "k"));
+        Assert.Equal("nil", writer.Read());
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n"));
+        Assert.Contains(" flags=b ", client.Run("CLIENT LIST"));
+        Assert.Equal("nil", client.Run("GET k"));
+        Assert.Equal("OK", client.Run("CLIENT UNPAUSE"));
+        Assert.Equal("OK", writer.Read());
+        Assert.Equal("v", writer.Read());
+        Assert.Contains("blocked_clients:0\r\n", client.Run("INFO clients"));
+        Assert.Equal("ERR timeout is negative", client.Run("CLIENT PAUSE -1"));
+        Assert.Equal("ERR CLIENT PAUSE mode must be WRITE or ALL", client.Run("CLIENT PAUSE 1 SOME"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_paused_client_can_be_killed_and_a_pause_ends_by_itself(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), writer = server.Connect(), late = server.Connect();
+        string id = writer.Run("CLIENT ID");
+        client.Run("CLIENT PAUSE 100000 WRITE");
+        writer.Send("SET", "k", "v");
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n"));
+        Assert.Equal("1", client.Run($"CLIENT KILL ID {id}"));
+        Assert.Equal("", writer.ReadToEnd());
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:0\r\n"));
+        client.Run("CLIENT UNPAUSE");
+        Assert.Equal("nil", client.Run("GET k"));
+        client.Run("CLIENT PAUSE 50");
+        Assert.Equal("OK", late.Run("SET k w"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Replies_can_be_turned_off_and_messages_come_all_the_same(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), publisher = server.Connect();
+        client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "SKIP") + TestClient.Encode("PING", "1") + TestClient.Encode("PING", "2"));
+        Assert.Equal("2", client.Read());
+        client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "OFF") + TestClient.Encode("PING", "3") + TestClient.Encode("MULTI") +
+            TestClient.Encode("SET", "k", "v") + TestClient.Encode("EXEC") + TestClient.Encode("SUBSCRIBE", "c"));
+        await publisher.UntilAsync("PUBLISH c hi", receivers => receivers == "1");
+        Assert.Equal("[subscribe c 1]", client.Read());
+        Assert.Equal("[message c hi]", client.Read());
+        Assert.Equal("v", publisher.Run("GET k"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_blocked_client_is_let_go_on_demand(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), blocked = server.Connect();
+        string id = blocked.Run("CLIENT ID");
+        blocked.Send("BLPOP", "k", "0");
+        await client.UntilAsync($"CLIENT UNBLOCK {id}", answer => answer == "1");
+        Assert.Equal("nil", blocked.Read());
+        blocked.Send("WAIT", "1", "0");
+        await client.UntilAsync($"CLIENT UNBLOCK {id} TIMEOUT", answer => answer == "1");
+        Assert.Equal("0", blocked.Read());
+        blocked.Send("BLPOP", "k", "0");
+        await client.UntilAsync($"CLIENT UNBLOCK {id} ERROR", answer => answer == "1");
+        Assert.Equal("UNBLOCKED client unblocked via CLIENT UNBLOCK", blocked.Read());
+        Assert.Equal("0", client.Run($"CLIENT UNBLOCK {id}"));
+        Assert.Equal("0", client.Run("WAIT 1 10"));
+    }
+}

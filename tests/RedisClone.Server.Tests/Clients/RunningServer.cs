@@ -1,0 +1,53 @@
+using System.Net;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>The whole server in this process, on a port of its own, on either transport.</summary>
+internal sealed class RunningServer : IAsyncDisposable
+{
+    private readonly WebApplication _app;
+
+    private RunningServer(WebApplication app, int port)
+    {
+        _app = app;
+        Port = port;
+        Core = app.Services.GetRequiredService<ServerCore>();
+    }
+
+    public int Port { get; }
+
+    public ServerCore Core { get; }
+
+    public static async Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null)
+    {
+        var config = new ServerConfig
+        {
+            Port = FreePort(), Bind = ["127.0.0.1"], Transport = transport, Shards = 4, IoLoops = 2, LogLevel = ServerLogLevel.Nothing,
+            EnableDebugCommand = ProtectedAction.Yes,
+        };
+        configure?.Invoke(config);
+        WebApplication app = Hosting.Build(config);
+        await app.StartAsync();
+        return new RunningServer(app, config.Port);
+    }
+
+    public TestClient Connect(int? port = null) => new(new IPEndPoint(IPAddress.Loopback, port ?? Port));
+
+    public async ValueTask DisposeAsync()
+    {
+        await _app.StopAsync();
+        await _app.DisposeAsync();
+    }
+
+    public static int FreePort()
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+    }
+}
