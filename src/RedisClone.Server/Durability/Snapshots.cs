@@ -20,7 +20,7 @@ internal sealed class Snapshots : IHeldWork
 
     private readonly ServerCore _server;
     private readonly ShardHold _hold;
-    private readonly IDisk _disk = RealDisk.Instance;
+    private readonly RealDisk _disk = RealDisk.Instance;
     private Action _job = static () => { };
     private int _busy;
     private long _changesSaved;
