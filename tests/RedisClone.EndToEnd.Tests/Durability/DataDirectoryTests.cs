@@ -62,7 +62,11 @@ public sealed class DataDirectoryTests : IDisposable
     private static void Rewrite(RespClient client)
     {
         Assert.Equal('+', client.Call("BGREWRITEAOF").Type);
-        while (!client.Call("INFO", "persistence").ToString().Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)) Thread.Sleep(10);
+        for (int looks = 0; !client.Call("INFO", "persistence").Text!.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal); looks++)
+        {
+            Assert.True(looks < 6000, "the rewrite does not end");
+            Thread.Sleep(10);
+        }
     }
 
     private static void Fill(RespClient client)
