@@ -223,6 +223,72 @@ public sealed class HostileTests
     public void AnythingElseEnds(string program, string message) => Assert.Matches(message, Outcome(program));
 
     [Fact]
+    public void ASmallStackIsEnough()
+    {
+        // Every way to nest on the real stack, to its limit, with the deepest parser and matcher on top.
+        const string program = """
+            local forms = {
+              function(f) pcall(f) end,
+              function(f) table.sort({3, 1, 2, 5, 4, 7, 6, 9, 8}, f) end,
+              function(f) string.gsub('x', '(x)', f) end,
+              function(f) local x = setmetatable({}, {__index = f}).key end,
+              function(f) setmetatable({}, {__newindex = f}).key = 1 end,
+              function(f) local x = setmetatable({}, {__add = f}) + 1 end,
+              function(f) local x = setmetatable({}, {__concat = f}) .. 1 end,
+              function(f) local m = {__lt = f} local x = setmetatable({}, m) < setmetatable({}, m) end,
+              function(f) tostring(setmetatable({}, {__tostring = f})) end,
+              function(f) coroutine.wrap(function() f() end)() end,
+              function(f) load(f) end,
+              function(f) table.foreach({1}, f) end,
+              function(f) xpcall(error, f) end,
+              function(f) for k in f do break end end,
+            }
+            local deepest = 0
+            local function nest(form, n)
+              if n > deepest then deepest = n end
+              loadstring('return ' .. ('('):rep(300))
+              loadstring('return ' .. ('function() return '):rep(300))
+              pcall(string.find, ('a'):rep(2000), ('a?'):rep(2000))
+              pcall(cjson.decode, ('['):rep(2000))
+              form(function() nest(forms[1 + (n * 7) % #forms], n + 1) end)
+            end
+            for _, form in ipairs(forms) do
+              pcall(nest, form, 1)
+              local function same(n) form(function() same(n + 1) end) end
+              pcall(same, 1)
+            end
+            print(deepest > 50)
+            """;
+        string outcome = "";
+        var thread = new Thread(() => outcome = Outcome(program, periods: 100_000), maxStackSize: 1536 * 1024);
+        thread.Start();
+        thread.Join();
+        Assert.Equal("true", outcome);
+    }
+
+    [Theory]
+    [InlineData("local t = {} for i = 1, 2 ^ 19 do t['k' .. i] = 1 end local n = 0 while true do n = n + 1 t['k' .. n] = nil t['x' .. n] = 1 end")]
+    [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end for i = 1, 2 ^ 20 do t[i] = nil end while true do next(t) end")]
+    [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end for i = 1, 2 ^ 20 do t[i] = nil end while true do for k in pairs(t) do end end")]
+    [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end while true do table.maxn(t) end")]
+    public void WorkOnLargeTablesIsCounted(string program)
+    {
+        var interpreter = new Interpreter(512 << 20);
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        TimeSpan last = clock.Elapsed, longest = default;
+        int left = 700;
+        interpreter.State.OnBudget = _ =>
+        {
+            TimeSpan now = clock.Elapsed;
+            if (now - last > longest) longest = now - last;
+            last = now;
+            return --left < 0 ? s_killed : null;
+        };
+        Assert.Equal("killed", interpreter.TryRun(program));
+        Console.WriteLine($"longest time between two questions: {longest.TotalMilliseconds:F0} ms");
+    }
+
+    [Fact]
     public void CollidingKeysAreSlowButInterruptible()
     {
         // Lua samples 32 bytes of a long string: these all have one hash.

@@ -46,7 +46,8 @@ internal static class BaseLibrary
             ("unpack", Unpack),
             ("xpcall", HandledCall));
         state.NextFunction = globals[state.Name("next")].AsFunction as LuaHostFunction;
-        state.SetField(globals, "ipairs", new LuaHostFunction(IPairs, new LuaHostFunction(IPairsStep)));
+        state.NextIndexFunction = new LuaHostFunction(IPairsStep);
+        state.SetField(globals, "ipairs", new LuaHostFunction(IPairs, state.NextIndexFunction));
         state.SetField(globals, "pairs", new LuaHostFunction(Pairs, state.NextFunction));
         // Its upvalue remembers which metatables are its own.
         state.SetField(globals, "newproxy", new LuaHostFunction(NewProxy, new LuaTable()));
@@ -146,7 +147,7 @@ internal static class BaseLibrary
                 return ReturnNilAnd(ref call, LuaString.From(call.Thread.Where(1) + "reader function must return a string"));
             LuaString text = Describe(ref call, in piece);
             if (text.Length == 0) break;
-            if (!call.Memory.TryCharge(text.Length)) return ReturnNilAnd(ref call, call.State.OutOfMemory);
+            if (!call.Meter.TryCharge(text.Length)) return ReturnNilAnd(ref call, call.State.OutOfMemory);
             source.Write(text.Span);
         }
         return Compile(ref call, source.GetBuffer().AsSpan(0, (int)source.Length), name);
@@ -226,7 +227,10 @@ internal static class BaseLibrary
             call.Thread.Fail("invalid key to 'next'");
             return call.Propagate();
         }
-        if (!table.Advance(ref at, out LuaValue key, out LuaValue value)) return call.Return(LuaValue.Nil);
+        int from = at;
+        bool found = table.Advance(ref at, out LuaValue key, out LuaValue value);
+        if (!call.Spend((at - from) / 8)) return 0;
+        if (!found) return call.Return(LuaValue.Nil);
         call.Push(key);
         call.Push(value);
         return 2;
@@ -355,14 +359,14 @@ internal static class BaseLibrary
         if (call[1].IsTrue)
         {
             metatable = call.NewTable();
-            if (!call.Failed && known.Set(call.Memory, metatable, true) != StoreResult.Stored) return call.OutOfMemory();
+            if (!call.Failed && known.Set(call.Meter, metatable, true) != StoreResult.Stored) return call.OutOfMemory();
         }
         else if (!call[1].IsFalsy)
         {
             metatable = (call[1].Tag as LuaUserData)?.Metatable;
             call.Check(metatable is not null && known.Get(metatable).IsTrue, 1, "boolean or proxy expected");
         }
-        if (!call.Memory.TryCharge(LuaUserData.Size)) return call.OutOfMemory();
+        if (!call.Meter.TryCharge(LuaUserData.Size)) return call.OutOfMemory();
         return call.Return(new LuaUserData { Metatable = metatable });
     }
 }

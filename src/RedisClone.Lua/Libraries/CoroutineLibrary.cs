@@ -22,7 +22,7 @@ internal static class CoroutineLibrary
     {
         LuaThread? thread = NewThread(ref call);
         if (call.Failed) return 0;
-        return call.Memory.TryCharge(LuaHostFunction.Size + 16)
+        return call.Meter.TryCharge(LuaHostFunction.Size + 16)
             ? call.Return(new LuaHostFunction(Step, thread))
             : call.OutOfMemory();
     }
@@ -32,7 +32,7 @@ internal static class CoroutineLibrary
         call.Check(call[1].Tag is LuaClosure, 1, "Lua function expected");
         if (call.Failed) return null;
         var thread = new LuaThread(call.State, call.Thread.Globals);
-        if (!call.Memory.TryCharge(thread.Size)) call.OutOfMemory();
+        if (!call.Meter.TryCharge(thread.Size)) call.OutOfMemory();
         thread.EnsureStack(0, 1);
         thread.Push(in call[1]);
         return thread;

@@ -11,7 +11,7 @@ internal ref struct JsonDecoder
 
     private readonly JsonSettings _settings;
     private readonly ReadOnlySpan<byte> _whole;
-    private readonly Stack<Open> _open = new();
+    private readonly Stack<Open> _open;
 
     /// <summary>As in C, a zero byte ends the text.</summary>
     private readonly ReadOnlySpan<byte> _text;
@@ -19,9 +19,11 @@ internal ref struct JsonDecoder
     private int _at;
     private int _slots;
 
-    public JsonDecoder(JsonSettings settings, ReadOnlySpan<byte> text)
+    /// <param name="open">An empty stack, left empty.</param>
+    public JsonDecoder(JsonSettings settings, Stack<Open> open, ReadOnlySpan<byte> text)
     {
         _settings = settings;
+        _open = open;
         _whole = text;
         int zero = text.IndexOf((byte)0);
         _text = zero < 0 ? text : text[..zero];
@@ -58,9 +60,16 @@ internal ref struct JsonDecoder
     }
 
     /// <summary>A table being read: the last index of an array, or the key whose value is awaited.</summary>
-    private record struct Open(LuaTable Table, bool IsArray, int Last, LuaValue Key);
+    internal record struct Open(LuaTable Table, bool IsArray, int Last, LuaValue Key);
 
     public int Decode(ref LuaCall call)
+    {
+        int results = DecodeWhole(ref call);
+        _open.Clear();
+        return results;
+    }
+
+    private int DecodeWhole(ref LuaCall call)
     {
         if (_whole.Length >= 2 && (_whole[0] == 0 || _whole[1] == 0))
             return call.Error("JSON parser does not support UTF-16 or UTF-32");
@@ -278,7 +287,7 @@ internal ref struct JsonDecoder
             Finish(ref call, ref token, rest[..end]);
             return;
         }
-        var text = new TextBuilder(call.Memory);
+        var text = new TextBuilder(call.Meter);
         bool valid = true;
         while (valid && end >= 0 && rest[end] == '\\')
         {

@@ -15,7 +15,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
 
     public int Encode(ref LuaCall call)
     {
-        var text = new TextBuilder(call.Memory);
+        var text = new TextBuilder(call.Meter);
         LuaValue value = call[1];
         AppendValue(ref call, ref text, in value);
         int steps = 0;
@@ -26,6 +26,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
             if (table.IsArray) ContinueArray(ref call, ref text, table);
             else ContinueObject(ref call, ref text, table);
         }
+        _open.Clear();
         if (!call.Failed) return text.Return(ref call);
         text.Dispose();
         return 0;

@@ -11,6 +11,10 @@ internal sealed class JsonLibrary
     private static readonly string[] s_invalidNumbers = ["off", "on", "null"];
 
     private readonly JsonSettings _settings = new();
+    private readonly JsonEncoder _encoder;
+    private readonly Stack<JsonDecoder.Open> _decoding = new();
+
+    private JsonLibrary() => _encoder = new JsonEncoder(_settings);
 
     public static void Open(LuaState state) => state.SetField(state.Globals, "cjson", new JsonLibrary().MakeTable(state));
 
@@ -37,21 +41,21 @@ internal sealed class JsonLibrary
     }
 
     private static int New(ref LuaCall call) =>
-        call.Memory.TryCharge(InstanceSize)
+        call.Meter.TryCharge(InstanceSize)
             ? call.Return(new JsonLibrary().MakeTable(call.State))
             : call.OutOfMemory();
 
     private int Encode(ref LuaCall call)
     {
         call.Check(call.Count == 1, 1, "expected 1 argument");
-        return call.Failed ? 0 : new JsonEncoder(_settings).Encode(ref call);
+        return call.Failed ? 0 : _encoder.Encode(ref call);
     }
 
     private int Decode(ref LuaCall call)
     {
         call.Check(call.Count == 1, 1, "expected 1 argument");
         LuaString text = call.CheckString(1);
-        return call.Failed ? 0 : new JsonDecoder(_settings, text.Span).Decode(ref call);
+        return call.Failed ? 0 : new JsonDecoder(_settings, _decoding, text.Span).Decode(ref call);
     }
 
     private int EncodeSparseArray(ref LuaCall call)

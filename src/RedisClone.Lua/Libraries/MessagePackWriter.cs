@@ -10,7 +10,7 @@ internal static class MessagePackWriter
     public static int Pack(ref LuaCall call)
     {
         if (call.Count == 0) return call.ArgumentError(0, "MessagePack pack needs input.");
-        var text = new TextBuilder(call.Memory);
+        var text = new TextBuilder(call.Meter);
         for (int i = 1; i <= call.Count && !call.Failed && !text.Overflowed; i++)
         {
             LuaValue value = call[i];

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>All that a script may know of the system: the processor time used.</summary>
@@ -7,6 +5,5 @@ internal static class OsLibrary
 {
     public static void Open(LuaState state) => Library.Open(state, "os", ("clock", Clock));
 
-    private static int Clock(ref LuaCall call) =>
-        call.Return(Process.GetCurrentProcess().TotalProcessorTime.TotalSeconds);
+    private static int Clock(ref LuaCall call) => call.Return(Environment.CpuUsage.TotalTime.TotalSeconds);
 }

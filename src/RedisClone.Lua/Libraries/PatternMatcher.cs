@@ -144,7 +144,20 @@ internal ref struct PatternMatcher
     private int ExpandMost(int s, int p, int end)
     {
         int most = s;
-        while (most < _source.Length && MatchSingle(_source[most], p, end)) most++;
+        byte mask;
+        if (_pattern[p] == '.')
+        {
+            most = _source.Length;
+        }
+        else if (_pattern[p] == Escape && (mask = CharacterClass.Mask(_pattern[p + 1])) != 0)
+        {
+            bool wanted = char.IsAsciiLetterLower((char)_pattern[p + 1]);
+            while (most < _source.Length && CharacterClass.Has(_source[most], mask) == wanted) most++;
+        }
+        else
+        {
+            while (most < _source.Length && MatchSingle(_source[most], p, end)) most++;
+        }
         _steps += (most - s) / 8;
         for (; most >= s; most--)
         {
@@ -277,45 +290,9 @@ internal ref struct PatternMatcher
 
     private static bool MatchClass(byte c, byte name)
     {
-        char ch = (char)c;
-        bool result;
-        switch (name | 0x20)
-        {
-            case 'a':
-                result = char.IsAsciiLetter(ch);
-                break;
-            case 'c':
-                result = c is < 32 or 127;
-                break;
-            case 'd':
-                result = char.IsAsciiDigit(ch);
-                break;
-            case 'l':
-                result = char.IsAsciiLetterLower(ch);
-                break;
-            case 'p':
-                result = c is > 32 and < 127 && !char.IsAsciiLetterOrDigit(ch);
-                break;
-            case 's':
-                result = c is (byte)' ' or (>= 9 and <= 13);
-                break;
-            case 'u':
-                result = char.IsAsciiLetterUpper(ch);
-                break;
-            case 'w':
-                result = char.IsAsciiLetterOrDigit(ch);
-                break;
-            case 'x':
-                result = char.IsAsciiHexDigit(ch);
-                break;
-            case 'z':
-                result = c == 0;
-                break;
-            default:
-                return name == c;
-        }
-        if (!char.IsAsciiLetter((char)name)) return name == c;
-        return result == char.IsAsciiLetterLower((char)name);
+        byte mask = CharacterClass.Mask(name);
+        if (mask == 0) return (name | 0x20) == 'z' ? (c == 0) == (name == 'z') : name == c;
+        return CharacterClass.Has(c, mask) == char.IsAsciiLetterLower((char)name);
     }
 
     private int Fail(string message)

@@ -11,7 +11,7 @@ internal static class StringFormat
     {
         LuaString format = call.CheckString(1);
         if (call.Failed) return 0;
-        var text = new TextBuilder(call.Memory, format.Length + 32);
+        var text = new TextBuilder(call.Meter, format.Length + 32);
         ReadOnlySpan<byte> rest = format.Span;
         int argument = 1;
         while (!call.Failed)

@@ -68,7 +68,7 @@ internal static class StringLibrary
             call.Check((byte)only == only, 1, "invalid value");
             return call.Return(LuaString.Single((byte)only));
         }
-        using var text = new TextBuilder(call.Memory, call.Count);
+        using var text = new TextBuilder(call.Meter, call.Count);
         for (int i = 1; i <= call.Count && !call.Failed; i++)
         {
             int c = call.CheckInt(i);

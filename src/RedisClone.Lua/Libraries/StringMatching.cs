@@ -16,7 +16,7 @@ internal static class StringMatching
         LuaString source = call.CheckString(1);
         LuaString pattern = call.CheckString(2);
         if (call.Failed) return 0;
-        if (!call.Memory.TryCharge(LuaHostFunction.Size + (3 * 16))) return call.OutOfMemory();
+        if (!call.Meter.TryCharge(LuaHostFunction.Size + (3 * 16))) return call.OutOfMemory();
         return call.Return(new LuaHostFunction(NextMatch, source, pattern, 0));
     }
 
@@ -32,7 +32,7 @@ internal static class StringMatching
         if (call.Failed) return 0;
         ReadOnlySpan<byte> text = source.Span;
         var matcher = new PatternMatcher(call.State, text, pattern.Span);
-        var result = new TextBuilder(call.Memory, text.Length);
+        var result = new TextBuilder(call.Meter, text.Length);
         int at = 0, count = 0;
         while (count < most)
         {

@@ -106,7 +106,7 @@ internal static class StructLibrary
     private static int Pack(ref LuaCall call)
     {
         var format = new Format(call.CheckString(1).Span);
-        var text = new TextBuilder(call.Memory);
+        var text = new TextBuilder(call.Meter);
         int argument = 2;
         while (!call.Failed && !text.Overflowed && format.TryNext(out byte option))
         {

@@ -87,7 +87,7 @@ internal static class TableLibrary
         int first = call.OptionalInt(3, 1);
         int last = call.IsMissing(4) ? table.Length : call.CheckInt(4);
         if (call.Failed) return 0;
-        var text = new TextBuilder(call.Memory);
+        var text = new TextBuilder(call.Meter);
         for (long i = first; i <= last; i++)
         {
             ref readonly LuaValue value = ref table.Get((int)i);

@@ -6,7 +6,7 @@ namespace RedisClone.Lua.Libraries;
 /// Collects the bytes of a result in a pooled buffer. What would not fit the script's memory latches
 /// <see cref="Overflowed"/> before any buffer is made for it.
 /// </summary>
-internal ref struct TextBuilder(LuaMemory memory, int expected = 256)
+internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
 {
     private byte[] _bytes = ArrayPool<byte>.Shared.Rent(Math.Max(expected, 16));
 
@@ -69,7 +69,7 @@ internal ref struct TextBuilder(LuaMemory memory, int expected = 256)
     private bool TryGrow(int count)
     {
         long needed = (long)Length + count;
-        if (Overflowed || needed > LuaLimits.StringLength || needed > memory.Limit - memory.Allocated)
+        if (Overflowed || needed > LuaLimits.StringLength || needed > meter.Limit - meter.Allocated)
         {
             Overflowed = true;
             return false;

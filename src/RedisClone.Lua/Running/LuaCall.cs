@@ -35,7 +35,7 @@ public ref struct LuaCall
 
     public readonly bool IsMissing(int index) => index > Count || this[index].IsNil;
 
-    internal readonly LuaMemory Memory => Thread.State.Memory;
+    internal readonly LuaMeter Meter => Thread.State.Meter;
 
     internal readonly ref LuaValue Slot(int index) => ref Thread.Stack[_base + index - 1];
 
@@ -200,14 +200,14 @@ public ref struct LuaCall
     internal bool Store(LuaTable table, LuaValue key, LuaValue value)
     {
         if (table.Frozen) Failed |= !Thread.FailFrozen();
-        else Stored(table.Set(Memory, in key, in value));
+        else Stored(table.Set(Meter, in key, in value));
         return !Failed;
     }
 
     internal bool Store(LuaTable table, int key, in LuaValue value)
     {
         if (table.Frozen) Failed |= !Thread.FailFrozen();
-        else Stored(table.Set(Memory, key, in value));
+        else Stored(table.Set(Meter, key, in value));
         return !Failed;
     }
 

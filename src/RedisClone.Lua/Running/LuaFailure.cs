@@ -34,7 +34,7 @@ internal struct LuaFailure
 /// <summary>An error that nothing in the script caught.</summary>
 public readonly record struct LuaError(LuaValue Value, LuaString? Source, int Line)
 {
-    /// <summary>The message if the value is a string or number, as Redis shows it otherwise.</summary>
+    /// <summary>The value as text, if it is a string or a number.</summary>
     public string Message => Value.AsString?.ToString() ??
         (Value.IsNumber ? LuaNumber.ToLuaString(Value.AsNumber).ToString() : "execution failure");
 }

@@ -29,14 +29,22 @@ public sealed partial class LuaState
         LuaThread thread = Current;
         bool outermost = thread.FrameCount == 0;
         if (outermost) Reset();
-        if (outermost && Memory.CensusDue && !TakeCensus()) return TakeError(LuaOutcome.Failed);
+        if (outermost && Meter.CensusDue && !TakeCensus()) return TakeError(LuaOutcome.Failed);
         int callee = thread.FrameCount > 0 && thread.Frame.IsLua ? thread.Frame.Limit : thread.Top;
         if (!thread.EnsureStack(callee, arguments.Length + 1)) return TakeError(LuaOutcome.Failed);
         thread.Stack[callee] = function;
         arguments.CopyTo(thread.Stack.AsSpan(callee + 1));
         thread.Top = callee + 1 + arguments.Length;
-        LuaOutcome outcome = thread.ProtectedCall(callee, CallFrame.AllResults, default);
-        if (outermost && outcome == LuaOutcome.Aborted) Abandon();
+        LuaOutcome outcome = LuaOutcome.Aborted;
+        try
+        {
+            outcome = thread.ProtectedCall(callee, CallFrame.AllResults, default);
+        }
+        finally
+        {
+            // Also when a host function has thrown: that is a bug, but not one that may spread to the next script.
+            if (outermost && outcome == LuaOutcome.Aborted) Abandon();
+        }
         if (outcome != LuaOutcome.Returned) return TakeError(outcome);
         _resultThread = thread;
         _results = callee;

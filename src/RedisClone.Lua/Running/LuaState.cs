@@ -10,7 +10,7 @@ public sealed partial class LuaState
 {
     internal const string OutOfMemoryMessage = "not enough memory";
 
-    internal readonly LuaMemory Memory;
+    internal readonly LuaMeter Meter;
     internal readonly LuaThread Main;
     internal readonly StringPool Names = new();
     internal readonly LuaString OutOfMemory = LuaString.From(OutOfMemoryMessage);
@@ -26,16 +26,13 @@ public sealed partial class LuaState
     /// <summary>Calls nested on the real stack.</summary>
     internal int HostDepth;
 
-    /// <summary>Steps left until the host is asked.</summary>
-    internal int Budget;
-
     /// <param name="memoryLimit">The bytes that strings, tables and functions may take.</param>
     public LuaState(long memoryLimit = 1L << 30)
     {
-        Memory = new LuaMemory(memoryLimit);
+        Meter = new LuaMeter(memoryLimit);
         Globals = new LuaTable();
         Main = Current = new LuaThread(this, Globals) { Status = ThreadStatus.Running };
-        Budget = BudgetInterval;
+        Meter.Budget = BudgetInterval;
         Libraries.Library.OpenAll(this);
         TakeCensus();
     }
@@ -58,31 +55,34 @@ public sealed partial class LuaState
     public LuaRandom Random { get; } = new();
 
     /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
-    public long AllocatedBytes => Memory.Allocated;
+    public long AllocatedBytes => Meter.Allocated;
 
-    /// <summary>The generic <c>next</c>, which loops recognise.</summary>
-    internal LuaHostFunction? NextFunction { get; set; }
+    /// <summary>The functions that <c>pairs</c> and <c>ipairs</c> return: loops recognise them.</summary>
+    internal LuaHostFunction? NextFunction;
+    internal LuaHostFunction? NextIndexFunction;
+
+    /// <summary>The table in which strings find their methods, if it is one.</summary>
+    internal LuaTable? StringMethods => StringMetatable?.Get(WellKnown.Events[(int)Lua.Metamethod.Index]).AsTable;
 
     /// <summary>Compiles a chunk; null after an error, which then says where.</summary>
     /// <param name="chunkName">As in Lua: <c>@</c> and a file's name, <c>=</c> and any name, or the source itself.</param>
-    public LuaFunction? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out LuaError error)
+    /// <param name="environment">Where it finds its globals, if not in <see cref="Globals"/>.</param>
+    public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error, LuaTable? environment = null)
     {
-        LuaFunction? function = Compile(source, chunkName, out string? message);
+        LuaClosure? function = Compile(source, LuaString.From(chunkName), out string? message);
+        if (function is not null && environment is not null) function.Environment = environment;
         error = message is null ? default : new LuaError(LuaString.From(message), null, -1);
         return function;
     }
 
-    public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error) =>
-        Compile(source, LuaString.From(chunkName), out error);
-
     internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out string? error)
     {
         error = OutOfMemoryMessage;
-        if (Memory.CensusDue && !TakeCensus()) return null;
-        long room = Memory.Limit - Memory.Allocated - (2L * source.Length);
+        if (Meter.CensusDue && !TakeCensus()) return null;
+        long room = Meter.Limit - Meter.Allocated - (2L * source.Length);
         Prototype? main = Parser.Parse(source.ToArray(), chunkName, Names, room, HostDepth, out error);
         if (main is null) return null;
-        if (Memory.TryCharge(main.Size)) return new LuaClosure(main, Current.Globals);
+        if (Meter.TryCharge(main.Size)) return new LuaClosure(main, Current.Globals);
         error = OutOfMemoryMessage;
         return null;
     }
@@ -92,23 +92,23 @@ public sealed partial class LuaState
     {
         if (bytes.Length == 0) return LuaString.Empty;
         if (bytes.Length == 1) return LuaString.Single(bytes[0]);
-        return Memory.TryCharge(bytes.Length + LuaString.Overhead) ? new LuaString(bytes.ToArray()) : null;
+        return Meter.TryCharge(bytes.Length + LuaString.Overhead) ? new LuaString(bytes.ToArray()) : null;
     }
 
     /// <summary>The bytes of a string to be, already counted.</summary>
     internal byte[]? TryNewBytes(int length) =>
-        Memory.TryCharge(length + LuaString.Overhead) ? new byte[length] : null;
+        Meter.TryCharge(length + LuaString.Overhead) ? new byte[length] : null;
 
     /// <summary>A table that counts; null if there is no memory for it.</summary>
     public LuaTable? TryNewTable(int arraySize = 0, int hashSize = 0)
     {
         long size = LuaTable.BaseSize + ((long)arraySize * LuaTable.CellSize) + ((long)hashSize * LuaTable.NodeSize);
-        return Memory.TryCharge(size) ? new LuaTable(arraySize, hashSize) : null;
+        return Meter.TryCharge(size) ? new LuaTable(arraySize, hashSize) : null;
     }
 
     /// <summary>Stores into a table as the host: no metamethods, frozen or not. False if there is no memory or no such key.</summary>
     public bool TrySet(LuaTable table, LuaValue key, LuaValue value) =>
-        table.Set(Memory, in key, in value) == StoreResult.Stored;
+        table.Set(Meter, in key, in value) == StoreResult.Stored;
 
     /// <summary>The string object that the interpreter itself uses for a name: lookups with it are the fastest.</summary>
     public LuaString Name(string text) => Names.Intern(Encoding.Latin1.GetBytes(text));
@@ -149,13 +149,13 @@ public sealed partial class LuaState
     /// <summary>Counts work that a library does at length; false if the host ends the script.</summary>
     internal bool Spend(int steps)
     {
-        Budget -= steps;
-        return Budget >= 0 || RenewBudget();
+        Meter.Budget -= steps;
+        return Meter.Budget >= 0 || RenewBudget();
     }
 
     internal bool RenewBudget()
     {
-        Budget = BudgetInterval;
+        Meter.Budget = BudgetInterval;
         return OnBudget?.Invoke(this) is not { } reason || Current.Raise(reason, FailureKind.Abort);
     }
 
@@ -169,6 +169,6 @@ public sealed partial class LuaState
         census.Visit(in Handler);
         census.Visit(in Failure.Value);
         census.Finish();
-        return (Memory.CensusTaken(census.Bytes) || Current.FailMemory()) && Spend(census.Objects / 16);
+        return (Meter.CensusTaken(census.Bytes) || Current.FailMemory()) && Spend(census.Objects / 16);
     }
 }

@@ -6,6 +6,9 @@ internal sealed partial class LuaThread
     /// <summary>Moving so many values counts as a step.</summary>
     private const int ValuesPerStep = 16;
 
+    /// <summary>Passing over so many empty places of a table counts as a step.</summary>
+    private const int SlotsPerStep = 8;
+
     /// <summary>
     /// Calls a value with the arguments above it, on the real stack; the results replace it. This is how host functions
     /// and metamethods call. False if the call failed.
@@ -70,7 +73,7 @@ internal sealed partial class LuaThread
         int count = InvokeHost((LuaHostFunction)Stack[callee].Tag!, callee, wanted);
         if (count < 0) return false;
         FinishCall(Top - count, count);
-        return !State.Memory.CensusDue || State.TakeCensus();
+        return !State.Meter.CensusDue || State.TakeCensus();
     }
 
     private void Unwind(int frames, int callee)
@@ -91,7 +94,7 @@ internal sealed partial class LuaThread
         {
             // The extra arguments stay below, followed by the registers with a copy of the fixed ones.
             start = Math.Max(Top, callee + 1 + p.Parameters);
-            State.Budget -= arguments / ValuesPerStep;
+            State.Meter.Budget -= arguments / ValuesPerStep;
             if (!EnsureStack(start, p.StackSize)) return false;
             Stack.AsSpan(Top, start - Top).Clear();
             Span<LuaValue> passed = Stack.AsSpan(callee + 1, given);
@@ -113,9 +116,9 @@ internal sealed partial class LuaThread
         int count = start - firstExtra;
         LuaTable? table = State.TryNewTable(count, 1);
         if (table is null) return FailMemory();
-        for (int i = 0; i < count; i++) table.Set(State.Memory, i + 1, in Stack[firstExtra + i]);
+        for (int i = 0; i < count; i++) table.Set(State.Meter, i + 1, in Stack[firstExtra + i]);
         LuaValue n = count;
-        table.Set(State.Memory, WellKnown.N, in n);
+        table.Set(State.Meter, WellKnown.N, in n);
         Stack[start + parameters] = table;
         return true;
     }

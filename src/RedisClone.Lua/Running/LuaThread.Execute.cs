@@ -13,6 +13,7 @@ internal sealed partial class LuaThread
     private RunResult Execute(int entry)
     {
         LuaState state = State;
+        LuaMeter meter = state.Meter;
     enter:
         ref CallFrame frame = ref Frames[FrameCount - 1];
         var closure = (LuaClosure)frame.Function;
@@ -81,7 +82,11 @@ internal sealed partial class LuaThread
                 {
                     if (r[i.B].Tag is not LuaTable table) break;
                     ref readonly LuaValue value = ref table.Get(prototype.Names[i.C]);
-                    if (value.IsNil && table.Metatable is not null) break;
+                    if (value.IsNil && table.Metatable is not null)
+                    {
+                        value = ref GetInherited(table, prototype.Names[i.C]);
+                        if (value.IsNil) break;
+                    }
                     r[i.A].Set(in value);
                     continue;
                 }
@@ -127,11 +132,22 @@ internal sealed partial class LuaThread
                 }
                 case Op.Self:
                 {
+                    if (i.C >= 0) break;
                     ref LuaValue subject = ref r[i.B];
-                    if (subject.Tag is not LuaTable table || i.C >= 0) break;
-                    ref readonly LuaValue value = ref table.Get(prototype.Names[~i.C]);
-                    if (value.IsNil && table.Metatable is not null) break;
-                    r[i.A + 1].Tag = table;
+                    object? tag = subject.Tag;
+                    if (tag is not LuaTable table)
+                    {
+                        if (tag is not LuaString || state.StringMethods is not { } methods) break;
+                        table = methods;
+                    }
+                    LuaString name = prototype.Names[~i.C];
+                    ref readonly LuaValue value = ref table.Get(name);
+                    if (value.IsNil && table.Metatable is not null)
+                    {
+                        value = ref GetInherited(table, name);
+                        if (value.IsNil) break;
+                    }
+                    r[i.A + 1].Tag = tag;
                     r[i.A].Set(in value);
                     continue;
                 }
@@ -332,10 +348,10 @@ internal sealed partial class LuaThread
                     continue;
                 case Op.JumpBack:
                     pc = i.B;
-                    if (--state.Budget >= 0) continue;
+                    if (--meter.Budget >= 0) continue;
                     goto spent;
                 case Op.Tick:
-                    if (--state.Budget >= 0) continue;
+                    if (--meter.Budget >= 0) continue;
                     goto spent;
                 case Op.ForLoop:
                 {
@@ -346,16 +362,27 @@ internal sealed partial class LuaThread
                     loop[0].Number = next;
                     loop[3].SetNumber(next);
                     pc = i.B;
-                    if (--state.Budget >= 0) continue;
+                    if (--meter.Budget >= 0) continue;
                     goto spent;
                 }
                 case Op.IterateCall:
                 {
                     Span<LuaValue> loop = r.Slice(i.A, 5);
-                    if (!(loop[0].Tag == state.NextFunction && loop[1].Tag is LuaTable table && i.C <= 2)) break;
-                    if (!TryNext(table, loop)) break;
+                    if (i.C > 2 || loop[1].Tag is not LuaTable table) break;
+                    if (loop[0].Tag == state.NextFunction)
+                    {
+                        if (!TryNext(table, loop, meter)) break;
+                    }
+                    else if (loop[0].Tag == state.NextIndexFunction && loop[2].IsNumber)
+                    {
+                        StepIndex(table, loop);
+                    }
+                    else
+                    {
+                        break;
+                    }
                     pc = loop[3].IsNil ? pc + 1 : code[pc].B;
-                    if (--state.Budget >= 0) continue;
+                    if (--meter.Budget >= 0) continue;
                     goto spent;
                 }
                 case Op.IterateLoop:
@@ -364,7 +391,7 @@ internal sealed partial class LuaThread
                     if (loop[3].IsNil) continue;
                     loop[2].Set(in loop[3]);
                     pc = i.B;
-                    if (--state.Budget >= 0) continue;
+                    if (--meter.Budget >= 0) continue;
                     goto spent;
                 }
 
@@ -373,22 +400,27 @@ internal sealed partial class LuaThread
                     int callee = frame.Base + i.A;
                     if (i.B > 0) Top = callee + i.B;
                     frame.Position = pc;
+                    if (--meter.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
                     object? function = r[i.A].Tag;
-                    if (--state.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
-                    if (function is not LuaFunction)
-                    {
-                        if (!InsertCallMethod(callee)) return RunResult.Failed;
-                        function = Stack[callee].Tag;
-                    }
                     if (function is LuaClosure lua)
                     {
                         if (!EnterLua(lua, callee, i.C - 1)) return RunResult.Failed;
                         goto enter;
                     }
-                    int count = InvokeHost((LuaHostFunction)function!, callee, i.C - 1);
+                    if (function is not LuaHostFunction host)
+                    {
+                        if (!InsertCallMethod(callee)) return RunResult.Failed;
+                        if (Stack[callee].Tag is LuaClosure method)
+                        {
+                            if (!EnterLua(method, callee, i.C - 1)) return RunResult.Failed;
+                            goto enter;
+                        }
+                        host = (LuaHostFunction)Stack[callee].Tag!;
+                    }
+                    int count = InvokeHost(host, callee, i.C - 1);
                     if (count < 0) return count == LuaCall.Yield ? RunResult.Yielded : RunResult.Failed;
                     FinishCall(Top - count, count);
-                    if (state.Memory.CensusDue && !state.TakeCensus()) return RunResult.Failed;
+                    if (meter.CensusDue && !state.TakeCensus()) return RunResult.Failed;
                     frame = ref Frames[FrameCount - 1];
                     r = Stack.AsSpan(frame.Base, prototype.StackSize);
                     continue;
@@ -398,7 +430,7 @@ internal sealed partial class LuaThread
                     int callee = frame.Base + i.A;
                     if (i.B > 0) Top = callee + i.B;
                     frame.Position = pc;
-                    if (--state.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
+                    if (--meter.Budget < 0 && !state.RenewBudget()) return RunResult.Failed;
                     if (r[i.A].Tag is not LuaFunction && !InsertCallMethod(callee)) return RunResult.Failed;
                     if (Stack[callee].Tag is LuaClosure lua)
                     {
@@ -415,9 +447,8 @@ internal sealed partial class LuaThread
                 case Op.Return:
                 {
                     int first = frame.Base + i.A;
-                    int count = i.B > 0 ? i.B - 1 : Top - first;
                     CloseUpvalues(frame.Base);
-                    FinishCall(first, count);
+                    FinishCall(first, i.B > 0 ? i.B - 1 : Top - first);
                     if (FrameCount < entry) return RunResult.Done;
                     goto enter;
                 }
@@ -454,18 +485,49 @@ internal sealed partial class LuaThread
             return;
         }
         int moved = wanted < 0 ? count : Math.Min(wanted, count);
-        State.Budget -= moved / ValuesPerStep;
+        State.Meter.Budget -= moved / ValuesPerStep;
         for (int i = 0; i < moved; i++) stack[to + i].Set(in stack[first + i]);
         for (; moved < wanted; moved++) stack[to + moved] = default;
         Top = to + moved;
     }
 
+    /// <summary>A string key found along metatables whose <c>__index</c> is a table, nil if that does not settle it.</summary>
+    private static ref readonly LuaValue GetInherited(LuaTable table, LuaString name)
+    {
+        for (int i = 0; i < LuaLimits.MetatableChain; i++)
+        {
+            if (!LuaState.TryMetamethod(table.Metatable, Metamethod.Index, out LuaValue index)) break;
+            if (index.Tag is not LuaTable next) break;
+            ref readonly LuaValue value = ref next.Get(name);
+            if (!value.IsNil) return ref value;
+            table = next;
+        }
+        return ref LuaValue.NilCell[0];
+    }
+
+    /// <summary>Writes the element at the index after R[2] to R[3] and R[4], as the iterator of <c>ipairs</c> returns it.</summary>
+    private static void StepIndex(LuaTable table, Span<LuaValue> loop)
+    {
+        int index = (int)LuaNumber.ToInt64(loop[2].Number) + 1;
+        ref readonly LuaValue value = ref table.Get(index);
+        if (value.IsNil)
+        {
+            loop[3] = default;
+            return;
+        }
+        loop[2].Number = index;
+        loop[3].SetNumber(index);
+        loop[4].Set(in value);
+    }
+
     /// <summary>Writes the element after R[2] to R[3] and R[4], as <c>next</c> would return it; false if R[2] is not a key.</summary>
-    private static bool TryNext(LuaTable table, Span<LuaValue> loop)
+    private static bool TryNext(LuaTable table, Span<LuaValue> loop, LuaMeter meter)
     {
         int at = table.FindIndex(in loop[2]);
         if (at < -1) return false;
+        meter.Budget += at / SlotsPerStep;
         table.Advance(ref at, out loop[3], out loop[4]);
+        meter.Budget -= at / SlotsPerStep;
         loop[2].Set(in loop[3]);
         return true;
     }

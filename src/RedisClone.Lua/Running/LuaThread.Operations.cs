@@ -41,7 +41,7 @@ internal sealed partial class LuaThread
             if (subject.Tag is LuaTable table)
             {
                 if (table.Frozen) return FailFrozen();
-                ref LuaValue cell = ref table.Slot(State.Memory, in key, out StoreResult result);
+                ref LuaValue cell = ref table.Slot(State.Meter, in key, out StoreResult result);
                 if (result != StoreResult.Stored) return FailStore(result);
                 if (!cell.IsNil || !LuaState.TryMetamethod(table.Metatable, Metamethod.NewIndex, out method))
                 {

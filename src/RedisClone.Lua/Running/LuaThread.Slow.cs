@@ -37,7 +37,7 @@ internal sealed partial class LuaThread
                 LuaTable? table = State.TryNewTable(i.B, i.C == 0 ? 0 : 1 << (i.C - 1));
                 if (table is null) return FailMemory();
                 Stack[@base + i.A] = table;
-                return !State.Memory.CensusDue || State.TakeCensus();
+                return !State.Meter.CensusDue || State.TakeCensus();
             case Op.SetList:
                 return SetList(in i, @base);
             case >= Op.Add and <= Op.PowerConstant:
@@ -56,7 +56,7 @@ internal sealed partial class LuaThread
             case Op.Concat:
                 if (!Concat(@base + i.B, @base + i.C)) return false;
                 Stack[Frame.Base + i.A] = Stack[Frame.Base + i.B];
-                return !State.Memory.CensusDue || State.TakeCensus();
+                return !State.Meter.CensusDue || State.TakeCensus();
             case Op.Closure:
                 return MakeClosure(in i, closure, @base);
             case Op.Close:
@@ -115,9 +115,9 @@ internal sealed partial class LuaThread
         int first = @base + i.A + 1;
         int count = i.C > 0 ? i.C : Top - first;
         var table = (LuaTable)Stack[@base + i.A].Tag!;
-        StoreResult result = table.EnsureArray(State.Memory, i.B + count);
+        StoreResult result = table.EnsureArray(State.Meter, i.B + count);
         for (int n = count; n > 0 && result == StoreResult.Stored; n--)
-            result = table.Set(State.Memory, i.B + n, in Stack[first + n - 1]);
+            result = table.Set(State.Meter, i.B + n, in Stack[first + n - 1]);
         return result == StoreResult.Stored || FailStore(result);
     }
 
@@ -130,9 +130,9 @@ internal sealed partial class LuaThread
             UpvalueSource source = child.Upvalues[n];
             made.Upvalues[n] = source.FromRegister ? FindUpvalue(@base + source.Index) : closure.Upvalues[source.Index];
         }
-        if (!State.Memory.TryCharge(made.Size + ((long)UpValue.Size * made.Upvalues.Length))) return FailMemory();
+        if (!State.Meter.TryCharge(made.Size + ((long)UpValue.Size * made.Upvalues.Length))) return FailMemory();
         Stack[@base + i.A] = made;
-        return !State.Memory.CensusDue || State.TakeCensus();
+        return !State.Meter.CensusDue || State.TakeCensus();
     }
 
     private bool CopyVarargs(in Instruction i, Prototype p)
@@ -144,7 +144,7 @@ internal sealed partial class LuaThread
         {
             if (!EnsureStack(to, count)) return false;
             Top = to + count;
-            State.Budget -= count / ValuesPerStep;
+            State.Meter.Budget -= count / ValuesPerStep;
         }
         int copied = Math.Min(count, extra);
         Stack.AsSpan(Frame.Base - extra, copied).CopyTo(Stack.AsSpan(to));
@@ -177,6 +177,6 @@ internal sealed partial class LuaThread
         if (count == LuaCall.Yield) return FailYield();
         if (count < 0) return false;
         FinishCall(Top - count, count);
-        return !State.Memory.CensusDue || State.TakeCensus();
+        return !State.Meter.CensusDue || State.TakeCensus();
     }
 }

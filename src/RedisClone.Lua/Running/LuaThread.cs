@@ -13,6 +13,10 @@ namespace RedisClone.Lua;
 internal sealed partial class LuaThread : LuaObject
 {
     private const int FirstStack = 64;
+    private const int FirstFrames = 8;
+
+    /// <summary>What is larger is not kept for the next call.</summary>
+    private const int LargeStack = 4096;
 
     public readonly LuaState State;
 
@@ -21,7 +25,7 @@ internal sealed partial class LuaThread : LuaObject
     /// <summary>The end of the values in use: exact while a host function runs and after an instruction with open results.</summary>
     public int Top;
 
-    public CallFrame[] Frames = new CallFrame[8];
+    public CallFrame[] Frames = new CallFrame[FirstFrames];
     public int FrameCount;
     public ThreadStatus Status;
 
@@ -68,8 +72,10 @@ internal sealed partial class LuaThread : LuaObject
     public void Clear()
     {
         CloseUpvalues(0);
-        Array.Clear(Stack, 0, Math.Min(_used, Stack.Length));
-        Array.Clear(Frames, 0, Math.Min(FrameCount + 1, Frames.Length));
+        if (Stack.Length > LargeStack) Stack = new LuaValue[FirstStack];
+        else Array.Clear(Stack, 0, Math.Min(_used, Stack.Length));
+        if (Frames.Length > LargeStack) Frames = new CallFrame[FirstFrames];
+        else Array.Clear(Frames, 0, Math.Min(FrameCount + 1, Frames.Length));
         _used = 0;
         Top = 0;
         FrameCount = 0;
@@ -130,7 +136,7 @@ internal sealed partial class LuaThread : LuaObject
     {
         if (needed > LuaLimits.StackSlots) return Fail("stack overflow");
         int size = Math.Min(Math.Max(needed, Stack.Length * 2), LuaLimits.StackSlots);
-        if (!State.Memory.TryCharge((size - Stack.Length) * 16L)) return FailMemory();
+        if (!State.Meter.TryCharge((size - Stack.Length) * 16L)) return FailMemory();
         Array.Resize(ref Stack, size);
         return true;
     }
@@ -144,7 +150,7 @@ internal sealed partial class LuaThread : LuaObject
             return Fail("stack overflow");
         }
         int size = Math.Min(Frames.Length * 2, LuaLimits.Frames);
-        if (!State.Memory.TryCharge((size - Frames.Length) * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
+        if (!State.Meter.TryCharge((size - Frames.Length) * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
         Array.Resize(ref Frames, size);
         return true;
     }

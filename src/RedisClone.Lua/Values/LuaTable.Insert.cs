@@ -16,14 +16,14 @@ internal enum StoreResult
 public sealed partial class LuaTable
 {
     /// <summary>Stores without metamethods, as the host or a library; what the table grows by is charged.</summary>
-    internal StoreResult Set(LuaMemory memory, in LuaValue key, in LuaValue value)
+    internal StoreResult Set(LuaMeter meter, in LuaValue key, in LuaValue value)
     {
-        ref LuaValue cell = ref Slot(memory, in key, out StoreResult result);
+        ref LuaValue cell = ref Slot(meter, in key, out StoreResult result);
         if (result == StoreResult.Stored) cell.Set(in value);
         return result;
     }
 
-    internal StoreResult Set(LuaMemory memory, int key, in LuaValue value)
+    internal StoreResult Set(LuaMeter meter, int key, in LuaValue value)
     {
         LuaValue[] array = _array;
         if ((uint)(key - 1) < (uint)array.Length)
@@ -33,17 +33,17 @@ public sealed partial class LuaTable
             return StoreResult.Stored;
         }
         LuaValue boxed = new(key);
-        return Set(memory, in boxed, in value);
+        return Set(meter, in boxed, in value);
     }
 
-    internal StoreResult Set(LuaMemory memory, LuaString key, in LuaValue value)
+    internal StoreResult Set(LuaMeter meter, LuaString key, in LuaValue value)
     {
         LuaValue boxed = key;
-        return Set(memory, in boxed, in value);
+        return Set(meter, in boxed, in value);
     }
 
     /// <summary>The cell of a key, made if need be. After a failure the cell is nobody's.</summary>
-    internal ref LuaValue Slot(LuaMemory memory, in LuaValue key, out StoreResult result)
+    internal ref LuaValue Slot(LuaMeter meter, in LuaValue key, out StoreResult result)
     {
         AbsentEvents = 0;
         result = StoreResult.Stored;
@@ -58,7 +58,7 @@ public sealed partial class LuaTable
             {
                 at = Insert(in key);
                 if (at >= 0) return ref _nodes[at].Value;
-                result = Grow(memory, in key);
+                result = Grow(meter, in key);
                 if (result == StoreResult.Stored) continue;
             }
             LuaValue[] nobodys = new LuaValue[1];
@@ -67,8 +67,8 @@ public sealed partial class LuaTable
     }
 
     /// <summary>Makes room in the array for elements about to be stored.</summary>
-    internal StoreResult EnsureArray(LuaMemory memory, int size) =>
-        size <= _array.Length ? StoreResult.Stored : Resize(memory, size, _nodes == s_noNodes ? 0 : _nodes.Length);
+    internal StoreResult EnsureArray(LuaMeter meter, int size) =>
+        size <= _array.Length ? StoreResult.Stored : Resize(meter, size, _nodes == s_noNodes ? 0 : _nodes.Length);
 
     private static int NodeCapacity(int hashSize) => (int)BitOperations.RoundUpToPowerOf2((uint)hashSize);
 
@@ -113,8 +113,11 @@ public sealed partial class LuaTable
     }
 
     /// <summary>Counts all integer keys, chooses the array's size so that more than half of it is used, and moves everything.</summary>
-    private StoreResult Grow(LuaMemory memory, in LuaValue extraKey)
+    private StoreResult Grow(LuaMeter meter, in LuaValue extraKey)
     {
+        // Removing and adding in turn can make a full table do this every time: it is no single step.
+        meter.Budget -= SlotCount / 4;
+
         // counts[i]: integer keys k with 2^(i-1) < k <= 2^i
         Span<int> counts = stackalloc int[MaxBits + 1];
         counts.Clear();
@@ -129,7 +132,7 @@ public sealed partial class LuaTable
         integerKeys += CountInteger(in extraKey, counts);
         total++;
         (int arraySize, int inArray) = ChooseArraySize(counts, integerKeys);
-        return Resize(memory, arraySize, total - inArray);
+        return Resize(meter, arraySize, total - inArray);
     }
 
     private int CountArray(Span<int> counts)
@@ -178,12 +181,12 @@ public sealed partial class LuaTable
         return (size, used);
     }
 
-    private StoreResult Resize(LuaMemory memory, int arraySize, int hashSize)
+    private StoreResult Resize(LuaMeter meter, int arraySize, int hashSize)
     {
         if (hashSize > 1 << MaxBits) return StoreResult.Overflow;
         int nodeCount = hashSize == 0 ? 0 : NodeCapacity(hashSize);
         long size = BaseSize + ((long)arraySize * CellSize) + ((long)nodeCount * NodeSize);
-        if (!memory.TryCharge(size - Size)) return StoreResult.NoMemory;
+        if (!meter.TryCharge(size - Size)) return StoreResult.NoMemory;
 
         Node[] oldNodes = _nodes;
         LuaValue[] oldArray = _array;
@@ -198,12 +201,12 @@ public sealed partial class LuaTable
         {
             if (oldArray[i].IsNil) continue;
             LuaValue key = new(i + 1);
-            Slot(memory, in key, out _) = oldArray[i];
+            Slot(meter, in key, out _) = oldArray[i];
         }
         if (oldNodes == s_noNodes) return StoreResult.Stored;
         for (int i = oldNodes.Length - 1; i >= 0; i--)
         {
-            if (!oldNodes[i].Value.IsNil) Slot(memory, in oldNodes[i].Key, out _) = oldNodes[i].Value;
+            if (!oldNodes[i].Value.IsNil) Slot(meter, in oldNodes[i].Key, out _) = oldNodes[i].Value;
         }
         return StoreResult.Stored;
     }

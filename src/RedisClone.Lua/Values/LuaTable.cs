@@ -32,7 +32,7 @@ public sealed partial class LuaTable : LuaObject
 
     public override LuaType Type => LuaType.Table;
 
-    public LuaTable? Metatable { get; internal set; }
+    public LuaTable? Metatable { get; set; }
 
     /// <summary>A frozen table refuses every change that a script attempts; the host may still make some.</summary>
     public bool Frozen { get; set; }
@@ -157,7 +157,10 @@ public sealed partial class LuaTable : LuaObject
         while (Advance(ref at, out LuaValue key, out LuaValue value)) yield return (key, value);
     }
 
-    /// <summary>Steps to the next element: false at the end. Start at -1; an index stays valid while nothing is inserted.</summary>
+    /// <summary>
+    /// Steps to the next element; false at the end, and then the index is past it. Start at -1; an index stays valid
+    /// while nothing is inserted.
+    /// </summary>
     internal bool Advance(ref int index, out LuaValue key, out LuaValue value)
     {
         int i = index + 1;
@@ -178,6 +181,7 @@ public sealed partial class LuaTable : LuaObject
             value = node.Value;
             return true;
         }
+        index = i;
         key = value = default;
         return false;
     }

@@ -1,18 +1,21 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Counts the bytes that one interpreter allocates and refuses what would pass its limit. What became garbage is found
-/// by a census of everything reachable (see <see cref="MemoryCensus"/>), not by counting frees: .NET frees nothing here.
+/// Counts the work of one interpreter, and the bytes that it allocates; refuses what would pass its limit. What became
+/// garbage is found by a census of everything reachable (see <see cref="MemoryCensus"/>), not by counting frees.
 /// </summary>
-internal sealed class LuaMemory
+internal sealed class LuaMeter
 {
     private const long FirstCensus = 1 << 20;
 
-    public LuaMemory(long limit)
+    public LuaMeter(long limit)
     {
         Limit = limit;
         CensusAt = Math.Min(FirstCensus, limit / 2);
     }
+
+    /// <summary>Steps left until the host is asked whether the script may go on. Below zero the next check asks.</summary>
+    public int Budget;
 
     public long Limit { get; }
 
