@@ -37,11 +37,11 @@ public sealed class ClientCommandTests
         other.Run("WATCH a b");
         other.Run("MULTI");
         other.Run("GET a");
-        string line = client.Run("CLIENT LIST").Split('\n')[1];
+        string line = client.Run("CLIENT LIST").Split('\n').Single(l => l.Contains(" name=other ", StringComparison.Ordinal));
         foreach (string field in new[] { " name=other ", " flags=x ", " db=3 ", " multi=1 ", " watch=2 ", " cmd=get ", " lib-name=lib ", " resp=2 ", " obl=0 oll=0 omem=0 " })
             Assert.Contains(field, line);
         Assert.Matches(@"^id=\d+ addr=127\.0\.0\.1:\d+ laddr=127\.0\.0\.1:\d+ fd=\d+ name=", line);
-        Assert.Contains(" qbuf=26 ", client.Run("CLIENT LIST").Split('\n')[0]);
+        Assert.Contains(" qbuf=26 ", client.Run("CLIENT LIST").Split('\n').Single(l => l.Contains(" cmd=client|list ", StringComparison.Ordinal)));
         Assert.Equal(client.Run("CLIENT INFO").Split(' ')[0], $"id={client.Run("CLIENT ID")}");
         Assert.Equal("ERR Unknown client type 'x'", client.Run("CLIENT LIST TYPE x"));
         Assert.Equal("ERR Invalid client ID", client.Run("CLIENT LIST ID x"));
