@@ -26,7 +26,7 @@ internal static class CommandRegion
         if (!behindPadding || window.Offset % Padding.TornAt != 0) return true;
         if (!BeginsWithRedis(window.Bytes)) return false;
         var start = window.Offset;
-        var isRedis = FindContinuation(window, mayBeCutShort: false) >= 0;
+        var isRedis = FindContinuation(window) >= 0;
         window.MoveTo(start);
         window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
         return isRedis;
@@ -38,9 +38,7 @@ internal static class CommandRegion
     /// </summary>
     public static int FindBehindLine(ReadOnlySpan<byte> bytes, out bool isWhole)
     {
-        // Zeros are a torn group's, and what shows behind them may be the middle of a value.
         var line = bytes[..Math.Min(bytes.Length, GroupHeader.MaxLength)];
-        if (line.IndexOf((byte)0) is >= 0 and var zero) line = line[..zero];
         var at = line.IndexOf(Timestamp);
         if (at < 0) at = line.IndexOf("*1\r\n$5\r\nMULTI\r\n"u8);
         if (at < 0) at = line.IndexOf("*2\r\n$6\r\n"u8);
@@ -89,15 +87,14 @@ internal static class CommandRegion
     /// neither of which stands in a group of ours. So it does after it cut a group of ours that a kill had left in part;
     /// padding it cannot have met then, since it does not load a group that is torn by padding.
     /// </summary>
-    public static long FindContinuation(FileWindow window, bool mayBeCutShort = true)
+    public static long FindContinuation(FileWindow window)
     {
         long found = -1;
         while (true)
         {
             var step = Step(window, 0);
             if (step.Scan == Scan.Malformed) return -1;
-            if (step.Scan == Scan.Incomplete) return mayBeCutShort ? found : -1;
-            if (step.Length == 0) return found;
+            if (step.Scan == Scan.Incomplete || step.Length == 0) return found;
             var bytes = window.Bytes[..step.Length];
             if (bytes[0] == '#' && !IsTimestamp(bytes)) return -1;
             if (found < 0 && BeginsWithRedis(bytes)) found = window.Offset;

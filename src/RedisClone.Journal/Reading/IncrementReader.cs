@@ -49,7 +49,6 @@ internal static class IncrementReader
                 if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
                 var what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
                 var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
-                if (window.Offset != end) return damage;
                 var behind = CommandRegion.FindBehindLine(bytes, out var isWholeLine);
                 return behind <= 0 ? damage : ContinuedByRedis(window, damage, behind, isWholeLine ? 0 : long.MaxValue, state, sink);
             }
