@@ -9,7 +9,7 @@ namespace RedisClone.Journal.Tests;
 /// <summary>The directory moves between this engine and the real redis-server, in both directions, without conversion.</summary>
 public sealed class RedisInteropTests
 {
-    [RedisFact]
+    [Fact]
     public void RedisLoadsWhatWeWriteAndWeLoadWhatItAppends()
     {
         using var directory = new TemporaryDirectory();
@@ -42,7 +42,7 @@ public sealed class RedisInteropTests
         using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes")) Assert.Equal("2", redis.Command("GET", "n"));
     }
 
-    [RedisFact]
+    [Fact]
     public void RedisLoadsTheFilesOfARunningJournal()
     {
         using var directory = new TemporaryDirectory();
@@ -68,7 +68,7 @@ public sealed class RedisInteropTests
     }
 
     /// <summary>A kill left a group in part; Redis cut it behind its last whole command, and went on.</summary>
-    [RedisTheory]
+    [Theory]
     [InlineData(10, 30)]
     [InlineData(2000, 24)]
     [InlineData(-40, 21)]
@@ -102,7 +102,7 @@ public sealed class RedisInteropTests
         Assert.Equal(Units.Command("SET", "from-redis", "x"), found.Units[^1].Bytes);
     }
 
-    [RedisFact]
+    [Fact]
     public void ADirectoryThatRedisMadeIsTakenOver()
     {
         using var directory = new TemporaryDirectory();

@@ -33,12 +33,12 @@ internal static class PubSubCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels that somebody listens to.") { Complexity = "O(N) where N is the number of active channels." },
-                new("NUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
+                new("CHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels that somebody listens to.") { Syntax = "[<pattern>]", Complexity = "O(N) where N is the number of active channels." },
+                new("NUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Syntax = "[<channel> ...]", Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
                 new("NUMPAT", 2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountPatterns, "Counts the patterns that somebody listens by."),
-                new("SHARDCHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels that somebody listens to.") { Complexity = "O(N) where N is the number of active shard channels." },
-                new("SHARDNUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
-                new("HELP", 2, Keys.None, Loading | Stale, "pubsub", "6.2.0", Help, "Tells about the subcommands."),
+                new("SHARDCHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels that somebody listens to.") { Syntax = "[<pattern>]", Complexity = "O(N) where N is the number of active shard channels." },
+                new("SHARDNUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Syntax = "[<shardchannel> ...]", Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
+                Help.Row("pubsub", "6.2.0"),
             ],
         },
     ];
@@ -160,27 +160,4 @@ internal static class PubSubCommands
     }
 
     private static void CountPatterns(ref CommandContext c) => c.Reply.Integer(c.Server.Hub[SubscriptionKind.Pattern].Count);
-
-    private static void Help(ref CommandContext c)
-    {
-        string[] lines =
-        [
-            "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-            "CHANNELS [<pattern>]",
-            "    Return the currently active channels matching a <pattern> (default: '*').",
-            "NUMPAT",
-            "    Return number of subscriptions to patterns.",
-            "NUMSUB [<channel> ...]",
-            "    Return the number of subscribers for the specified channels, excluding",
-            "    pattern subscriptions(default: no channels).",
-            "SHARDCHANNELS [<pattern>]",
-            "    Return the currently active shard level channels matching a <pattern> (default: '*').",
-            "SHARDNUMSUB [<shardchannel> ...]",
-            "    Return the number of subscribers for the specified shard level channel(s)",
-            "HELP",
-            "    Print this help.",
-        ];
-        c.Reply.ArrayHeader(lines.Length);
-        foreach (string line in lines) c.Reply.SimpleString(System.Text.Encoding.ASCII.GetBytes(line));
-    }
 }

@@ -21,11 +21,11 @@ internal static class ScriptCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("LOAD", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Complexity = "O(N) with N being the length in bytes of the script body." },
-                new("EXISTS", -3, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)." },
-                new("FLUSH", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache" },
+                new("LOAD", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Syntax = "<script>", Complexity = "O(N) with N being the length in bytes of the script body." },
+                new("EXISTS", -3, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Syntax = "<sha1> [<sha1> ...]", Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)." },
+                new("FLUSH", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Syntax = "[ASYNC|SYNC]", Complexity = "O(N) with N being the number of scripts in cache" },
                 new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written."),
-                new("HELP", 2, Keys.None, Loading | Stale, "scripting", "5.0.0", Help, "Tells about the subcommands."),
+                Help.Row("scripting", "5.0.0"),
             ],
         },
     ];
@@ -109,25 +109,5 @@ internal static class ScriptCommands
             scripts.Kill();
             c.Reply.Ok();
         }
-    }
-
-    private static void Help(ref CommandContext c)
-    {
-        string[] lines =
-        [
-            "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-            "EXISTS <sha1> [<sha1> ...]",
-            "    Return information about the existence of the scripts in the script cache.",
-            "FLUSH [ASYNC|SYNC]",
-            "    Flush the Lua scripts cache. Very dangerous on replicas.",
-            "KILL",
-            "    Kill the currently executing Lua script.",
-            "LOAD <script>",
-            "    Load a script into the scripts cache without executing it.",
-            "HELP",
-            "    Print this help.",
-        ];
-        c.Reply.ArrayHeader(lines.Length);
-        foreach (string line in lines) c.Reply.SimpleString(Encoding.ASCII.GetBytes(line));
     }
 }

@@ -199,7 +199,7 @@ internal sealed class LuaReplies(LuaState state)
         return count;
     }
 
-    /// <summary>An error's text with its code: one that a script made up without any gets ERR.</summary>
+    /// <summary>An error's text, without the dash that a script may have put before its code.</summary>
     public static byte[] ErrorText(ReadOnlySpan<byte> text)
     {
         string words = Encoding.Latin1.GetString(text);

@@ -10,7 +10,7 @@ namespace RedisClone.Journal.Tests.Rdb;
 /// </summary>
 public sealed class RdbRedisTests
 {
-    [RedisTheory]
+    [Theory]
     [InlineData(true, true)]
     [InlineData(false, true)]
     [InlineData(true, false)]
@@ -45,7 +45,7 @@ public sealed class RdbRedisTests
         Assert.Equal(again, Read(again).Write(packed, RdbVersion.Redis70, compress));
     }
 
-    [RedisFact]
+    [Fact]
     public void DumpPayloadsGoBothWays()
     {
         using var directory = new TemporaryDirectory();

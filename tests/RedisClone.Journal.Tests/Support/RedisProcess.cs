@@ -5,21 +5,6 @@ using System.Text;
 
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>A fact that needs the real redis-server, and is skipped where there is none.</summary>
-public sealed class RedisFactAttribute : FactAttribute
-{
-    public RedisFactAttribute()
-    {
-        if (!File.Exists("/usr/bin/redis-server")) Skip = "redis-server is not installed";
-    }
-}
-
-/// <inheritdoc cref="RedisFactAttribute"/>
-public sealed class RedisTheoryAttribute : TheoryAttribute
-{
-    public RedisTheoryAttribute() => Skip = new RedisFactAttribute().Skip;
-}
-
 /// <summary>A directory of its own for a test, deleted afterwards.</summary>
 public sealed class TemporaryDirectory : IDisposable
 {
