@@ -1,3 +1,4 @@
+using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
@@ -14,11 +15,26 @@ internal static class BitfieldCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("BITFIELD", -2, Keys.At(1, RW | Update | Access | VariableFlags), Write | DenyOom, "bitmap", "3.2.0", BitFields, "Reads and changes small integers within a string value.")
-            { Complexity = "O(1) for each subcommand" },
-        new("BITFIELD_RO", -2, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "6.0.0", BitFieldsRo, "Reads small integers within a string value.")
+        new("BITFIELD key [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment> ...]",
+            -2, Keys.At(1, RW | Update | Access | VariableFlags), Write | DenyOom, "bitmap", "3.2.0", BitFields, "Reads and changes small integers within a string value.")
+            { KeyFlagsOf = FlagsOf, Complexity = "O(1) for each subcommand" },
+        new("BITFIELD_RO key [GET encoding offset [GET encoding offset ...]]",
+            -2, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "6.0.0", BitFieldsRo, "Reads small integers within a string value.")
             { Complexity = "O(1) for each subcommand" },
     ];
+
+    /// <summary>Where all that it does is to read, it needs no more; what is no subcommand could be meant as a write.</summary>
+    private static KeyFlags FlagsOf(in Request request, int key)
+    {
+        for (int i = 2; i < request.Count; i++)
+        {
+            int left = request.Count - i - 1;
+            if (left >= 2 && Ascii.EqualsIgnoreCase(request[i], "GET"u8)) i += 2;
+            else if (left >= 1 && Ascii.EqualsIgnoreCase(request[i], "OVERFLOW"u8)) i++;
+            else return RW | Access | Update;
+        }
+        return RO | Access;
+    }
 
     private static void BitFields(ref CommandContext c) => Run(ref c, readOnly: false);
 

@@ -12,12 +12,14 @@ internal static class BitmapCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("SETBIT", 4, Keys.At(1, RW | Access | Update), Write | DenyOom, "bitmap", "2.2.0", SetBit, "Sets one bit of a string value and returns what it was."),
-        new("GETBIT", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "2.2.0", GetBit, "Returns one bit of a string value."),
-        new("BITCOUNT", -2, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.6.0", BitCount, "Counts the bits of a string value that are set.") { Complexity = "O(N)" },
-        new("BITPOS", -3, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.8.7", BitPos, "Finds the first bit of a string value that is set, or that is not.")
+        new("SETBIT key offset value", 4, Keys.At(1, RW | Access | Update), Write | DenyOom, "bitmap", "2.2.0", SetBit, "Sets one bit of a string value and returns what it was."),
+        new("GETBIT key offset", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "2.2.0", GetBit, "Returns one bit of a string value."),
+        new("BITCOUNT key [start end [BYTE | BIT]]", -2, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.6.0", BitCount, "Counts the bits of a string value that are set.") { Complexity = "O(N)" },
+        new("BITPOS key bit [start [end [BYTE | BIT]]]",
+            -3, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.8.7", BitPos, "Finds the first bit of a string value that is set, or that is not.")
             { Complexity = "O(N)" },
-        new("BITOP", -4, Keys.At(2, OW | Update).And(Keys.Range(3, -1, flags: RO | Access)), Write | DenyOom, "bitmap", "2.6.0", BitOp,
+        new("BITOP <AND | OR | XOR | NOT | DIFF | DIFF1 | ANDOR | ONE> destkey key [key ...]",
+            -4, Keys.At(2, OW | Update).And(Keys.Range(3, -1, flags: RO | Access)), Write | DenyOom, "bitmap", "2.6.0", BitOp,
             "Combines string values bit by bit and stores the result.") { Complexity = "O(N)" },
     ];
 

@@ -26,19 +26,20 @@ internal static class ClientCommands
             [
                 Sub("ID", 2, Own, "5.0.0", Id, "Tells the number of this connection."),
                 Sub("INFO", 2, Own, "6.2.0", Info, "Describes this connection.", tips: CommandTips.Nondeterministic),
-                Sub("LIST", -2, Others, "2.4.0", List, "Describes all connections, or those of a type or with given numbers.",
-                    "[TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID <client-id> [<client-id> ...]]", "O(N) where N is the number of client connections", CommandTips.Nondeterministic),
-                Sub("SETNAME", 3, Own, "2.6.9", SetName, "Gives this connection a name.", "<name>", tips: CommandTips.AllNodes),
+                Sub("LIST [TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+                    -2, Others, "2.4.0", List, "Describes all connections, or those of a type or with given numbers.", "O(N) where N is the number of client connections", CommandTips.Nondeterministic),
+                Sub("SETNAME connection-name", 3, Own, "2.6.9", SetName, "Gives this connection a name.", tips: CommandTips.AllNodes),
                 Sub("GETNAME", 2, Own, "2.6.9", GetName, "Tells the name of this connection."),
-                Sub("SETINFO", 4, Own, "7.2.0", SetInfo, "Tells the server which library the client uses.", "<LIB-NAME|LIB-VER> <value>", tips: CommandTips.AllNodes),
-                Sub("KILL", -3, Others, "2.4.0", ClientKill.Run, "Closes connections, by address or by all the conditions given.",
-                    "<ip:port> | <option> <value> [<option> <value> ...], options being ID, TYPE, USER, ADDR, LADDR, SKIPME, MAXAGE", "O(N) where N is the number of client connections"),
-                Sub("NO-EVICT", 3, Others, "7.0.0", NoEvict, "Keeps this connection when memory for clients runs out.", "<ON|OFF>"),
-                Sub("NO-TOUCH", 3, Own, "7.2.0", NoTouch, "Has this connection's commands not count as use of their keys.", "<ON|OFF>"),
-                Sub("PAUSE", -3, Others, "3.0.0", Pause, "Holds back the commands of all clients, or their writes, for a time.", "<milliseconds> [WRITE|ALL]"),
+                Sub("SETINFO <LIB-NAME libname | LIB-VER libver>",
+                    4, Own, "7.2.0", SetInfo, "Tells the server which library the client uses.", tips: CommandTips.AllNodes),
+                Sub("KILL <ip:port | <ID client-id | TYPE <NORMAL | MASTER | REPLICA | PUBSUB> | USER username | ADDR ip:port | LADDR ip:port | SKIPME <YES | NO> | MAXAGE maxage ...>>",
+                    -3, Others, "2.4.0", ClientKill.Run, "Closes connections, by address or by all the conditions given.", "O(N) where N is the number of client connections"),
+                Sub("NO-EVICT <ON | OFF>", 3, Others, "7.0.0", NoEvict, "Keeps this connection when memory for clients runs out."),
+                Sub("NO-TOUCH <ON | OFF>", 3, Own, "7.2.0", NoTouch, "Has this connection's commands not count as use of their keys."),
+                Sub("PAUSE timeout [WRITE | ALL]", -3, Others, "3.0.0", Pause, "Holds back the commands of all clients, or their writes, for a time."),
                 Sub("UNPAUSE", 2, Others, "6.2.0", Unpause, "Ends a pause.", complexity: "O(N) Where N is the number of paused clients"),
-                Sub("REPLY", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or skips the next.", "<ON|OFF|SKIP>"),
-                Sub("UNBLOCK", -3, Others, "5.0.0", Unblock, "Lets a blocked client go on, as if its time were over or with an error.", "<client-id> [TIMEOUT|ERROR]",
+                Sub("REPLY <ON | OFF | SKIP>", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or skips the next."),
+                Sub("UNBLOCK client-id [TIMEOUT | ERROR]", -3, Others, "5.0.0", Unblock, "Lets a blocked client go on, as if its time were over or with an error.",
                     "O(log N) where N is the number of client connections"),
                 Help.Row("connection", "5.0.0"),
             ],
@@ -46,8 +47,8 @@ internal static class ClientCommands
     ];
 
     private static CommandRow Sub(
-        string name, int arity, CommandFlags flags, string since, CommandHandler handler, string summary, string syntax = "", string complexity = "O(1)", string[]? tips = null) =>
-        new(name, arity, Keys.None, flags, "connection", since, handler, summary) { Syntax = syntax, Complexity = complexity, Tips = tips ?? [] };
+        string name, int arity, CommandFlags flags, string since, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null) =>
+        new(name, arity, Keys.None, flags, "connection", since, handler, summary) { Complexity = complexity, Tips = tips ?? [] };
 
     /// <summary>Whether a name or a library's version may be shown in CLIENT LIST: visible ASCII without blanks.</summary>
     public static bool IsValidAttribute(ReadOnlySpan<byte> text) => !text.ContainsAnyExceptInRange((byte)'!', (byte)'~');

@@ -20,20 +20,21 @@ internal static class CommandCommands
             Subcommands =
             [
                 Sub("COUNT", 2, "2.8.13", Count, "Tells how many commands there are."),
-                Sub("INFO", -2, "2.8.13", Info, "Describes commands: arguments, flags, keys.", "[<command-name> ...]", PerName, CommandTips.NondeterministicOrder),
-                Sub("DOCS", -2, "7.0.0", Docs, "Explains commands.", "[<command-name> ...]", PerName, CommandTips.NondeterministicOrder),
-                Sub("LIST", -2, "7.0.0", List, "Names all commands, or those of a category or matching a pattern.",
-                    "[FILTERBY <MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>>]", PerCommand, CommandTips.NondeterministicOrder),
-                Sub("GETKEYS", -3, "2.8.13", GetKeys, "Finds the keys in a whole command.", "<full-command>", PerArgument),
-                Sub("GETKEYSANDFLAGS", -3, "7.0.0", GetKeysAndFlags, "The same, with what the command does with each.", "<full-command>", PerArgument),
+                Sub("INFO [command-name [command-name ...]]",
+                    -2, "2.8.13", Info, "Describes commands: arguments, flags, keys.", PerName, CommandTips.NondeterministicOrder),
+                Sub("DOCS [command-name [command-name ...]]", -2, "7.0.0", Docs, "Explains commands.", PerName, CommandTips.NondeterministicOrder),
+                Sub("LIST [FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+                    -2, "7.0.0", List, "Names all commands, or those of a category or matching a pattern.", PerCommand, CommandTips.NondeterministicOrder),
+                Sub("GETKEYS command [arg [arg ...]]", -3, "2.8.13", GetKeys, "Finds the keys in a whole command.", PerArgument),
+                Sub("GETKEYSANDFLAGS command [arg [arg ...]]", -3, "7.0.0", GetKeysAndFlags, "The same, with what the command does with each.", PerArgument),
                 Help.Row("server", "5.0.0", "connection"),
             ],
         },
     ];
 
     private static CommandRow Sub(
-        string name, int arity, string since, CommandHandler handler, string summary, string syntax = "", string complexity = "O(1)", string[]? tips = null) =>
-        new(name, arity, Keys.None, Flags, "server", since, handler, summary) { Syntax = syntax, Complexity = complexity, Tips = tips ?? [], Categories = ["connection"] };
+        string name, int arity, string since, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null) =>
+        new(name, arity, Keys.None, Flags, "server", since, handler, summary) { Complexity = complexity, Tips = tips ?? [], Categories = ["connection"] };
 
     private static void All(ref CommandContext c)
     {

@@ -22,6 +22,12 @@ internal static class CommandDescription
         (KeyFlags.VariableFlags, "variable_flags"),
     ];
 
+    /// <summary>By <see cref="ArgumentKind"/>.</summary>
+    private static readonly string[] ArgumentKindNames = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
+
+    private static readonly (Func<CommandArgument, bool> IsSet, string Name)[] ArgumentFlagNames =
+        [(a => a.IsOptional, "optional"), (a => a.IsRepeated, "multiple"), (a => a.RepeatsToken, "multiple_token")];
+
     public static void Info(ReplyWriter reply, CommandRow? row)
     {
         if (row is null)
@@ -54,7 +60,7 @@ internal static class CommandDescription
         fields.Add(("group", row.Group));
         fields.Add(("complexity", row.Complexity));
         bool deprecated = row.DeprecatedSince is not null;
-        reply.MapHeader(fields.Count + (deprecated ? 2 : 0) + (row.ReplacedBy is null ? 0 : 1) + (row.Subcommands.Length > 0 ? 1 : 0));
+        reply.MapHeader(fields.Count + (deprecated ? 2 : 0) + (row.ReplacedBy is null ? 0 : 1) + (row.Syntax.Length > 0 ? 1 : 0) + (row.Subcommands.Length > 0 ? 1 : 0));
         foreach ((string name, string value) in fields) Field(reply, name, value);
         if (deprecated)
         {
@@ -63,6 +69,12 @@ internal static class CommandDescription
             Field(reply, "deprecated_since", row.DeprecatedSince!);
         }
         if (row.ReplacedBy is not null) Field(reply, "replaced_by", row.ReplacedBy);
+        if (row.Syntax.Length > 0)
+        {
+            int keys = 0;
+            reply.Bulk("arguments"u8);
+            Arguments(reply, row, CommandSyntax.Parse(row.Syntax), ref keys);
+        }
         if (row.Subcommands.Length == 0) return;
         reply.Bulk("subcommands"u8);
         reply.MapHeader(row.Subcommands.Length);
@@ -70,6 +82,36 @@ internal static class CommandDescription
         {
             reply.BulkString(sub.FullName);
             Docs(reply, sub);
+        }
+    }
+
+    /// <param name="keysBefore">How many arguments that are keys came before: which of the key specifications is theirs.</param>
+    private static void Arguments(ReplyWriter reply, CommandRow row, CommandArgument[] arguments, ref int keysBefore)
+    {
+        reply.ArrayHeader(arguments.Length);
+        foreach (CommandArgument argument in arguments)
+        {
+            bool isGroup = argument.Kind is ArgumentKind.Choice or ArgumentKind.Block;
+            bool isKey = argument.Kind == ArgumentKind.Key && row.Keys.Length > 0;
+            string[] flags = [.. ArgumentFlagNames.Where(f => f.IsSet(argument)).Select(f => f.Name)];
+            reply.MapHeader(3 + (isKey ? 1 : 0) + (argument.Token is null ? 0 : 1) + (flags.Length > 0 ? 1 : 0));
+            Field(reply, "name", isGroup ? argument.GroupName : argument.Name);
+            Field(reply, "type", ArgumentKindNames[(int)argument.Kind]);
+            if (!isGroup) Field(reply, "display_text", argument.Name);
+            if (isKey)
+            {
+                reply.Bulk("key_spec_index"u8);
+                reply.Integer(Math.Min(keysBefore++, row.Keys.Length - 1));
+            }
+            if (argument.Token is not null) Field(reply, "token", argument.Token);
+            if (flags.Length > 0)
+            {
+                reply.Bulk("flags"u8);
+                Words(reply, flags);
+            }
+            if (!isGroup) continue;
+            reply.Bulk("arguments"u8);
+            Arguments(reply, row, argument.Parts, ref keysBefore);
         }
     }
 

@@ -21,7 +21,7 @@ public delegate KeyFlags KeyFlagsOf(in Request request, int position);
 /// </summary>
 public sealed class CommandRow
 {
-    /// <param name="name">In capitals, as the documentation writes it.</param>
+    /// <param name="usage">The name in capitals, and the arguments as a manual writes them; see <see cref="CommandSyntax"/>.</param>
     /// <param name="arity">Exact number of arguments, the name included; negative for at least so many.</param>
     /// <param name="keys">Where the keys are.</param>
     /// <param name="flags">What the server must know before it runs it.</param>
@@ -30,10 +30,12 @@ public sealed class CommandRow
     /// <param name="handler">What it does. A container of subcommands has none.</param>
     /// <param name="summary">One line of our own words for COMMAND DOCS.</param>
     public CommandRow(
-        string name, int arity, KeySpec[] keys, CommandFlags flags, string group, string since, CommandHandler? handler, string summary = "")
+        string usage, int arity, KeySpec[] keys, CommandFlags flags, string group, string since, CommandHandler? handler, string summary = "")
     {
-        Name = name.ToLowerInvariant();
+        int blank = usage.IndexOf(' ');
+        Name = (blank < 0 ? usage : usage[..blank]).ToLowerInvariant();
         FullName = Name;
+        Syntax = blank < 0 ? "" : usage[(blank + 1)..];
         Arity = arity;
         Keys = keys;
         Flags = flags;
@@ -83,8 +85,8 @@ public sealed class CommandRow
 
     public CommandRow[] Subcommands { get; init; } = [];
 
-    /// <summary>The arguments as a manual writes them, behind the name; for HELP.</summary>
-    public string Syntax { get; init; } = "";
+    /// <summary>The arguments as a manual writes them, behind the name; for HELP and COMMAND DOCS.</summary>
+    public string Syntax { get; init; }
 
     /// <summary>Null where no argument is secret.</summary>
     public SecretArgument? IsSecret { get; init; }

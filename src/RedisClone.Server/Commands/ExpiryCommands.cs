@@ -10,18 +10,20 @@ internal static class ExpiryCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("EXPIRE", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Lets a key expire after so many seconds."),
-        new("PEXPIRE", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Lets a key expire after so many milliseconds."),
-        new("EXPIREAT", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.2.0", ExpireAt, "Lets a key expire at a Unix time in seconds."),
-        new("PEXPIREAT", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Lets a key expire at a Unix time in milliseconds."),
-        new("TTL", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Tells in how many seconds a key expires.")
+        new("EXPIRE key seconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Lets a key expire after so many seconds."),
+        new("PEXPIRE key milliseconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Lets a key expire after so many milliseconds."),
+        new("EXPIREAT key unix-time-seconds [NX | XX | GT | LT]",
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.2.0", ExpireAt, "Lets a key expire at a Unix time in seconds."),
+        new("PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]",
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Lets a key expire at a Unix time in milliseconds."),
+        new("TTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Tells in how many seconds a key expires.")
             { Tips = ["nondeterministic_output"] },
-        new("PTTL", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Tells in how many milliseconds a key expires.")
+        new("PTTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Tells in how many milliseconds a key expires.")
             { Tips = ["nondeterministic_output"] },
-        new("EXPIRETIME", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Tells the Unix time in seconds at which a key expires."),
-        new("PEXPIRETIME", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", PExpireTime,
+        new("EXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Tells the Unix time in seconds at which a key expires."),
+        new("PEXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", PExpireTime,
             "Tells the Unix time in milliseconds at which a key expires."),
-        new("PERSIST", 2, Keys.At(1, RW | Update), Write | Fast, "generic", "2.2.0", Persist, "Lets a key no longer expire."),
+        new("PERSIST key", 2, Keys.At(1, RW | Update), Write | Fast, "generic", "2.2.0", Persist, "Lets a key no longer expire."),
     ];
 
     [Flags]

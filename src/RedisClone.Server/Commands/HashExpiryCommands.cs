@@ -10,20 +10,30 @@ internal static class HashExpiryCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("HEXPIRE", -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Lets fields expire after so many seconds.") { Complexity = PerField },
-        new("HPEXPIRE", -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire, "Lets fields expire after so many milliseconds.") { Complexity = PerField },
-        new("HEXPIREAT", -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt, "Lets fields expire at a Unix time in seconds.") { Complexity = PerField },
-        new("HPEXPIREAT", -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Lets fields expire at a Unix time in milliseconds.") { Complexity = PerField },
-        new("HTTL", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Tells in how many seconds fields expire.")
+        new("HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Lets fields expire after so many seconds.") { Complexity = PerField },
+        new("HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire, "Lets fields expire after so many milliseconds.") { Complexity = PerField },
+        new("HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt, "Lets fields expire at a Unix time in seconds.") { Complexity = PerField },
+        new("HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Lets fields expire at a Unix time in milliseconds.") { Complexity = PerField },
+        new("HTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Tells in how many seconds fields expire.")
             { Complexity = PerField, Tips = ["nondeterministic_output"] },
-        new("HPTTL", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Tells in how many milliseconds fields expire.")
+        new("HPTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Tells in how many milliseconds fields expire.")
             { Complexity = PerField, Tips = ["nondeterministic_output"] },
-        new("HEXPIRETIME", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Tells the Unix time in seconds at which fields expire.") { Complexity = PerField },
-        new("HPEXPIRETIME", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PExpireTime, "Tells the Unix time in milliseconds at which fields expire.") { Complexity = PerField },
-        new("HPERSIST", -5, Keys.At(1, RW | Update), Write | Fast, "hash", "7.4.0", Persist, "Lets fields no longer expire.") { Complexity = PerField },
-        new("HGETDEL", -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete, "Returns fields' values and removes the fields.") { Complexity = PerField },
-        new("HGETEX", -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire, "Returns fields' values and changes when the fields expire.") { Complexity = PerField },
-        new("HSETEX", -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "8.0.0", SetAndExpire, "Gives fields values and a time at which they expire.")
+        new("HEXPIRETIME key FIELDS numfields field [field ...]",
+            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Tells the Unix time in seconds at which fields expire.") { Complexity = PerField },
+        new("HPEXPIRETIME key FIELDS numfields field [field ...]",
+            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PExpireTime, "Tells the Unix time in milliseconds at which fields expire.") { Complexity = PerField },
+        new("HPERSIST key FIELDS numfields field [field ...]",
+            -5, Keys.At(1, RW | Update), Write | Fast, "hash", "7.4.0", Persist, "Lets fields no longer expire.") { Complexity = PerField },
+        new("HGETDEL key FIELDS numfields field [field ...]",
+            -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete, "Returns fields' values and removes the fields.") { Complexity = PerField },
+        new("HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]",
+            -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire, "Returns fields' values and changes when the fields expire.") { Complexity = PerField },
+        new("HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]",
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "8.0.0", SetAndExpire, "Gives fields values and a time at which they expire.")
             { Complexity = "O(N) where N is the number of fields being set." },
     ];
 

@@ -16,11 +16,13 @@ internal static class HashImportCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("PREPARE", -4, Keys.None, CommandFlags.None, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
-                    { Syntax = "<fieldset-name> <field> [<field> ...]", Complexity = "O(N*log(N)) where N is the number of fields." },
-                new("SET", -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash of a prepared list of fields and their values.")
-                    { Syntax = "<key> <fieldset-name> <value> [<value> ...]", Complexity = "O(N) where N is the number of fields in the fieldset." },
-                new("DISCARD", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Forgets a prepared list of fields.") { Syntax = "<fieldset-name>" },
+                new("PREPARE fieldset-name field [field ...]",
+                    -4, Keys.None, CommandFlags.None, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
+                    { Complexity = "O(N*log(N)) where N is the number of fields." },
+                new("SET key fieldset-name value [value ...]",
+                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash of a prepared list of fields and their values.")
+                    { Complexity = "O(N) where N is the number of fields in the fieldset." },
+                new("DISCARD fieldset-name", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Forgets a prepared list of fields."),
                 new("DISCARDALL", 2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Forgets all prepared lists of fields.")
                     { Complexity = "O(N) where N is the number of session-local fieldsets." },
             ],

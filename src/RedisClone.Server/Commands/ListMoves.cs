@@ -15,24 +15,29 @@ internal static class ListMoves
 
     public static readonly CommandRow[] Rows =
     [
-        new("LMOVE", 5, SourceAndTarget, Write | DenyOom, "list", "6.2.0", Move, "Moves an element from one list to another."),
-        new("RPOPLPUSH", 3, SourceAndTarget, Write | DenyOom, "list", "1.2.0", PopPush, "Moves the last element of a list to the head of another.")
+        new("LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>", 5, SourceAndTarget, Write | DenyOom, "list", "6.2.0", Move, "Moves an element from one list to another."),
+        new("RPOPLPUSH source destination", 3, SourceAndTarget, Write | DenyOom, "list", "1.2.0", PopPush, "Moves the last element of a list to the head of another.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" },
-        new("LMOVEM", -5, SourceAndTarget, Write | DenyOom, "list", "8.10.0", MoveMany, "Moves several elements from one list to another.")
+        new("LMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> [<COUNT count | EXACTLY count> <OBO | BULK>]",
+            -5, SourceAndTarget, Write | DenyOom, "list", "8.10.0", MoveMany, "Moves several elements from one list to another.")
             { Complexity = "O(N) where N is the number of elements moved." },
-        new("LMPOP", -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Takes elements from the first list that has any.")
+        new("LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Takes elements from the first list that has any.")
             { Complexity = OfKeysAndElements },
-        new("BLPOP", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
+        new("BLPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
             "Takes the first element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
-        new("BRPOP", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
+        new("BRPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
             "Takes the last element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
-        new("BLMOVE", 6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another, waiting for one."),
-        new("BLMOVEM", -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
+        new("BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
+            6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another, waiting for one."),
+        new("BLMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout [<COUNT count | EXACTLY count> <OBO | BULK>]",
+            -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
             "Moves several elements from one list to another, waiting for them.") { Complexity = "O(N) where N is the number of elements moved." },
-        new("BRPOPLPUSH", 4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
+        new("BRPOPLPUSH source destination timeout", 4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
             "Moves the last element of a list to the head of another, waiting for one.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" },
-        new("BLMPOP", -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "list", "7.0.0", BlockingPopMany,
+        new("BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+            -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "list", "7.0.0", BlockingPopMany,
             "Takes elements from the first list that has any, waiting for one.") { Complexity = OfKeysAndElements },
     ];
 

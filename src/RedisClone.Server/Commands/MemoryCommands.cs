@@ -23,8 +23,8 @@ internal static class MemoryCommands
                 new("PURGE", 2, Keys.None, AllShards | Long, "server", "4.0.0", Purge, "Gives free memory back to the system.")
                     { Complexity = "Depends on how much memory is allocated, could be slow", Tips = CommandTips.AllShards },
                 new("STATS", 2, Keys.None, None, "server", "4.0.0", Stats, "Shows where memory is.") { Tips = CommandTips.EachShard },
-                new("USAGE", -3, Keys.At(2, KeyFlags.RO), ReadOnly, "server", "4.0.0", Usage, "Tells the bytes that a key and its value take.")
-                    { Syntax = "<key> [SAMPLES <count>]", Complexity = "O(N) where N is the number of samples." },
+                new("USAGE key [SAMPLES count]", -3, Keys.At(2, KeyFlags.RO), ReadOnly, "server", "4.0.0", Usage, "Tells the bytes that a key and its value take.")
+                    { Complexity = "O(N) where N is the number of samples." },
                 Help.Row("server", "4.0.0"),
             ],
         },

@@ -22,17 +22,17 @@ internal static class ObjectCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                Sub("ENCODING", "2.2.3", Encoding, "Names the form in which a value is kept."),
-                Sub("FREQ", "4.0.0", Frequency, "Tells how often a key is used, on a logarithmic scale."),
-                Sub("IDLETIME", "2.2.3", IdleTime, "Tells the seconds since a key was last used."),
-                Sub("REFCOUNT", "2.2.3", RefCount, "Tells how many references there are to a value."),
+                Sub("ENCODING key", "2.2.3", Encoding, "Names the form in which a value is kept."),
+                Sub("FREQ key", "4.0.0", Frequency, "Tells how often a key is used, on a logarithmic scale."),
+                Sub("IDLETIME key", "2.2.3", IdleTime, "Tells the seconds since a key was last used."),
+                Sub("REFCOUNT key", "2.2.3", RefCount, "Tells how many references there are to a value."),
                 Help.Row("generic", "6.2.0"),
             ],
         },
     ];
 
     private static CommandRow Sub(string name, string since, CommandHandler handler, string summary) =>
-        new(name, 3, Keys.At(2, KeyFlags.RO), ReadOnly, "generic", since, handler, summary) { Syntax = "<key>", Tips = CommandTips.Nondeterministic };
+        new(name, 3, Keys.At(2, KeyFlags.RO), ReadOnly, "generic", since, handler, summary) { Tips = CommandTips.Nondeterministic };
 
     private static void Encoding(ref CommandContext c)
     {

@@ -13,19 +13,20 @@ internal static class PubSubCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SUBSCRIBE", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Listens to channels.") { Complexity = "O(N) where N is the number of channels to subscribe to." },
-        new("UNSUBSCRIBE", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Stops listening to channels, or to all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
-        new("PSUBSCRIBE", -2, Keys.None, Listening, "pubsub", "2.0.0", SubscribePattern, "Listens to all channels whose name matches.")
+        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Listens to channels.") { Complexity = "O(N) where N is the number of channels to subscribe to." },
+        new("UNSUBSCRIBE [channel [channel ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Stops listening to channels, or to all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
+        new("PSUBSCRIBE pattern [pattern ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", SubscribePattern, "Listens to all channels whose name matches.")
             { Complexity = "O(N) where N is the number of patterns to subscribe to." },
-        new("PUNSUBSCRIBE", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Stops listening by patterns, or by all.")
+        new("PUNSUBSCRIBE [pattern [pattern ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Stops listening by patterns, or by all.")
             { Complexity = "O(N) where N is the number of patterns to unsubscribe." },
-        new("SSUBSCRIBE", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", SubscribeShard, "Listens to shard channels.")
+        new("SSUBSCRIBE shardchannel [shardchannel ...]", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", SubscribeShard, "Listens to shard channels.")
             { Complexity = "O(N) where N is the number of shard channels to subscribe to." },
-        new("SUNSUBSCRIBE", -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Stops listening to shard channels, or to all.")
+        new("SUNSUBSCRIBE [shardchannel [shardchannel ...]]",
+            -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Stops listening to shard channels, or to all.")
             { Complexity = "O(N) where N is the number of shard channels to unsubscribe." },
-        new("PUBLISH", 3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish, "Sends a message to a channel; tells how many got it.")
+        new("PUBLISH channel message", 3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish, "Sends a message to a channel; tells how many got it.")
             { Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
-        new("SPUBLISH", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
+        new("SPUBLISH shardchannel message", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
             { Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
         new("MONITOR", 1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale, "server", "1.0.0", Monitor, "Shows every command that the server runs."),
         new("PUBSUB", -2, Keys.None, None, "pubsub", "2.8.0", null, "Tells who listens to what.")
@@ -33,11 +34,12 @@ internal static class PubSubCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels that somebody listens to.") { Syntax = "[<pattern>]", Complexity = "O(N) where N is the number of active channels." },
-                new("NUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Syntax = "[<channel> ...]", Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
+                new("CHANNELS [pattern]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels that somebody listens to.") { Complexity = "O(N) where N is the number of active channels." },
+                new("NUMSUB [channel [channel ...]]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
                 new("NUMPAT", 2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountPatterns, "Counts the patterns that somebody listens by."),
-                new("SHARDCHANNELS", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels that somebody listens to.") { Syntax = "[<pattern>]", Complexity = "O(N) where N is the number of active shard channels." },
-                new("SHARDNUMSUB", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Syntax = "[<shardchannel> ...]", Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
+                new("SHARDCHANNELS [pattern]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels that somebody listens to.") { Complexity = "O(N) where N is the number of active shard channels." },
+                new("SHARDNUMSUB [shardchannel [shardchannel ...]]",
+                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
                 Help.Row("pubsub", "6.2.0"),
             ],
         },

@@ -12,18 +12,22 @@ internal static class ScriptCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("EVAL", -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", Eval, "Runs a Lua script.") { Complexity = Complexity },
-        new("EVALSHA", -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", EvalSha, "Runs a Lua script by its digest.") { Complexity = Complexity },
-        new("EVAL_RO", -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly, "Runs a Lua script that only reads.") { Complexity = Complexity },
-        new("EVALSHA_RO", -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly, "Runs a Lua script that only reads by its digest.") { Complexity = Complexity },
+        new("EVAL script numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", Eval, "Runs a Lua script.") { Complexity = Complexity },
+        new("EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", EvalSha, "Runs a Lua script by its digest.") { Complexity = Complexity },
+        new("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly, "Runs a Lua script that only reads.") { Complexity = Complexity },
+        new("EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly, "Runs a Lua script that only reads by its digest.") { Complexity = Complexity },
         new("SCRIPT", -2, Keys.None, None, "scripting", "2.6.0", null, "Keeps scripts for EVALSHA.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("LOAD", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Syntax = "<script>", Complexity = "O(N) with N being the length in bytes of the script body." },
-                new("EXISTS", -3, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Syntax = "<sha1> [<sha1> ...]", Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)." },
-                new("FLUSH", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Syntax = "[ASYNC|SYNC]", Complexity = "O(N) with N being the number of scripts in cache" },
+                new("LOAD script", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Complexity = "O(N) with N being the length in bytes of the script body." },
+                new("EXISTS sha1 [sha1 ...]", -3, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)." },
+                new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache" },
                 new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written."),
                 Help.Row("scripting", "5.0.0"),
             ],

@@ -13,20 +13,21 @@ internal static class ServerCommands
     public static readonly CommandRow[] Rows =
     [
         new("TIME", 1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time, "Tells the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
-        new("LOLWUT", -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws something, and tells the version.") { Syntax = "[VERSION <version> [<arg> ...]]", Complexity = "O(1)" },
+        new("LOLWUT [VERSION version [arg [arg ...]]]",
+            -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws something, and tells the version.") { Complexity = "O(1)" },
         new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Tells the server's part in replication.") { Categories = ["admin", "dangerous"] },
-        new("WAIT", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
-            { Syntax = "<numreplicas> <timeout>", Tips = CommandTips.AllShardsMinimum },
-        new("SHUTDOWN", -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
+        new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
+            { Tips = CommandTips.AllShardsMinimum },
+        new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+            -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
         {
-            Syntax = "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]",
             Complexity = "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
         },
-        new("REPLICAOF", 3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.") { Syntax = "<host> <port> | NO ONE" },
-        new("SLAVEOF", 3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
-            { Syntax = "<host> <port> | NO ONE", DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" },
-        new("FAILOVER", -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Hands the master's part over to a replica.")
-            { Syntax = "[TO <host> <port> [FORCE]] [ABORT] [TIMEOUT <milliseconds>]" },
+        new("REPLICAOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master."),
+        new("SLAVEOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
+            { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" },
+        new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Hands the master's part over to a replica."),
         new("MODULE", -2, Keys.None, None, "server", "4.0.0", null, "Commands about modules, of which this server has none.")
         {
             Complexity = "Depends on subcommand.",
@@ -34,10 +35,10 @@ internal static class ServerCommands
             [
                 new("LIST", 2, Keys.None, CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleList, "Lists the modules.")
                     { Complexity = "O(N) where N is the number of loaded modules.", Tips = CommandTips.NondeterministicOrder },
-                new("LOAD", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleLoad, "Loads a module.") { Syntax = "<path> [<arg> ...]" },
-                new("LOADEX", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration.")
-                    { Syntax = "<path> [CONFIG <name> <value> ...] [ARGS <arg> ...]" },
-                new("UNLOAD", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleUnload, "Unloads a module.") { Syntax = "<name>" },
+                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleLoad, "Loads a module."),
+                new("LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
+                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration."),
+                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleUnload, "Unloads a module."),
                 Help.Row("server", "5.0.0"),
             ],
         },

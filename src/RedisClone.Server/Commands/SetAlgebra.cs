@@ -21,19 +21,22 @@ internal static class SetAlgebra
 
     public static readonly CommandRow[] Rows =
     [
-        new("SINTER", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect, "Returns the members that all sets have.")
+        new("SINTER key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect, "Returns the members that all sets have.")
             { Complexity = OfIntersection, Tips = ["nondeterministic_output_order"] },
-        new("SINTERSTORE", -3, Keys.At(1, RW | Update).And(Keys.Range(2, -1, flags: RO | Access)), Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that all sets have.")
+        new("SINTERSTORE destination key [key ...]", -3, Keys.At(1, RW | Update).And(Keys.Range(2, -1, flags: RO | Access)), Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that all sets have.")
             { Complexity = OfIntersection },
-        new("SINTERCARD", -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that all sets have.") { Complexity = OfIntersection },
-        new("SUNION", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the members of all sets together.")
+        new("SINTERCARD numkeys key [key ...] [LIMIT limit]",
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that all sets have.") { Complexity = OfIntersection },
+        new("SUNION key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the members of all sets together.")
             { Complexity = OfAll, Tips = ["nondeterministic_output_order"] },
-        new("SUNIONSTORE", -3, Stored, Write | DenyOom, "set", "1.0.0", UniteStore, "Stores the members of all sets together.") { Complexity = OfAll },
-        new("SUNIONCARD", -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", UniteCount, "Counts the members of all sets together.") { Complexity = OfAll },
-        new("SDIFF", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Subtract, "Returns the members of the first set that no other has.")
+        new("SUNIONSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", UniteStore, "Stores the members of all sets together.") { Complexity = OfAll },
+        new("SUNIONCARD numkeys key [key ...] [LIMIT limit] [APPROX]",
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", UniteCount, "Counts the members of all sets together.") { Complexity = OfAll },
+        new("SDIFF key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Subtract, "Returns the members of the first set that no other has.")
             { Complexity = OfAll, Tips = ["nondeterministic_output_order"] },
-        new("SDIFFSTORE", -3, Stored, Write | DenyOom, "set", "1.0.0", SubtractStore, "Stores the members of the first set that no other has.") { Complexity = OfAll },
-        new("SDIFFCARD", -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", SubtractCount, "Counts the members of the first set that no other has.") { Complexity = OfAll },
+        new("SDIFFSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", SubtractStore, "Stores the members of the first set that no other has.") { Complexity = OfAll },
+        new("SDIFFCARD numkeys key [key ...] [LIMIT limit]",
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", SubtractCount, "Counts the members of the first set that no other has.") { Complexity = OfAll },
     ];
 
     private const string OfIntersection = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";

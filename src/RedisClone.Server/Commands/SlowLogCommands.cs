@@ -16,9 +16,9 @@ internal static class SlowLogCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("GET", -2, Keys.None, Flags, "server", "2.2.12", Get, "Shows entries, the newest first: number, time, microseconds, arguments, client's address and name.")
+                new("GET [count]", -2, Keys.None, Flags, "server", "2.2.12", Get, "Shows entries, the newest first: number, time, microseconds, arguments, client's address and name.")
                 {
-                    Syntax = "[<count>]", Complexity = "O(N) where N is the number of entries returned",
+                    Complexity = "O(N) where N is the number of entries returned",
                     Tips = ["request_policy:all_nodes", "nondeterministic_output"],
                 },
                 new("LEN", 2, Keys.None, Flags, "server", "2.2.12", Length, "Counts the entries.")

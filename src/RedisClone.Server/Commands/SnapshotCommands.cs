@@ -11,7 +11,7 @@ internal static class SnapshotCommands
     [
         new("SAVE", 1, Keys.None, Administration | NoMulti | AllShards | Long, "server", "1.0.0", Save, "Saves all data to disk; everybody waits.")
             { Complexity = "O(N) where N is the total number of keys in all databases" },
-        new("BGSAVE", -1, Keys.None, Administration, "server", "1.0.0", BackgroundSave, "Saves all data to disk in the background.") { Syntax = "[SCHEDULE]" },
+        new("BGSAVE [SCHEDULE]", -1, Keys.None, Administration, "server", "1.0.0", BackgroundSave, "Saves all data to disk in the background."),
         new("LASTSAVE", 1, Keys.None, Loading | Stale | Fast, "server", "1.0.0", LastSave, "Tells when data was saved last.")
             { Categories = ["admin", "dangerous"], Tips = CommandTips.Nondeterministic },
         new("BGREWRITEAOF", 1, Keys.None, Administration, "server", "1.0.0", Rewrite, "Rewrites the journal as a snapshot and what follows."),

@@ -17,10 +17,12 @@ internal static class SortCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SORT", -2, Keys.At(1, RO | Access).And(Keys.After("STORE", -2, OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
+        new("SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]",
+            -2, Keys.At(1, RO | Access).And(Keys.After("STORE", -2, OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
             "Returns the elements of a list, set or sorted set in order, or stores them.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
-        new("SORT_RO", -2, Keys.At(1, RO | Access), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
+        new("SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
     ];
 

@@ -11,15 +11,17 @@ internal static class SortedSetPops
 {
     public static readonly CommandRow[] Rows =
     [
-        new("ZPOPMIN", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin, "Takes the members with the lowest scores.") { Complexity = PerPop },
-        new("ZPOPMAX", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax, "Takes the members with the highest scores.") { Complexity = PerPop },
-        new("BZPOPMIN", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMin,
+        new("ZPOPMIN key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin, "Takes the members with the lowest scores.") { Complexity = PerPop },
+        new("ZPOPMAX key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax, "Takes the members with the highest scores.") { Complexity = PerPop },
+        new("BZPOPMIN key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMin,
             "Takes the member with the lowest score of the first sorted set that has any, waiting for one.") { Complexity = LogN },
-        new("BZPOPMAX", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMax,
+        new("BZPOPMAX key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMax,
             "Takes the member with the highest score of the first sorted set that has any, waiting for one.") { Complexity = LogN },
-        new("ZMPOP", -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Takes members from the first sorted set that has any.")
+        new("ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
+            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Takes members from the first sorted set that has any.")
             { Complexity = OfKeysAndMembers },
-        new("BZMPOP", -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "sorted-set", "7.0.0", BlockingPopMany,
+        new("BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
+            -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "sorted-set", "7.0.0", BlockingPopMany,
             "Takes members from the first sorted set that has any, waiting for one.") { Complexity = OfKeysAndMembers },
     ];
 

@@ -1,3 +1,4 @@
+using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
@@ -11,26 +12,40 @@ internal static class StringCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("GET", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "1.0.0", Get, "Returns the string value of a key."),
-        new("SET", -3, Keys.At(1, RW | Access | Update | VariableFlags), Write | DenyOom, "string", "1.0.0", Set,
-            "Sets the string value of a key, whatever it held before."),
-        new("SETNX", 3, Keys.At(1, OW | Insert), Write | DenyOom | Fast, "string", "1.0.0", SetNx, "Sets the string value of a key that does not exist.")
+        new("GET key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "1.0.0", Get, "Returns the string value of a key."),
+        new("SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+            -3, Keys.At(1, RW | Access | Update | VariableFlags), Write | DenyOom, "string", "1.0.0", Set,
+            "Sets the string value of a key, whatever it held before.") { KeyFlagsOf = SetFlags },
+        new("SETNX key value", 3, Keys.At(1, OW | Insert), Write | DenyOom | Fast, "string", "1.0.0", SetNx, "Sets the string value of a key that does not exist.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `NX` argument" },
-        new("SETEX", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.0.0", SetEx, "Sets a string value that expires after some seconds.")
+        new("SETEX key seconds value", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.0.0", SetEx, "Sets a string value that expires after some seconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `EX` argument" },
-        new("PSETEX", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", PSetEx, "Sets a string value that expires after some milliseconds.")
+        new("PSETEX key milliseconds value", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", PSetEx, "Sets a string value that expires after some milliseconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `PX` argument" },
-        new("GETSET", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", GetSet, "Sets a string value and returns the one before.")
+        new("GETSET key value", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", GetSet, "Sets a string value and returns the one before.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`SET` with the `GET` argument" },
-        new("GETDEL", 2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "string", "6.2.0", GetDel, "Returns a string value and deletes the key."),
-        new("GETEX", -2, Keys.At(1, RW | Access | Update), Write | Fast, "string", "6.2.0", GetEx, "Returns a string value and changes when the key expires."),
-        new("DELEX", -2, Keys.At(1, RW | KeyFlags.Delete | VariableFlags), Write | Fast, "string", "8.4.0", DelEx, "Deletes a key if its value, or the digest of it, compares as told.")
-            { Complexity = "O(1), O(N) for a digest with N being the length of the value" },
-        new("DIGEST", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "8.4.0", Digest, "Returns the XXH3 digest of a string value.")
+        new("GETDEL key", 2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "string", "6.2.0", GetDel, "Returns a string value and deletes the key."),
+        new("GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]",
+            -2, Keys.At(1, RW | Access | Update), Write | Fast, "string", "6.2.0", GetEx, "Returns a string value and changes when the key expires."),
+        new("DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]",
+            -2, Keys.At(1, RW | KeyFlags.Delete | VariableFlags), Write | Fast, "string", "8.4.0", DelEx, "Deletes a key if its value, or the digest of it, compares as told.")
+            { KeyFlagsOf = DelExFlags, Complexity = "O(1), O(N) for a digest with N being the length of the value" },
+        new("DIGEST key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "8.4.0", Digest, "Returns the XXH3 digest of a string value.")
             { Complexity = "O(N) with N being the length of the value" },
     ];
 
     private const NotifyFlags StoreEvents = NotifyFlags.New | NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
+
+    /// <summary>Only with GET is the old value read.</summary>
+    private static KeyFlags SetFlags(in Request request, int key)
+    {
+        for (int i = 3; i < request.Count; i++)
+            if (Ascii.EqualsIgnoreCase(request[i], "GET"u8)) return RW | Access | Update;
+        return OW | Update;
+    }
+
+    private static KeyFlags DelExFlags(in Request request, int key) =>
+        request.Count > 2 ? RW | Access | KeyFlags.Delete : RM | KeyFlags.Delete;
 
     private static void Get(ref CommandContext c)
     {

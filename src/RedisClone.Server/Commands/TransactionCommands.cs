@@ -21,7 +21,7 @@ internal static class TransactionCommands
             "Runs the queued commands as one.") { Route = ShardsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
             "Drops the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
-        new("WATCH", -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.2.0", Watch,
+        new("WATCH key [key ...]", -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.2.0", Watch,
             "Makes the next EXEC fail if one of the keys changes before it.") { Complexity = "O(1) for every key." },
         new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch, "transactions", "2.2.0", Unwatch,
             "Forgets the watched keys.") { Route = ShardsOfWatch },
@@ -74,6 +74,13 @@ internal static class TransactionCommands
 
     private static void Exec(ref CommandContext c)
     {
+        if (c.Session.Transaction is { Aborted: false } transaction && IsLong(transaction) && c.MoveToWorker(long.MaxValue)) return;
+        RunOrRefuse(ref c);
+        c.Server.Monitors.Show(c.Session, c.Session.PeerName, c.Row, c.Args);
+    }
+
+    private static void RunOrRefuse(ref CommandContext c)
+    {
         Session session = c.Session;
         if (session.Transaction is not { } transaction)
         {
@@ -94,7 +101,6 @@ internal static class TransactionCommands
             c.Reply.NullArray();
             return;
         }
-        if (IsLong(transaction) && c.MoveToWorker(long.MaxValue)) return;
         End(session);
         Run(ref c, transaction);
     }
@@ -115,7 +121,6 @@ internal static class TransactionCommands
             c.Server.Executor.RunPart(session, row, request, hash, c.Now, c.Lane, onWorker: true, ref started);
         }
         session.InTransaction = false;
-        c.Server.Monitors.Show(session, session.PeerName, c.Row, c.Args);
     }
 
     /// <summary>Back to where MULTI began, watched keys forgotten. Their shards are held.</summary>

@@ -67,7 +67,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// <summary>Whether more waits than the client's class may have, at once or for too long.</summary>
     public bool IsOver(OutputBufferLimit limit, long now)
     {
-        long waiting = Unflushed + Unsent;
+        long waiting = Unflushed + Unsent - Limits.UncountedOutput;
         if (limit.Hard > 0 && waiting >= limit.Hard) return true;
         if (limit.Soft <= 0 || waiting < limit.Soft)
         {

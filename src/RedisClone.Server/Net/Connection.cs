@@ -253,7 +253,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
-        Session.Reply.Limit = limit.Hard > 0 ? limit.Hard : Limits.ReplyBytes;
+        Session.Reply.Limit = limit.Hard > 0 ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
         long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
         for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
         {

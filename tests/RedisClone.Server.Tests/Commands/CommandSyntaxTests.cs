@@ -1,0 +1,82 @@
+using RedisClone.Server.Commands;
+
+namespace RedisClone.Server.Tests.Commands;
+
+/// <summary>The usage of each command, as its row writes it and as COMMAND DOCS takes it apart.</summary>
+public sealed class CommandSyntaxTests
+{
+    /// <summary>Taken with arguments too: nobody's, and a subcommand's.</summary>
+    private static readonly HashSet<string> s_arityIsLoose = ["quit", "command"];
+
+    private static readonly CommandTable s_table = new(CommandFamilies.All);
+
+    [Fact]
+    public void UsageAndArityOfEveryRowAgree()
+    {
+        var findings = new List<string>();
+        foreach (CommandRow row in s_table.All)
+        {
+            if (row.Handler is null || row.Syntax.Length == 0 || s_arityIsLoose.Contains(row.FullName)) continue;
+            CommandArgument[] arguments = CommandSyntax.Parse(row.Syntax);
+            int words = arguments.Sum(a => a.MinWords) + (row.Parent is null ? 1 : 2);
+            int arity = arguments.All(a => a.IsExact) ? words : -words;
+            if (arity != row.Arity) findings.Add($"{row.FullName} {row.Syntax}: {arity}, not {row.Arity}");
+        }
+        Assert.True(findings.Count == 0, string.Join('\n', findings));
+    }
+
+    [Fact]
+    public void EveryKeyInAUsageHasItsSpecification()
+    {
+        var findings = new List<string>();
+        foreach (CommandRow row in s_table.All)
+        {
+            if (row.Syntax.Length == 0 || row.FullName == "cluster|keyslot") continue;
+            bool named = All(CommandSyntax.Parse(row.Syntax)).Any(a => a.Kind == ArgumentKind.Key);
+            bool specified = row.Keys.Any(k => (k.Flags & KeyFlags.NotKey) == 0);
+            if (named != specified) findings.Add($"{row.FullName} {row.Syntax}");
+        }
+        Assert.True(findings.Count == 0, string.Join('\n', findings));
+    }
+
+    [Theory]
+    [InlineData("key", "key:Key")]
+    [InlineData("key [key ...]", "key:Key+")]
+    [InlineData("[key [key ...]]", "key:Key?+")]
+    [InlineData("key value [key value ...]", "(key:Key value:Text)+")]
+    [InlineData("[NX | XX] [GET]", "(NX|XX)? GET?")]
+    [InlineData("<LEFT | RIGHT>", "(LEFT|RIGHT)")]
+    [InlineData("[EX seconds | KEEPTTL]", "(EX=seconds:Integer|KEEPTTL)?")]
+    [InlineData("[COUNT count [ANY]]", "COUNT=(count:Integer ANY?)?")]
+    [InlineData("[GET pattern [GET pattern ...]]", "GET=pattern:Pattern?+=")]
+    [InlineData("[GET encoding offset [GET encoding offset ...]]", "GET=(encoding:Text offset:Integer)?+=")]
+    [InlineData("FIELDS numfields field value [field value ...]", "FIELDS=numfields:Integer (field:Text value:Text)+")]
+    [InlineData("WEIGHTS weight [weight ...]", "WEIGHTS=weight:Double+")]
+    [InlineData("STREAMS key [key ...] id [id ...]", "STREAMS=key:Key+ id:Text+")]
+    [InlineData("key <A x | B ...>", "key:Key (A=x:Text|B)+")]
+    [InlineData("<host port | NO ONE>", "((host:Text port:Integer)|(NO ONE))")]
+    public void AUsageIsTakenApart(string usage, string expected) =>
+        Assert.Equal(expected, string.Join(' ', CommandSyntax.Parse(usage).Select(Show)));
+
+    [Theory]
+    [InlineData("key [value")]
+    [InlineData("key value]")]
+    [InlineData("<A | >")]
+    [InlineData("key ...")]
+    public void AUsageThatIsNotWellFormedIsRefused(string usage) => Assert.Throws<FormatException>(() => CommandSyntax.Parse(usage));
+
+    private static IEnumerable<CommandArgument> All(CommandArgument[] arguments) => arguments.SelectMany(a => All(a.Parts).Prepend(a));
+
+    private static string Show(CommandArgument a)
+    {
+        string text = a.Kind switch
+        {
+            ArgumentKind.Word => a.Token!,
+            ArgumentKind.Choice => $"({string.Join('|', a.Parts.Select(Show))})",
+            ArgumentKind.Block => $"({string.Join(' ', a.Parts.Select(Show))})",
+            _ => $"{a.Name}:{a.Kind}",
+        };
+        if (a.Token is not null && a.Kind != ArgumentKind.Word) text = a.Token + "=" + text;
+        return text + (a.IsOptional ? "?" : "") + (a.IsRepeated ? "+" : "") + (a.RepeatsToken ? "=" : "");
+    }
+}
