@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using System.Text.RegularExpressions;
+using RedisClone.Journal.Format;
 using RedisClone.Journal.Reading;
 using RedisClone.Journal.Tests.Support;
 using RedisClone.Journal.Writing;
@@ -18,6 +19,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     private const int Size = 64 * 1024;
     private const string FileName = "appendonly.aof.1.incr.aof";
     private const int HeaderLength = 112;
+    private const int FillMarkLength = 24;
 
     /// <summary>What Redis appends when it is started on our directory.</summary>
     private static readonly byte[] RedisTail =
@@ -26,7 +28,11 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         .. Units.Command("MULTI"), .. Units.Command("INCR", "a"), .. Units.Command("INCR", "b"), .. Units.Command("EXEC"), .. Units.Command("DEL", "a"),
     ];
 
-    private enum Ending { Sealed, Killed, ContinuedByRedis }
+    private enum Ending { Sealed, Killed, ContinuedByRedis, KilledAndContinuedByRedis }
+
+    /// <param name="Ours">Where the last group of ours ends; padding may follow.</param>
+    /// <param name="RedisAt">Where Redis began to append.</param>
+    private sealed record Journal(Ending Ending, SimulatedDisk Disk, List<Unit> Units, List<Group> Groups, int Ours, int RedisAt);
 
     private sealed record Group(int Start, int HeaderEnd, int End, long Lsn, long Durable);
 
@@ -39,21 +45,46 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     [Fact]
     public void JournalThatRedisContinued() => DamageEverywhere(Ending.ContinuedByRedis);
 
+    [Fact]
+    public void KilledJournalThatRedisContinued() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
+
+    /// <summary>Wherever a kill comes, what is in the file are whole commands and annotation lines, padding and fill marks included.</summary>
+    [Fact]
+    public void AtAnyMomentARedisCouldLoadTheFile()
+    {
+        output.WriteLine($"RC_SEED={TestSeed.Seed}");
+        var random = new Random(TestSeed.Seed);
+        var looks = 0;
+        for (var run = 0; run < TestSeed.Times(5, 500); run++) MakeJournal(random, Ending.Killed, LookAt);
+        Assert.NotEqual(0, looks);
+
+        void LookAt(byte[] file)
+        {
+            looks++;
+            for (var at = 0; at < file.Length;)
+            {
+                var step = UnitScanner.Next(file.AsSpan(at), 0);
+                Assert.True(step.Scan == Scan.Complete, $"{step.Scan} at {at} of {file.Length}");
+                at += step.Length;
+            }
+        }
+    }
+
     private void DamageEverywhere(Ending ending)
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
-        var (disk, units, ours) = MakeJournal(random, ending);
+        var journal = MakeJournal(random, ending);
+        var disk = journal.Disk;
         var path = JournalRun.Names.PathOf(FileName);
         var intact = disk[path];
-        var groups = FindGroups(intact.AsSpan(0, ours));
         Assert.Equal(JournalOutcome.Clean, Read(disk, out var all).Outcome);
-        Assert.Equal(units.Count + (ending == Ending.ContinuedByRedis ? 3 : 0), all.Units.Count);
+        Assert.Equal(journal.Units.Count + (journal.RedisAt < intact.Length ? 3 : 0), all.Units.Count);
 
         foreach (var length in Sample(intact.Length, random, 300))
         {
             disk[path] = intact[..length];
-            Check(ending, disk, units, groups, ours, length, survivorsFrom: int.MaxValue, $"truncated to {length}");
+            Check(journal, length, survivorsFrom: int.MaxValue, $"truncated to {length}");
         }
         foreach (var length in Sample(intact.Length, random, 300))
         {
@@ -61,18 +92,21 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
             bytes.AsSpan(length).Clear();
             var first = FirstDifference(intact, bytes);
             disk[path] = bytes;
-            Check(ending, disk, units, groups, ours, first, survivorsFrom: int.MaxValue, $"zeros from {length} on");
+            Check(journal, first, survivorsFrom: int.MaxValue, $"zeros from {length} on");
         }
         var bits = Sample(intact.Length * 8, random, 1500);
 
         // Every bit of the last line of ours, where it is decided whose the rest is.
-        if (ending == Ending.ContinuedByRedis) bits = bits.Concat(Enumerable.Range(groups[^1].Start * 8, (ours - groups[^1].Start) * 8));
+        var last = journal.Groups[^1];
+        if (!TestSeed.IsLong && journal.RedisAt < intact.Length)
+            bits = bits.Concat(Enumerable.Range(last.Start * 8, (last.HeaderEnd - last.Start) * 8))
+                .Concat(Enumerable.Range((journal.RedisAt - FillMarkLength) * 8, FillMarkLength * 8));
         foreach (var bit in bits)
         {
             var bytes = intact.ToArray();
             bytes[bit / 8] ^= (byte)(1 << (bit % 8));
             disk[path] = bytes;
-            Check(ending, disk, units, groups, ours, bit / 8, survivorsFrom: bit / 8 + 1, $"bit {bit} flipped");
+            Check(journal, bit / 8, survivorsFrom: bit / 8 + 1, $"bit {bit} flipped");
         }
     }
 
@@ -80,17 +114,22 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     /// The first damaged byte is at <paramref name="damage"/>; headers that begin at or behind <paramref
     /// name="survivorsFrom"/> are whole.
     /// </summary>
-    private static void Check(Ending ending, SimulatedDisk disk, List<Unit> units, List<Group> groups, int ours, int damage, int survivorsFrom, string what)
+    private static void Check(Journal journal, int damage, int survivorsFrom, string what)
     {
+        var (ending, disk, units, groups, ours, redisAt) = journal;
         var report = Read(disk, out var found);
         var known = found.Units.Take(found.Verified).ToList();
         for (var i = 0; i < known.Count; i++)
             Assert.True(units[i].Lsn == known[i].Lsn && units[i].Bytes.AsSpan().SequenceEqual(known[i].Bytes), $"{what}: wrong unit {i}");
 
+        // Redis's going on says as much as a mark does, but for the line that says where padding ended.
+        var isContinued = ending is Ending.ContinuedByRedis or Ending.KilledAndContinuedByRedis;
+        var redisShows = isContinued && survivorsFrom <= (redisAt > ours ? redisAt - FillMarkLength : redisAt);
         if (damage >= ours)
         {
-            // What Redis wrote has no checksums: but all that is ours is there.
+            // What Redis wrote, and padding, have no checksums: but all that is ours is there.
             Assert.True(found.Verified == units.Count, $"{what}: {report}");
+            if (redisShows) Assert.True(report.Outcome == JournalOutcome.Refused && report.Offset >= ours && report.Offset <= damage, $"{what}: {report}");
             return;
         }
         var hit = groups.FirstOrDefault(g => damage < g.End);
@@ -98,10 +137,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         var good = damage < HeaderLength ? 0 : hit!.Lsn;
         var highest = groups.Where(g => g.Start >= survivorsFrom).Select(g => g.Durable).DefaultIfEmpty(-1).Max();
         Assert.True(known.Count == units.Count(u => u.Lsn <= good), $"{what}: {known.Count} units, {report}");
-
-        // Redis's going on says as much as a mark does.
-        var redisWentOn = survivorsFrom <= ours && survivorsFrom > groups[^1].Start && ending == Ending.ContinuedByRedis;
-        if (highest > good || redisWentOn)
+        if (highest > good || redisShows)
         {
             Assert.True(report.Outcome == JournalOutcome.Refused && report.Offset == start, $"{what}: refusal at {start} expected, {report}");
             return;
@@ -113,13 +149,14 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         if (report.Outcome == JournalOutcome.Cut) Assert.True(report.Offset == start, $"{what}: cut at {start} expected, {report}");
     }
 
-    private static (SimulatedDisk Disk, List<Unit> Units, int Ours) MakeJournal(Random random, Ending ending)
+    private static Journal MakeJournal(Random random, Ending ending, Action<byte[]>? look = null)
     {
         var disk = new SimulatedDisk { Random = random };
         var tuning = new WriterTuning { SegmentSize = 1024, FirstFill = 2048, LargestFill = 8192, LargestGroupToFill = 2048, Salts = random };
         var buffer = new MergeBuffer(tuning);
         var writer = new JournalWriter(buffer, tuning);
         var units = new List<Unit>();
+        var path = JournalRun.Names.PathOf(FileName);
         writer.Start(JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!, new() { Outcome = JournalOutcome.Absent });
         while (writer.IncrementSize < Size)
         {
@@ -129,15 +166,22 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
                 var database = random.Next(3) == 0 ? 1 : 0;
                 units.Add(new(buffer.Append(database, bytes), database, bytes));
             }
-            writer.WriteNext(fillAhead: true);
+            writer.WriteNext(fillAhead: random.Next(8) > 0);
+            look?.Invoke(disk[path]);
             if (random.Next(3) > 0) writer.Flush();
             if (random.Next(9) == 0) writer.WriteMark();
+            look?.Invoke(disk[path]);
         }
-        if (ending != Ending.Killed) writer.Stop();
-        var ours = ending == Ending.Killed ? (int)writer.IncrementSize : disk[JournalRun.Names.PathOf(FileName)].Length;
-        if (ending == Ending.ContinuedByRedis)
-            disk[JournalRun.Names.PathOf(FileName)] = [.. disk[JournalRun.Names.PathOf(FileName)], .. RedisTail];
-        return (disk.Clone(), units, ours);
+        var ours = (int)writer.IncrementSize;
+        if (ending is Ending.Sealed or Ending.ContinuedByRedis)
+        {
+            writer.Stop();
+            ours = disk[path].Length;
+        }
+        var redisAt = disk[path].Length;
+        var groups = FindGroups(disk[path].AsSpan(0, ours));
+        if (ending is Ending.ContinuedByRedis or Ending.KilledAndContinuedByRedis) disk[path] = [.. disk[path], .. RedisTail];
+        return new(ending, disk.Clone(), units, groups, ours, redisAt);
     }
 
     /// <summary>By position: each line says where the next begins.</summary>

@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Buffers.Text;
 
 namespace RedisClone.Journal.Format;
@@ -22,14 +23,16 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
 
     public static ReadOnlySpan<byte> Magic => "#RC1 lsn="u8;
 
+    private static readonly SearchValues<byte> Digits = SearchValues.Create("0123456789abcdef"u8);
+
     private static ReadOnlySpan<byte> DurableKey => " durable="u8;
     private static ReadOnlySpan<byte> LengthKey => " len="u8;
     private static ReadOnlySpan<byte> CrcKey => " crc="u8;
 
-    /// <summary>The line's last key, and what the line takes from there on.</summary>
-    public static ReadOnlySpan<byte> CheckKey => " chk="u8;
+    private static ReadOnlySpan<byte> CheckKey => " chk="u8;
 
-    public const int EndLength = 15;
+    /// <summary>What the line takes from its last key on.</summary>
+    private const int EndLength = 15;
 
     public long End => Lsn + Payload;
 
@@ -73,6 +76,46 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         header = new(lsn, durable, payload, crc);
         length = line.Position;
         return true;
+    }
+
+    /// <summary>
+    /// How many bytes at the start of <paramref name="bytes"/> have the form of a line, whole or cut short, whatever its numbers.
+    /// </summary>
+    public static int FormLength(ReadOnlySpan<byte> bytes)
+    {
+        var at = 0;
+        _ = Field(bytes, Magic, ref at) && Field(bytes, DurableKey, ref at) && Field(bytes, LengthKey, ref at)
+            && Field(bytes, CrcKey, ref at) && Field(bytes, CheckKey, ref at) && Text(bytes, "\r\n"u8, ref at);
+        return at;
+
+        static bool Text(ReadOnlySpan<byte> bytes, ReadOnlySpan<byte> text, ref int at)
+        {
+            var same = bytes[at..].CommonPrefixLength(text);
+            at += same;
+            return same == text.Length;
+        }
+
+        static bool Field(ReadOnlySpan<byte> bytes, ReadOnlySpan<byte> key, ref int at)
+        {
+            if (bytes[at..] is [(byte)' ', (byte)' ', ..]) at++;
+            if (!Text(bytes, key, ref at)) return false;
+            var rest = bytes[at..];
+            var digits = rest.IndexOfAnyExcept(Digits);
+            at += digits < 0 ? rest.Length : digits;
+            return true;
+        }
+    }
+
+    /// <summary>
+    /// Where the line at the start of <paramref name="bytes"/> ends although a bit of it is wrong, be it of its own end; 0 where no
+    /// line ends within the length of one.
+    /// </summary>
+    public static int DamagedLength(ReadOnlySpan<byte> bytes)
+    {
+        var line = bytes[..Math.Min(bytes.Length, MaxLength)];
+        var check = line.IndexOf(CheckKey);
+        var end = check >= 0 ? check + EndLength : line.IndexOf((byte)'\n') + 1;
+        return end <= line.Length ? end : 0;
     }
 
     private static uint Check(ReadOnlySpan<byte> line, ulong salt, long offset) =>

@@ -6,16 +6,16 @@ namespace RedisClone.Journal.Format;
 /// </summary>
 internal static class Padding
 {
-    /// <summary>A device tears a write at multiples of this, so a filled file never ends at one; see <see cref="End"/>.</summary>
-    public const int TornAt = 512;
+    /// <summary>A device tears a write at multiples of this.</summary>
+    private const int TornAt = 512;
 
     private static readonly byte[] Lines = Fill(64 * 1024);
 
     public static ReadOnlySpan<byte> Line => "#\n"u8;
 
     /// <summary>
-    /// Where to end the padding, at <paramref name="atLeast"/> or a little behind. What Redis appends there begins at no
-    /// sector, and so can be told from a group of ours that lost its first sectors.
+    /// Where to end a filling, at <paramref name="atLeast"/> or a little behind: never where a sector ends, so that a later group
+    /// of ours cannot come to the disk behind a <see cref="FillMark"/> that it overwrites.
     /// </summary>
     public static long End(long atLeast) => (atLeast + TornAt - 1) / TornAt * TornAt + Line.Length;
 

@@ -15,40 +15,18 @@ internal static class CommandRegion
 
     private static ReadOnlySpan<byte> RedisSelect => "*2\r\n$6\r\nSELECT\r\n"u8;
 
-    /// <summary>
-    /// Whether commands without a group begin here, between groups of ours. Where nothing of ours was torn, only Redis
-    /// writes a command or a timestamp there. Behind padding, a group whose first sectors were lost may show its commands
-    /// from a sector's start on; there it takes more to believe in Redis.
-    /// </summary>
-    public static bool BeginsAt(FileWindow window, bool behindPadding)
-    {
-        if (window.Bytes is not [(byte)'*', ..] && !IsTimestamp(window.Bytes)) return false;
-        if (!behindPadding || window.Offset % Padding.TornAt != 0) return true;
-        if (!BeginsWithRedis(window.Bytes)) return false;
-        var start = window.Offset;
-        var isRedis = FindContinuation(window) >= 0;
-        window.MoveTo(start);
-        window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
-        return isRedis;
-    }
+    /// <summary>What it takes to see how Redis begins.</summary>
+    public const int BeginningLength = 64;
+
+    /// <summary>Whether a command, or a timestamp of Redis's, begins here.</summary>
+    public static bool BeginsAt(ReadOnlySpan<byte> bytes) => bytes is [(byte)'*', ..] || IsTimestamp(bytes);
 
     /// <summary>
-    /// Where Redis may have gone on behind a piece of a header line, or -1. With <paramref name="isWhole"/> a whole line,
-    /// damaged, is before it.
+    /// Whether Redis begins to append here: with its own spelling of SELECT, or a timestamp, neither of which stands in a group of
+    /// ours other than within a value.
     /// </summary>
-    public static int FindBehindLine(ReadOnlySpan<byte> bytes, out bool isWhole)
-    {
-        var line = bytes[..Math.Min(bytes.Length, GroupHeader.MaxLength)];
-        var at = line.IndexOf(Timestamp);
-        if (at < 0) at = line.IndexOf("*1\r\n$5\r\nMULTI\r\n"u8);
-        if (at < 0) at = line.IndexOf("*2\r\n$6\r\n"u8);
-        if (at > 0) line = line[..at];
-
-        // Whole too where the damage is in the line's own end.
-        var check = line.IndexOf(GroupHeader.CheckKey);
-        isWhole = line.Contains((byte)'\n') || (check >= 0 && line.Length - check >= GroupHeader.EndLength);
-        return at;
-    }
+    public static bool BeginsWithRedis(ReadOnlySpan<byte> bytes) =>
+        IsTimestamp(bytes) || bytes.StartsWith(RedisSelect) || bytes.StartsWith("*1\r\n$5\r\nMULTI\r\n*2\r\n$6\r\nSELECT\r\n"u8);
 
     /// <summary>Reads from the window's position to the end of the file.</summary>
     public static FileResult Read(FileWindow window, StreamState state, IJournalSink sink)
@@ -83,27 +61,28 @@ internal static class CommandRegion
     }
 
     /// <summary>
-    /// Where Redis went on, from here on, or -1: it starts what it appends with its own spelling of SELECT, or a timestamp,
-    /// neither of which stands in a group of ours. So it does after it cut a group of ours that a kill had left in part;
-    /// padding it cannot have met then, since it does not load a group that is torn by padding.
+    /// Where Redis went on, from here on, or -1. The window stands where a command begins, and goes from command to command: so long
+    /// as they are ours, what stands at the end of one is the next, a line of ours, or blank.
     /// </summary>
     public static long FindContinuation(FileWindow window)
     {
-        long found = -1;
         while (true)
         {
-            var step = Step(window, 0);
-            if (step.Scan == Scan.Malformed) return -1;
-            if (step.Scan == Scan.Incomplete || step.Length == 0) return found;
-            var bytes = window.Bytes[..step.Length];
-            if (bytes[0] == '#' && !IsTimestamp(bytes)) return -1;
-            if (found < 0 && BeginsWithRedis(bytes)) found = window.Offset;
-            window.Advance(step.Length);
+            window.Fill(Math.Min(window.Remaining, BeginningLength));
+            if (BeginsWithRedis(window.Bytes)) return window.Offset;
+            while (true)
+            {
+                var length = 0;
+                var scan = RespScanner.Command(window.Bytes, ref length, out _, out _, out var needed);
+                if (scan == Scan.Complete)
+                {
+                    window.Advance(length);
+                    break;
+                }
+                if (scan == Scan.Malformed || !window.Fill(needed)) return -1;
+            }
         }
     }
-
-    private static bool BeginsWithRedis(ReadOnlySpan<byte> step) =>
-        IsTimestamp(step) || step.StartsWith(RedisSelect) || step.StartsWith("*1\r\n$5\r\nMULTI\r\n*2\r\n$6\r\nSELECT\r\n"u8);
 
     private static bool IsTimestamp(ReadOnlySpan<byte> bytes) =>
         bytes.StartsWith(Timestamp) && Utf8Parser.TryParse(bytes[Timestamp.Length..], out long _, out var digits)

@@ -6,6 +6,13 @@ namespace RedisClone.Journal.Reading;
 /// Reads one append-only file: groups of ours, each verified before any of it is applied, then what Redis may have appended;
 /// or a file that Redis wrote.
 /// </summary>
+/// <remarks>
+/// What a crash leaves behind the last durable group: each sector shows what this server wrote there, or is blank, which is zeros,
+/// padding, or beyond the end of the file. So where a group of ours ends stands the next header (or as much of it as its sector
+/// has), or something blank; and where a command of ours ends, the next command, a header, or something blank. What else begins
+/// right there is Redis's, and nowhere else is Redis believed: behind something blank, what shows may be the middle of a value,
+/// and a value may look like anything. The one exception is a <see cref="FillMark"/>, which no value imitates.
+/// </remarks>
 internal static class IncrementReader
 {
     /// <summary>
@@ -41,21 +48,20 @@ internal static class IncrementReader
         while (true)
         {
             var end = window.Offset;
-            SkipPadding(window);
+            var isBehindBlank = SkipPadding(window, salt);
             if (window.Remaining == 0) return new(FileEnd.Whole, end);
             var bytes = window.Bytes;
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
             {
-                if (CommandRegion.BeginsAt(window, behindPadding: window.Offset != end)) return CommandRegion.Read(window, state, sink);
+                if (!isBehindBlank && CommandRegion.BeginsAt(bytes)) return CommandRegion.Read(window, state, sink);
                 var what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
                 var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
-                var behind = CommandRegion.FindBehindLine(bytes, out var isWholeLine);
-                return behind <= 0 ? damage : ContinuedByRedis(window, damage, behind, isWholeLine ? 0 : long.MaxValue, state, sink);
+                return isBehindBlank || bytes[0] == 0 ? damage : BehindLine(window, damage, state, sink);
             }
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
                 return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
             var result = ReadGroup(window, salt, header, headerLength, state, sink);
-            if (result.End == FileEnd.Damaged) return ContinuedByRedis(window, result, headerLength, header.Payload, state, sink);
+            if (result.End == FileEnd.Damaged) return WithinGroup(window, salt, result, headerLength, header.Payload, state, sink);
             if (result.End != FileEnd.Whole) return result;
         }
     }
@@ -100,23 +106,47 @@ internal static class IncrementReader
     }
 
     /// <summary>
-    /// After a kill had left a group in part, redis-server cuts it behind its last whole command (or takes the piece of a
-    /// header for an annotation) and appends its own. Then the group no longer verifies, yet what is there is what Redis
-    /// acknowledged: it loads by Redis's rules.
+    /// After a kill had left a group in part, redis-server cuts it behind its last whole command and appends its own. Then the
+    /// group no longer verifies, yet what is there is what Redis acknowledged: it loads by Redis's rules.
     /// </summary>
-    private static FileResult ContinuedByRedis(
-        FileWindow window, FileResult damage, int skipped, long wholeAt, StreamState state, IJournalSink sink)
+    private static FileResult WithinGroup(
+        FileWindow window, ulong salt, FileResult damage, int headerLength, long payload, StreamState state, IJournalSink sink)
     {
-        var start = damage.Kept + skipped;
+        // Where a later header survives, Redis cut nothing here, and this is damage.
+        if (TailScan.Survivors(window, salt, damage.Kept).Durable > state.Lsn) return damage;
+        var start = damage.Kept + headerLength;
         window.MoveTo(start);
         var redis = CommandRegion.FindContinuation(window);
         if (redis < 0) return damage;
-
-        // Redis went on behind a whole group: it was good then, and is damaged since.
-        if (redis - start >= wholeAt) return new(FileEnd.Refused, damage.Kept, damage.Reason + ", but redis-server has gone on behind it");
+        if (redis - start >= payload) return GoneOn(damage);
         window.MoveTo(start);
         return CommandRegion.Read(window, state, sink);
     }
+
+    /// <summary>
+    /// The same with a piece of the header's line, which Redis takes for an annotation and appends to; or the whole line is there
+    /// and damaged, and Redis's going on behind the group shows that it was good once.
+    /// </summary>
+    private static FileResult BehindLine(FileWindow window, FileResult damage, StreamState state, IJournalSink sink)
+    {
+        window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength + CommandRegion.BeginningLength));
+        var piece = GroupHeader.FormLength(window.Bytes);
+        if (piece > 0 && window.Bytes[piece - 1] != (byte)'\n' && CommandRegion.BeginsWithRedis(window.Bytes[piece..]))
+        {
+            window.Advance(piece);
+            return CommandRegion.Read(window, state, sink);
+        }
+
+        // What is blank from within a line on is so for the rest of its sector at least; a zero alone is damage.
+        var length = GroupHeader.DamagedLength(window.Bytes);
+        if (length == 0 || window.Bytes[length - 1] == 0) return damage;
+        window.Advance(length);
+        return CommandRegion.FindContinuation(window) < 0 ? damage : GoneOn(damage);
+    }
+
+    /// <summary>Redis went on behind a whole group: it was good then, and is damaged since.</summary>
+    private static FileResult GoneOn(FileResult damage) =>
+        new(FileEnd.Refused, damage.Kept, damage.Reason + ", but redis-server has gone on behind it");
 
     private static FileResult WithoutHeader(FileWindow window, ReadOnlySpan<byte> head)
     {
@@ -134,14 +164,20 @@ internal static class IncrementReader
     private static bool LooksLikeHeader(ReadOnlySpan<byte> head) =>
         head.Length > FileHeader.CopyLength && head[FileHeader.CopyLength..].StartsWith(GroupHeader.Tag);
 
-    private static void SkipPadding(FileWindow window)
+    /// <summary>Skips padding; true when something blank was skipped, and not to its very end.</summary>
+    private static bool SkipPadding(FileWindow window, ulong salt)
     {
+        var start = window.Offset;
         while (true)
         {
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
             var padding = Padding.Count(window.Bytes);
             window.Advance(padding);
-            if (padding == 0 || window.Remaining == 0) return;
+            if (padding == 0 || window.Remaining == 0) break;
         }
+        if (!FillMark.IsAt(window.Bytes, salt, window.Offset)) return window.Offset != start;
+        window.Advance(FillMark.Length);
+        window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
+        return false;
     }
 }

@@ -94,9 +94,13 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     {
         var file = files[index];
         var (mark, markFile, markOffset) = (-1L, file.Name, 0L);
-        var lost = TailScan.Substance(_window, damage.Kept);
+        var lost = TailScan.Substance(_window, salt ?? 0, damage.Kept);
         if (salt is not null && damage.End == FileEnd.Damaged)
-            mark = TailScan.HighestMark(_window, salt.Value, damage.Kept, out markOffset);
+        {
+            (mark, markOffset, var redisAt) = TailScan.Survivors(_window, salt.Value, damage.Kept);
+            if (redisAt >= 0 && !options.AcceptDamage)
+                return Refuse(file, damage.Kept, $"{damage.Reason}, but redis-server has gone on in this file at offset {redisAt}");
+        }
         var dropped = new List<string>();
         foreach (var later in files[(index + 1)..])
         {
@@ -106,11 +110,11 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             var hasHeader = IncrementReader.TryReadHeader(_window, out var laterSalt, out var isOurs, out _);
             if (hasHeader || isOurs)
             {
-                var laterMark = TailScan.HighestMark(_window, laterSalt, FileHeader.Length, out var laterOffset);
-                if (laterMark > mark) (mark, markFile, markOffset) = (laterMark, later.Name, laterOffset);
-                lost += TailScan.Substance(_window, FileHeader.Length);
+                var found = TailScan.Survivors(_window, laterSalt, FileHeader.Length);
+                if (found.Durable > mark) (mark, markFile, markOffset) = (found.Durable, later.Name, found.Offset);
+                lost += TailScan.Substance(_window, laterSalt, FileHeader.Length);
             }
-            else if (TailScan.Substance(_window, 0) > 0 && !options.AcceptDamage)
+            else if (TailScan.Substance(_window, 0, 0) > 0 && !options.AcceptDamage)
             {
                 return Refuse(file, damage.Kept, $"{damage.Reason}, and {later.Name}, written after it, is not of a kind that can be cut");
             }

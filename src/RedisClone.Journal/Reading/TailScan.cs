@@ -2,17 +2,22 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Reading;
 
+/// <summary>What headers and fill marks that survived beyond some offset say.</summary>
+/// <param name="Durable">The highest "durable" of a header, or -1.</param>
+/// <param name="Offset">Where it stands.</param>
+/// <param name="RedisAt">Where Redis began to append right behind what is ours, or -1.</param>
+internal readonly record struct TailFindings(long Durable, long Offset, long RedisAt);
+
 /// <summary>Looks at what lies beyond the first damage, where nothing can be trusted but what carries its own checksum.</summary>
 internal static class TailScan
 {
     /// <summary>
-    /// The highest "durable" that a surviving header from <paramref name="from"/> on claims, or -1. A header's checksum includes
-    /// the file's salt and its own offset, so that a value that imitates one, or is a copy of one, claims nothing.
+    /// Looks for lines of ours from <paramref name="from"/> on. Their checksums include the file's salt and their own offset, so that
+    /// a value that imitates one, or is a copy of one, says nothing.
     /// </summary>
-    public static long HighestMark(FileWindow window, ulong salt, long from, out long markOffset)
+    public static TailFindings Survivors(FileWindow window, ulong salt, long from)
     {
-        long highest = -1;
-        markOffset = 0;
+        var (highest, highestAt, redisAt) = (-1L, 0L, -1L);
         window.MoveTo(from);
         while (window.Fill(1))
         {
@@ -21,7 +26,7 @@ internal static class TailScan
             var at = bytes.IndexOf(GroupHeader.Tag);
             if (at < 0)
             {
-                if (bytes.Length >= window.Remaining) return highest;
+                if (bytes.Length >= window.Remaining) break;
 
                 // A line may begin in the last bytes of the window.
                 window.Advance(bytes.Length - GroupHeader.Tag.Length + 1);
@@ -29,14 +34,21 @@ internal static class TailScan
             }
             window.Advance(at);
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
-            if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out var header, out _) && header.Durable > highest)
+            var end = 0L;
+            if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out var header, out var length))
             {
-                highest = header.Durable;
-                markOffset = window.Offset;
+                if (header.Durable > highest) (highest, highestAt) = (header.Durable, window.Offset);
+                end = length + header.Payload;
             }
+            else if (FillMark.IsAt(window.Bytes, salt, window.Offset))
+            {
+                end = FillMark.Length;
+            }
+            if (end > 0 && end < window.Remaining && window.Fill(Math.Min(window.Remaining, end + CommandRegion.BeginningLength))
+                && CommandRegion.BeginsWithRedis(window.Bytes[(int)end..])) redisAt = window.Offset + end;
             window.Advance(1);
         }
-        return highest;
+        return new(highest, highestAt, redisAt);
     }
 
     /// <summary>The offset after the last byte that is not zero, or <paramref name="from"/>.</summary>
@@ -55,7 +67,7 @@ internal static class TailScan
     }
 
     /// <summary>How many bytes from <paramref name="from"/> on are neither zeros nor padding: what a cut there loses.</summary>
-    public static long Substance(FileWindow window, long from)
+    public static long Substance(FileWindow window, ulong salt, long from)
     {
         long count = 0;
         window.MoveTo(from);
@@ -63,7 +75,7 @@ internal static class TailScan
         {
             window.Fill(Math.Min(window.Remaining, 64 * 1024));
             var bytes = window.Bytes;
-            var skip = Padding.Count(bytes);
+            var skip = FillMark.IsAt(bytes, salt, window.Offset) ? FillMark.Length : Padding.Count(bytes);
             if (skip == 0)
             {
                 skip = bytes.IndexOfAnyExcept((byte)0);

@@ -12,6 +12,7 @@ internal sealed class IncrementFile : IDisposable
     private readonly WriterTuning _tuning;
     private readonly List<ReadOnlyMemory<byte>> _parts = [];
     private readonly byte[] _markLine = new byte[GroupHeader.MaxLength];
+    private readonly byte[] _fillMark = new byte[FillMark.Length];
     private long _filledTo;
     private long _fill;
 
@@ -86,22 +87,21 @@ internal sealed class IncrementFile : IDisposable
             _parts.Clear();
             _parts.Add(first.Buffer.AsMemory(lineStart, lineLength + first.Length));
             for (var segment = first.Next; segment is not null; segment = segment.Next) _parts.Add(segment.Memory);
-            if (filledTo > end) Padding.Add(_parts, filledTo - end);
-            _file.Write(Offset, _parts);
+            WriteParts(end, filledTo);
         }
-        Offset = end;
-        _filledTo = Math.Max(_filledTo, filledTo);
-        DurableMark = durable;
+        Advance(end, filledTo, durable);
     }
 
     /// <summary>Writes a group without payload, so that what is durable is known to be so after a crash.</summary>
     public void WriteMark(long lsn, long durable)
     {
         var length = Mark(lsn, durable, _salt).Write(_markLine, _salt, Offset);
-        _file.Write(Offset, _markLine.AsSpan(0, length));
-        Offset += length;
-        _filledTo = Math.Max(_filledTo, Offset);
-        DurableMark = durable;
+        var end = Offset + length;
+        var filledTo = FillTarget(end, groupLength: 0, fillAhead: false);
+        _parts.Clear();
+        _parts.Add(_markLine.AsMemory(0, length));
+        WriteParts(end, filledTo);
+        Advance(end, filledTo, durable);
     }
 
     public void Flush() => _file.Flush();
@@ -119,9 +119,34 @@ internal sealed class IncrementFile : IDisposable
     private static GroupHeader Mark(long lsn, long durable, ulong salt) =>
         new(lsn, durable, 0, Checksum.Finish(GroupHeader.StartCrc(salt, lsn)));
 
+    /// <summary>Writes the parts, and padding behind them where the file is to be filled further than it is.</summary>
+    private void WriteParts(long end, long filledTo)
+    {
+        if (filledTo > end && filledTo > _filledTo)
+        {
+            var mark = filledTo - FillMark.Length;
+            Padding.Add(_parts, mark - end);
+            FillMark.Write(_fillMark, _salt, mark);
+            _parts.Add(_fillMark);
+        }
+        _file.Write(Offset, _parts);
+    }
+
+    private void Advance(long end, long filledTo, long durable)
+    {
+        Offset = end;
+        _filledTo = filledTo;
+        DurableMark = durable;
+    }
+
+    /// <summary>How far the file is to be filled when a group that ends at <paramref name="end"/> is written.</summary>
     private long FillTarget(long end, long groupLength, bool fillAhead)
     {
-        if (end <= _filledTo || !fillAhead || groupLength > _tuning.LargestGroupToFill) return end;
+        if (end <= _filledTo - FillMark.Length) return _filledTo;
+
+        // A group does not end within a fill mark: no loader would take what it left of the line.
+        var leavesPiece = end < _filledTo;
+        if (!leavesPiece && (!fillAhead || groupLength > _tuning.LargestGroupToFill)) return end;
 
         // For a dozen groups of this size at least.
         var target = Padding.End(end + Math.Max(_fill, Math.Min(groupLength * 16, _tuning.LargestFill)));

@@ -56,6 +56,23 @@ public sealed class HeaderTests
     }
 
     [Fact]
+    public void AFillMarkIsOfItsFileAndPlaceOnly()
+    {
+        var line = new byte[FillMark.Length];
+        FillMark.Write(line, Salt, 4074);
+        Assert.True(FillMark.IsAt(line, Salt, 4074));
+        Assert.False(FillMark.IsAt(line, Salt, 4076));
+        Assert.False(FillMark.IsAt(line, Salt + 1, 4074));
+        Assert.False(FillMark.IsAt(line.AsSpan(0, FillMark.Length - 1), Salt, 4074));
+        for (var bit = 0; bit < line.Length * 8; bit++)
+        {
+            line[bit / 8] ^= (byte)(1 << (bit % 8));
+            Assert.False(FillMark.IsAt(line, Salt, 4074));
+            line[bit / 8] ^= (byte)(1 << (bit % 8));
+        }
+    }
+
+    [Fact]
     public void PaddingIsCountedInWholeLines()
     {
         Assert.Equal(0, Padding.Count(""u8));

@@ -24,15 +24,33 @@ public static class Units
 
     private static byte[] Set(Random random, int number, int maxValue)
     {
-        var value = random.Next(8) switch
+        var value = random.Next(9) switch
         {
             0 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#RC1 lsn=0 durable=0 len=0 crc=00000000 chk=00000000\r\n", random.Next(1, 5)))),
             1 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#\n", random.Next(1, maxValue / 2 + 1)))),
             2 => new byte[random.Next(maxValue)],
             3 => [.. Command("SELECT", "3"), .. Command("SET", "a", "b")],
+            4 => LooksLikeRedisBehindPadding(random),
             _ => RandomBytes(random, random.Next(maxValue)),
         };
         return [.. 3.AsHeader('*'), .. Bulk("SET"u8.ToArray()), .. Bulk(Encoding.Latin1.GetBytes("key:" + number.ToString(CultureInfo.InvariantCulture))), .. Bulk(value)];
+    }
+
+    /// <summary>
+    /// Long enough that a sector begins in its middle, and whatever sector that is: padding, then what Redis appends, which ends
+    /// cut short, so that nothing behind it contradicts.
+    /// </summary>
+    private static byte[] LooksLikeRedisBehindPadding(Random random)
+    {
+        byte[] begin = random.Next(3) switch
+        {
+            0 => [.. "#TS:1700000000\r\n"u8],
+            1 => [.. Command("MULTI"), .. Command("SELECT", "3")],
+            _ => [],
+        };
+        byte[] padding = [.. Enumerable.Repeat("#\n"u8.ToArray(), random.Next(600)).SelectMany(b => b)];
+        byte[] evil = [.. Command("EXEC"), .. begin, .. Command("SELECT", "3"), .. Command("SET", "wrong", "state"), .. "*2\r\n$3\r\nGET\r\n$9999999\r\n"u8];
+        return [.. padding, .. random.Next(2) == 0 ? evil : evil[14..]];
     }
 
     private static byte[] RandomBytes(Random random, int length)
