@@ -21,22 +21,25 @@ public static class DumpPayload
         writer.Flush();
     }
 
-    /// <summary>Whether the payload's version can be read and its checksum is right: else RESTORE refuses it.</summary>
-    public static bool IsValid(ReadOnlySpan<byte> payload)
+    /// <summary>Whether the payload's version can be read and its checksum (not left out either) is right: else RESTORE refuses it.</summary>
+    public static bool IsValid(ReadOnlySpan<byte> payload, bool verifyChecksum = true)
     {
         if (payload.Length <= FooterLength) return false;
         var footer = payload[^FooterLength..];
         if (BinaryPrimitives.ReadUInt16LittleEndian(footer) > RdbVersion.Highest) return false;
-        var crc = BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]);
-        return crc == 0 || crc == Crc64.Compute(payload[..^8]);
+        return !verifyChecksum || BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]) == Crc64.Compute(payload[..^8]);
     }
 
-    /// <summary>Reads the value of a valid payload; all of it must be used up.</summary>
-    public static bool TryRead(ReadOnlyMemory<byte> payload, IRdbValueVisitor visitor)
+    /// <summary>Reads the value of a valid payload, all of which must be used up. Null, or what is wrong with it.</summary>
+    public static string? Read(ReadOnlyMemory<byte> payload, IRdbValueVisitor visitor)
     {
         var reader = new RdbReader(payload[..^FooterLength]);
-        return reader.TryByte(out var type)
-            && RdbValueReader.Read(reader, type, visitor) == RdbResult.Complete
-            && reader.Remaining == 0;
+        if (!reader.TryByte(out var type)) return reader.Error;
+        return RdbValueReader.Read(reader, type, visitor) switch
+        {
+            RdbResult.Damaged => reader.Error,
+            RdbResult.Empty => "a collection is empty",
+            _ => reader.Remaining == 0 ? null : "it goes on behind the value",
+        };
     }
 }

@@ -9,50 +9,27 @@ namespace RedisClone.Journal.Rdb;
 public ref struct ListpackReader
 {
     private const int HeaderLength = 6;
-    private const byte End = 0xFF;
-    private const int UnknownCount = 0xFFFF;
 
-    private readonly ReadOnlySpan<byte> _bytes;
-    private readonly int _count;
-    private int _at;
-    private int _seen;
+    private PackedFrame _frame;
 
-    public ListpackReader(ReadOnlySpan<byte> bytes)
-    {
-        _bytes = bytes;
-        _at = HeaderLength;
-        IsDamaged = bytes.Length < HeaderLength + 1
-            || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
-        if (!IsDamaged) _count = BinaryPrimitives.ReadUInt16LittleEndian(bytes[4..]);
-    }
+    public ListpackReader(ReadOnlySpan<byte> bytes) => _frame = new(bytes, HeaderLength);
 
     /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
-    public bool IsDamaged { get; private set; }
+    public readonly bool IsDamaged => _frame.IsDamaged;
 
     /// <summary>The number of elements where the header says it, else -1.</summary>
-    public readonly int Count => _count == UnknownCount ? -1 : _count;
+    public readonly int Count => _frame.Count;
 
     /// <summary>The next element; false at the end, and where the listpack is damaged.</summary>
     public bool TryNext(out PackedValue value)
     {
         value = default;
-        if (IsDamaged) return false;
-        if (_at == _bytes.Length - 1)
-        {
-            if (_count != UnknownCount && _count != _seen) IsDamaged = true;
-            return false;
-        }
-
-        // The end mark is not part of an element.
-        var rest = _bytes[_at..^1];
+        if (_frame.IsDamaged) return false;
+        if (_frame.IsAtEnd) return _frame.Finish();
+        var rest = _frame.Rest;
         var length = Element(rest, out value);
-        if (length == 0 || !HasBackLength(rest, ref length))
-        {
-            IsDamaged = true;
-            return false;
-        }
-        _at += length;
-        _seen++;
+        if (length == 0 || !HasBackLength(rest, ref length)) return _frame.Fail();
+        _frame.Pass(length);
         return true;
     }
 
@@ -65,7 +42,7 @@ public ref struct ListpackReader
             value = new(first);
             return 1;
         }
-        if (first < 0xC0) return Text(bytes, 1, first & 0x3F, out value);
+        if (first < 0xC0) return PackedBytes.Text(bytes, 1, first & 0x3F, out value);
         if (first < 0xE0)
         {
             if (bytes.Length < 2) return 0;
@@ -73,11 +50,11 @@ public ref struct ListpackReader
             value = new(number >= 1 << 12 ? number - (1 << 13) : number);
             return 2;
         }
-        if (first < 0xF0) return bytes.Length < 2 ? 0 : Text(bytes, 2, (first & 0x0F) << 8 | bytes[1], out value);
+        if (first < 0xF0) return bytes.Length < 2 ? 0 : PackedBytes.Text(bytes, 2, (first & 0x0F) << 8 | bytes[1], out value);
         switch (first)
         {
             case 0xF0:
-                return bytes.Length < 5 ? 0 : Text(bytes, 5, BinaryPrimitives.ReadUInt32LittleEndian(bytes[1..]), out value);
+                return bytes.Length < 5 ? 0 : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32LittleEndian(bytes[1..]), out value);
             case 0xF1 when bytes.Length >= 3:
                 value = new(BinaryPrimitives.ReadInt16LittleEndian(bytes[1..]));
                 return 3;
@@ -95,14 +72,6 @@ public ref struct ListpackReader
         }
     }
 
-    private static int Text(ReadOnlySpan<byte> bytes, int header, long length, out PackedValue value)
-    {
-        value = default;
-        if (length > bytes.Length - header) return 0;
-        value = new(bytes.Slice(header, (int)length));
-        return header + (int)length;
-    }
-
     private static bool HasBackLength(ReadOnlySpan<byte> rest, ref int length)
     {
         Span<byte> expected = stackalloc byte[PackedBytes.MaxBackLength];
@@ -117,6 +86,15 @@ public ref struct ListpackReader
 internal static class PackedBytes
 {
     public const int MaxBackLength = 5;
+
+    /// <summary>A text element behind a header; its length with the header, or 0 where the bytes end before it does.</summary>
+    public static int Text(ReadOnlySpan<byte> bytes, int header, long length, out PackedValue value)
+    {
+        value = default;
+        if (length > bytes.Length - header) return 0;
+        value = new(bytes.Slice(header, (int)length));
+        return header + (int)length;
+    }
 
     public static int Int24(ReadOnlySpan<byte> bytes) => (bytes[0] | bytes[1] << 8 | bytes[2] << 16) << 8 >> 8;
 

@@ -109,14 +109,19 @@ internal static class RdbPackedReader
         Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
         if (!visitor.Begin(RdbValueKind.Hash, Math.Max(list.Count, 0) / (isExpiring ? 3 : 2))) return false;
+        long latest = 0;
         while (list.TryNext(out var field))
         {
             if (!list.TryNext(out var value)) return Damaged(reader);
             long expire = -1;
             if (isExpiring)
             {
-                if (!list.TryNext(out var time) || !time.TryNumber(out expire)) return Damaged(reader);
-                if (expire != 0 && !IsTime(expire)) return Damaged(reader);
+                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader);
+
+                // Redis keeps those fields first that expire first, and last those that never do.
+                var order = expire == 0 ? HighestTime + 1 : expire;
+                if (order < latest) return Damaged(reader);
+                latest = order;
                 if (expire == 0) expire = -1;
             }
             if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return false;
@@ -167,5 +172,5 @@ internal static class RdbPackedReader
         return !list.IsDamaged || Damaged(reader);
     }
 
-    private static bool Damaged(RdbReader reader) => reader.Fail("a packed value is damaged");
+    private static bool Damaged(RdbReader reader) => reader.Fail("a packed value's integrity check failed");
 }

@@ -6,52 +6,33 @@ namespace RedisClone.Journal.Rdb;
 public ref struct ZiplistReader
 {
     private const int HeaderLength = 10;
-    private const byte End = 0xFF;
     private const byte LongPrevious = 0xFE;
-    private const int UnknownCount = 0xFFFF;
 
-    private readonly ReadOnlySpan<byte> _bytes;
-    private readonly int _count;
     private readonly uint _tail;
-    private int _at;
-    private int _seen;
+    private PackedFrame _frame;
     private int _previous;
 
     public ZiplistReader(ReadOnlySpan<byte> bytes)
     {
-        _bytes = bytes;
-        _at = HeaderLength;
-        IsDamaged = bytes.Length < HeaderLength + 1
-            || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != bytes.Length || bytes[^1] != End;
-        if (IsDamaged) return;
-        _tail = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
-        _count = BinaryPrimitives.ReadUInt16LittleEndian(bytes[8..]);
+        _frame = new(bytes, HeaderLength);
+        if (!_frame.IsDamaged) _tail = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
     }
 
     /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
-    public bool IsDamaged { get; private set; }
+    public readonly bool IsDamaged => _frame.IsDamaged;
 
     /// <summary>The next element; false at the end, and where the ziplist is damaged.</summary>
     public bool TryNext(out PackedValue value)
     {
         value = default;
-        if (IsDamaged) return false;
-        if (_at == _bytes.Length - 1)
-        {
-            if ((_count != UnknownCount && _count != _seen) || _tail != _at - _previous) IsDamaged = true;
-            return false;
-        }
-        var rest = _bytes[_at..^1];
+        if (_frame.IsDamaged) return false;
+        if (_frame.IsAtEnd) return _frame.Finish(isSound: _tail == _frame.At - _previous);
+        var rest = _frame.Rest;
         var header = Previous(rest, out var previous);
         var length = header == 0 || previous != _previous ? 0 : Element(rest[header..], out value);
-        if (length == 0)
-        {
-            IsDamaged = true;
-            return false;
-        }
+        if (length == 0) return _frame.Fail();
         _previous = header + length;
-        _at += _previous;
-        _seen++;
+        _frame.Pass(_previous);
         return true;
     }
 
@@ -72,11 +53,11 @@ public ref struct ZiplistReader
         switch (first >> 6)
         {
             case 0:
-                return Text(bytes, 1, first, out value);
+                return PackedBytes.Text(bytes, 1, first, out value);
             case 1:
-                return bytes.Length < 2 ? 0 : Text(bytes, 2, (first & 0x3F) << 8 | bytes[1], out value);
+                return bytes.Length < 2 ? 0 : PackedBytes.Text(bytes, 2, (first & 0x3F) << 8 | bytes[1], out value);
             case 2:
-                return bytes.Length < 5 ? 0 : Text(bytes, 5, BinaryPrimitives.ReadUInt32BigEndian(bytes[1..]), out value);
+                return bytes.Length < 5 ? 0 : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32BigEndian(bytes[1..]), out value);
         }
         switch (first)
         {
@@ -101,13 +82,5 @@ public ref struct ZiplistReader
             default:
                 return 0;
         }
-    }
-
-    private static int Text(ReadOnlySpan<byte> bytes, int header, long length, out PackedValue value)
-    {
-        value = default;
-        if (length > bytes.Length - header) return 0;
-        value = new(bytes.Slice(header, (int)length));
-        return header + (int)length;
     }
 }

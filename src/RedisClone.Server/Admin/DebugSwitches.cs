@@ -11,4 +11,7 @@ public sealed class DebugSwitches
 
     /// <summary>Scripts may call commands that are denied to scripts.</summary>
     public bool ScriptsMayCallAll { get; set; }
+
+    /// <summary>RESTORE verifies the checksum of what it is given.</summary>
+    public bool PayloadChecksums { get; set; } = true;
 }

@@ -16,36 +16,45 @@ internal static class DatabaseCommands
             { Categories = ["keyspace", "dangerous"], Complexity = "O(N) where N is the count of clients watching or blocking on keys from both databases." },
     ];
 
+    /// <summary>Buckets of each shard that a flush frees before it answers.</summary>
+    private const int FirstSlice = 256;
+
     private static void FlushDb(ref CommandContext c)
     {
-        if (!TryFlushMode(ref c)) return;
-        Flush(ref c, c.Session.Database);
+        if (!TryFlushMode(ref c, out bool waits)) return;
+        Flush(ref c, c.Session.Database, waits);
         c.Changed();
         c.Reply.Ok();
     }
 
     private static void FlushAll(ref CommandContext c)
     {
-        if (!TryFlushMode(ref c)) return;
-        for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database);
+        if (!TryFlushMode(ref c, out bool waits)) return;
+        for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
         c.Changed();
         c.Reply.Ok();
     }
 
-    private static bool TryFlushMode(ref CommandContext c)
+    private static bool TryFlushMode(ref CommandContext c, out bool waits)
     {
+        waits = c.Args.Count == 1 ? !c.Server.Config.LazyFreeUserFlush : c.Is(1, "SYNC"u8);
         if (c.Args.Count == 1 || c.Args.Count == 2 && (c.Is(1, "ASYNC"u8) || c.Is(1, "SYNC"u8))) return true;
         return c.FailSyntax();
     }
 
-    /// <summary>The old keyspaces are handed over whole and freed in slices, whichever way was asked for: no client waits for it.</summary>
-    private static void Flush(ref CommandContext c, int database)
+    /// <summary>
+    /// The old keyspaces are handed over whole and freed in slices, whichever way was asked for: no client waits for a million keys. Who
+    /// wants to wait gets the first slice right away. In a transaction that does not count as lazy: Redis frees then and there.
+    /// </summary>
+    private static void Flush(ref CommandContext c, int database, bool waits)
     {
+        int atOnce = waits ? FirstSlice : 0;
         for (int i = 0; i < c.Server.Shards.Count; i++)
         {
             Shard shard = c.Server.Shards[i];
             if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null);
-            shard.Store.Abandon(database);
+            shard.Store.Abandon(database, c.Session.InTransaction ? atOnce : 0);
+            if (!c.Session.InTransaction) shard.Store.FreeAbandoned(atOnce);
             AwaitedMayBeReady(ref c, shard, database);
         }
     }

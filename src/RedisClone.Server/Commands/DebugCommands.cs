@@ -43,6 +43,7 @@ internal static class DebugCommands
         new("REPLYBUFFER", 2, 2, "<PEAK-RESET-TIME | RESIZING> value", "Accepted: replies are written to the transport's own buffers.", Accept),
         new("SET-ACTIVE-EXPIRE", 1, 1, "<0 | 1>", "Looks for what has expired, or waits until somebody asks for it.", SetActiveExpire),
         new("SET-DISABLE-DENY-SCRIPTS", 1, 1, "<0 | 1>", "Lets scripts call what they may not call.", SetDisableDenyScripts),
+        new("SET-SKIP-CHECKSUM-VALIDATION", 1, 1, "<0 | 1>", "Lets RESTORE take payloads whose checksum is wrong, or not.", SetSkipChecksum),
         new("SLEEP", 1, 1, "seconds", "Does nothing for a time, and lets nobody do anything with data.", Sleep),
         new("STRINGMATCH-LEN", 2, 2, "pattern string", "Tells whether a pattern matches.", StringMatch),
     ];
@@ -263,6 +264,12 @@ internal static class DebugCommands
     private static void SetActiveExpire(ref CommandContext c)
     {
         c.Server.Debug.ActiveExpiry = !c.Is(2, "0"u8);
+        c.Reply.Ok();
+    }
+
+    private static void SetSkipChecksum(ref CommandContext c)
+    {
+        c.Server.Debug.PayloadChecksums = c.Is(2, "0"u8);
         c.Reply.Ok();
     }
 

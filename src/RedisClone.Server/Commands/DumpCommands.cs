@@ -1,4 +1,5 @@
 using System.Buffers;
+using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Rdb;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Durability;
@@ -62,7 +63,7 @@ internal static class DumpCommands
         if (c.Failed) return;
         ReadOnlySpan<byte> payload = c.Args[3];
         if (c.MoveToWorker(payload.Length / 16)) return;
-        if (!DumpPayload.IsValid(payload))
+        if (!DumpPayload.IsValid(payload, c.Server.Debug.PayloadChecksums))
         {
             c.Fail(WrongPayload);
             return;
@@ -71,8 +72,9 @@ internal static class DumpCommands
         // A sum beyond all time is one in the past, as Redis counts it.
         if (isRelative) time = unchecked(time + c.Now);
         Keyspace scratch = c.ScratchFor(1);
-        if (!TryBuild(scratch, c.Args[1], c.HashOf(1), time, payload))
+        if (Build(scratch, c.Args[1], c.HashOf(1), time, payload) is { } problem)
         {
+            c.Server.Log.LogWarning("RESTORE: the payload's integrity check failed: {Problem}", problem);
             c.Fail(BadFormat);
             return;
         }
@@ -88,15 +90,16 @@ internal static class DumpCommands
         c.Reply.Ok();
     }
 
-    private static bool TryBuild(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
+    /// <summary>Builds the value in a keyspace; null, or what is wrong with the payload.</summary>
+    private static string? Build(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
     {
         ValueReader reader = _reader ??= new ValueReader();
         byte[] bytes = ArrayPool<byte>.Shared.Rent(payload.Length);
         payload.CopyTo(bytes);
-        bool isBuilt = DumpPayload.TryRead(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
-        if (!isBuilt) reader.Drop();
+        string? problem = DumpPayload.Read(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
+        if (problem is not null) reader.Drop();
         ArrayPool<byte>.Shared.Return(bytes);
-        return isBuilt;
+        return problem;
     }
 
     /// <summary>What is restored has expired already: it only removes what it would have replaced.</summary>

@@ -79,6 +79,7 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
 
     void IRdbVisitor.SkippedEmpty()
     {
+        server.Log.LogInformation("Loading: skipping empty key: {Key}", _value.KeyText);
         _value.Drop();
         Loaded--;
         Empty++;

@@ -94,7 +94,11 @@ internal sealed class Snapshots : IHeldWork
             if (!_disk.Exists(Path)) return null;
             using IDiskFile file = _disk.Open(Path, DiskOpen.Read);
             var loader = new SnapshotLoader(_server, keepExpired: false);
-            if (loader.Load(file, out long offset) is { } reason) return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset})";
+            if (loader.Load(file, out long offset) is { } reason)
+            {
+                _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
+                return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). Terminating server after rdb file reading failure.";
+            }
             (KeysLoaded, KeysExpired) = (loader.Loaded, loader.Expired);
             _server.Log.LogInformation("Done loading RDB, keys loaded: {Loaded}, keys expired: {Expired}, empty keys skipped: {Empty}.", loader.Loaded, loader.Expired, loader.Empty);
             _server.Log.LogInformation("DB loaded from disk: {Seconds:F3} seconds", Stopwatch.GetElapsedTime(started).TotalSeconds);

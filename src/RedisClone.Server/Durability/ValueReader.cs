@@ -1,3 +1,4 @@
+using System.Text;
 using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
 
@@ -23,6 +24,9 @@ internal sealed class ValueReader : IRdbValueVisitor
 
     /// <summary>Why the value cannot be taken, where the reader of the RDB does not know; else null.</summary>
     public string? Refusal { get; private set; }
+
+    /// <summary>The key that is being read, for messages.</summary>
+    public string KeyText => Encoding.UTF8.GetString(Key);
 
     private ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
 

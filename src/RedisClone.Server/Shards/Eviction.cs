@@ -11,6 +11,7 @@ namespace RedisClone.Server.Shards;
 /// </summary>
 public sealed class Eviction(ServerCore server)
 {
+    private const int FreedBuckets = 64;
 
     /// <summary>Bytes of all keys, values and indexes.</summary>
     public long UsedBytes
@@ -42,10 +43,18 @@ public sealed class Eviction(ServerCore server)
             for (int i = held.Next(0); i >= 0 && IsOver; i = held.Next(i + 1))
             {
                 server.Shards[i].Store.Now = now;
-                any |= EvictOne(server.Shards[i], lane);
+                any |= FreeSome(server.Shards[i].Store) || EvictOne(server.Shards[i], lane);
             }
             if (!any) return false;
         }
+        return true;
+    }
+
+    /// <summary>What was deleted already goes before any key has to.</summary>
+    private static bool FreeSome(ShardStore store)
+    {
+        if (!store.IsFreeing) return false;
+        store.FreeAbandoned(FreedBuckets);
         return true;
     }
 

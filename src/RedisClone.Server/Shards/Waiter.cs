@@ -78,8 +78,9 @@ public sealed class Waiter : IDisposable
         return true;
     }
 
+    /// <summary>A timer may fire within the last millisecond of its time, but nobody is told too early that the time is over.</summary>
     internal void StartTimer(long milliseconds) =>
-        _timer = new Timer(static state => ((Waiter)state!).Wake(WakeReason.TimedOut), this, Math.Min(milliseconds, uint.MaxValue - 2), Timeout.Infinite);
+        _timer = new Timer(static state => ((Waiter)state!).Wake(WakeReason.TimedOut), this, Math.Min(milliseconds + 1, uint.MaxValue - 2), Timeout.Infinite);
 
     public void Dispose() => _timer?.Dispose();
 }

@@ -13,16 +13,18 @@ internal sealed class FreeQueue(Arena arena)
     private const long SmallBytes = 16 * 1024;
 
     private readonly Queue<LargeValue> _values = new();
-    private readonly Queue<Keyspace> _keyspaces = new();
+    private readonly Queue<AbandonedKeyspace> _keyspaces = new();
     private LargeValue _value;
     private bool _hasValue;
-    private uint _keyspaceCursor;
 
     /// <summary>Values and keys that wait.</summary>
     public long Pending { get; private set; }
 
     /// <summary>Values and keys that were freed here so far.</summary>
     public long Freed { get; private set; }
+
+    /// <summary>Nothing is left to free, not even the empty buckets of a keyspace.</summary>
+    public bool IsEmpty => Pending == 0 && _keyspaces.Count == 0;
 
     /// <summary>Takes what a large value holds outside its record; the record is the caller's to free or to fill anew.</summary>
     public void Add(ValueType type, ReadOnlySpan<byte> root)
@@ -40,26 +42,31 @@ internal sealed class FreeQueue(Arena arena)
         Pending++;
     }
 
-    public void Add(Keyspace keyspace)
+    /// <summary>
+    /// Takes a keyspace. As far as so many buckets go it is freed at once, which does not count as freed here, as with a small value.
+    /// </summary>
+    public void Add(Keyspace keyspace, int buckets)
     {
+        var abandoned = new AbandonedKeyspace(keyspace);
+        while (buckets > 0)
+            if (keyspace.Drain(ref abandoned.Cursor, ref buckets)) return;
         Pending += keyspace.Count;
-        _keyspaces.Enqueue(keyspace);
+        _keyspaces.Enqueue(abandoned);
     }
 
     /// <summary>Frees a slice: about so many buckets or blocks; true when nothing is left.</summary>
     public bool Free(int budget)
     {
-        while (budget > 0 && FreeValues(ref budget) && budget > 0 && _keyspaces.TryPeek(out Keyspace? oldest))
+        while (budget > 0 && FreeValues(ref budget) && budget > 0 && _keyspaces.TryPeek(out AbandonedKeyspace? oldest))
         {
-            long before = oldest.Count;
-            bool done = oldest.Drain(ref _keyspaceCursor, ref budget);
-            Pending -= before - oldest.Count;
-            Freed += before - oldest.Count;
-            if (!done) continue;
-            _keyspaces.Dequeue();
-            _keyspaceCursor = 0;
+            long before = oldest.Keyspace.Count;
+            bool done = oldest.Keyspace.Drain(ref oldest.Cursor, ref budget);
+            long freed = before - oldest.Keyspace.Count;
+            Pending -= freed;
+            Freed += freed;
+            if (done) _keyspaces.Dequeue();
         }
-        return Pending == 0 && _keyspaces.Count == 0;
+        return IsEmpty;
     }
 
     private bool FreeValues(ref int budget)
@@ -73,6 +80,14 @@ internal sealed class FreeQueue(Arena arena)
             Freed++;
         }
         return true;
+    }
+
+    /// <summary>A keyspace, and up to where it is freed: what lies before must not be looked at again.</summary>
+    private sealed class AbandonedKeyspace(Keyspace keyspace)
+    {
+        public uint Cursor;
+
+        public Keyspace Keyspace { get; } = keyspace;
     }
 
     private struct LargeValue

@@ -40,6 +40,9 @@ public sealed class ShardStore
     /// <summary>Keys and large values that wait to be freed in slices.</summary>
     public long PendingFrees => _abandoned.Pending;
 
+    /// <summary>Whether <see cref="FreeAbandoned"/> has anything to do.</summary>
+    public bool IsFreeing => !_abandoned.IsEmpty;
+
     /// <summary>Keys and large values that were freed in slices so far.</summary>
     public long LazyFreed => _abandoned.Freed;
 
@@ -53,14 +56,18 @@ public sealed class ShardStore
 
     public void Swap(int first, int second) => (_databases[first], _databases[second]) = (_databases[second], _databases[first]);
 
-    /// <summary>Empties a database at once: its contents are freed later, in slices. Returns how many keys it held.</summary>
-    public long Abandon(int index)
+    /// <summary>
+    /// Empties a database at once: its contents are freed later, in slices, but for about so many buckets that are freed right away. Returns
+    /// how many keys it held.
+    /// </summary>
+    public long Abandon(int index, int buckets = 0)
     {
         Keyspace? keyspace = _databases[index];
         if (keyspace is null || keyspace.Count == 0) return 0;
+        long count = keyspace.Count;
         _databases[index] = null;
-        _abandoned.Add(keyspace);
-        return keyspace.Count;
+        _abandoned.Add(keyspace, buckets);
+        return count;
     }
 
     /// <summary>Frees a slice of what was abandoned, about so many buckets; true when nothing is left.</summary>

@@ -199,42 +199,6 @@ public sealed partial class Arena
         return bytes.AsSpan(at, length);
     }
 
-    /// <summary>
-    /// Gives free pages back to the system when more than <paramref name="keepBytes"/> of them may be resident.
-    /// </summary>
-    public void Trim(long keepBytes = 0)
-    {
-        foreach (ref int kept in _empty.AsSpan())
-        {
-            if (kept != 0) DropSlab(kept, ref _chunks[kept >> 8].Spans[kept & 0xFF]);
-            kept = 0;
-        }
-        if (_freePages << PageShift <= keepBytes) return;
-        for (int index = 1; index < _chunkLimit; index++)
-        {
-            ref Chunk chunk = ref _chunks[index];
-            if (chunk.FreePages == 0) continue;
-            if (chunk.FreePages == PagesPerChunk)
-            {
-                // Dropped before the collector finds the array: its memory goes back now, not at some full collection.
-                MemoryHints.Release(chunk.Bytes, chunk.Base, ChunkBytes);
-                SetFit(index, ref chunk, 0);
-                chunk = default;
-                _freeChunkSlots.Push(index);
-                continue;
-            }
-            for (int page = 0; page < PagesPerChunk;)
-            {
-                int run = 0;
-                while (page + run < PagesPerChunk && chunk.Spans[page + run].Class == SpanInfo.Free && chunk.Dirty[page + run])
-                    chunk.Dirty[page + run++] = false;
-                if (run > 0) MemoryHints.Release(chunk.Bytes, chunk.Base + (page << PageShift), run << PageShift);
-                page += Math.Max(run, 1);
-            }
-        }
-        _freePages = 0;
-    }
-
     private uint AllocateLarge(int size)
     {
         LiveBuffers++;

@@ -58,7 +58,7 @@ public sealed class RdbRedisTests
             foreach (var packed in new[] { true, false })
             {
                 var value = new RdbValue();
-                Assert.True(DumpPayload.TryRead(payload, value), key);
+                Assert.True(DumpPayload.Read(payload, value) is null, key);
                 var target = new RdbMemoryTarget();
                 var writer = new RdbWriter(target, compress: packed);
                 RdbModel.WriteValue(writer, value, packed, RdbVersion.Redis70, name: null);
