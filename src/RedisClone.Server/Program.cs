@@ -17,6 +17,7 @@ var core = server.Services.GetRequiredService<ServerCore>();
 var log = core.Log;
 log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
 Console.WriteLine($" PID: {Environment.ProcessId}");
+log.LogInformation("Server initialized");
 if (core.LoadData() is { } refusal)
 {
     log.LogCritical("{Refusal}", refusal);
@@ -31,7 +32,6 @@ catch (IOException e)
     log.LogCritical("{Reason}", e.Message);
     return 1;
 }
-log.LogInformation("Server initialized");
 log.LogInformation("Ready to accept connections tcp");
 await server.WaitForShutdownAsync();
 if (core.Journal?.Stop() is { } failure) log.LogError("The journal could not be closed: {Failure}", failure);

@@ -62,6 +62,30 @@ public sealed class FreeingTests
         Assert.Equal(1_500 + 30, _store.LazyFreed);
     }
 
+    /// <summary>A flush that frees a part right away must not free it a second time later.</summary>
+    [Theory]
+    [InlineData(0)]
+    [InlineData(10)]
+    [InlineData(200)]
+    [InlineData(100_000)]
+    public void APartOfADatabaseGoesAtOnceAndTheRestInSlices(int buckets)
+    {
+        for (int i = 0; i < 2_000; i++)
+        {
+            byte[] key = Encoding.ASCII.GetBytes($"key {i}");
+            Entry entry = i % 20 == 0 ? Set(1_000, key, KeyHash.Of(key)) : Hash(3, key, KeyHash.Of(key));
+            if (i % 3 == 0) Keyspace.SetExpiry(entry, 1_000 + i);
+        }
+        Assert.Equal(2_000, _store.Abandon(0, buckets));
+        Assert.Equal(0, Keyspace.Count);
+        Set(1_000, "key"u8.ToArray(), KeyHash.Of("key"u8));
+        while (!_store.FreeAbandoned(Slice)) { }
+        Assert.False(_store.IsFreeing);
+        Assert.Equal(1_000, SetValue.Count(Keyspace.Find("key"u8, KeyHash.Of("key"u8))));
+        Keyspace.Remove(Keyspace.Find("key"u8, KeyHash.Of("key"u8)));
+        FreeAll();
+    }
+
     private int FreeAll()
     {
         int slices = 0;

@@ -50,7 +50,7 @@ internal static class RdbPackedReader
             if (!visitor.ListElement(value.Text(scratch))) return false;
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Quicklist listpack");
     }
 
     public static bool ListFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -62,7 +62,7 @@ internal static class RdbPackedReader
             if (!visitor.ListElement(value.Text(scratch))) return false;
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Ziplist");
     }
 
     private static bool SetFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -72,10 +72,10 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.Set, Math.Max(list.Count, 0))) return false;
         while (list.TryNext(out var value))
         {
-            if (!visitor.SetMember(value.Text(scratch))) return false;
+            if (!visitor.SetMember(value.Text(scratch))) return reader.Fail("Set listpack with dup elements");
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Set listpack");
     }
 
     private static bool Intset(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -85,10 +85,10 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.Set, set.Count)) return false;
         while (set.TryNext(out var number))
         {
-            if (!visitor.SetMember(new PackedValue(number).Text(scratch))) return false;
+            if (!visitor.SetMember(new PackedValue(number).Text(scratch))) return reader.Fail("Intset with dup elements");
             elements++;
         }
-        return !set.IsDamaged || Damaged(reader);
+        return !set.IsDamaged || Damaged(reader, "Intset");
     }
 
     private static bool Zipmap(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -97,10 +97,10 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
         while (map.TryNext(out var field, out var value))
         {
-            if (!visitor.HashField(field, value, -1)) return false;
+            if (!visitor.HashField(field, value, -1)) return reader.Fail("Zipmap with dup elements");
             elements++;
         }
-        return !map.IsDamaged || Damaged(reader);
+        return !map.IsDamaged && elements > 0 || Damaged(reader, "Zipmap");
     }
 
     private static bool HashFromListpack(
@@ -112,22 +112,22 @@ internal static class RdbPackedReader
         long latest = 0;
         while (list.TryNext(out var field))
         {
-            if (!list.TryNext(out var value)) return Damaged(reader);
+            if (!list.TryNext(out var value)) return Damaged(reader, "Hash listpack");
             long expire = -1;
             if (isExpiring)
             {
-                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader);
+                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader, "Hash listpack");
 
                 // Redis keeps those fields first that expire first, and last those that never do.
                 var order = expire == 0 ? HighestTime + 1 : expire;
-                if (order < latest) return Damaged(reader);
+                if (order < latest) return Damaged(reader, "Hash listpack");
                 latest = order;
                 if (expire == 0) expire = -1;
             }
-            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return false;
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return reader.Fail("Hash listpack with dup elements");
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Hash listpack");
     }
 
     private static bool HashFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -137,11 +137,11 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
         while (list.TryNext(out var field))
         {
-            if (!list.TryNext(out var value)) return Damaged(reader);
-            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1)) return false;
+            if (!list.TryNext(out var value)) return Damaged(reader, "Hash ziplist");
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1)) return reader.Fail("Hash ziplist with dup elements");
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Hash ziplist");
     }
 
     private static bool SortedSetFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -151,11 +151,11 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.SortedSet, Math.Max(list.Count, 0) / 2)) return false;
         while (list.TryNext(out var member))
         {
-            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader);
-            if (!visitor.SortedSetMember(member.Text(scratch), score)) return false;
+            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader, "Zset listpack");
+            if (!visitor.SortedSetMember(member.Text(scratch), score)) return reader.Fail("Zset listpack with dup elements");
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Zset listpack");
     }
 
     private static bool SortedSetFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
@@ -165,12 +165,12 @@ internal static class RdbPackedReader
         if (!visitor.Begin(RdbValueKind.SortedSet, 0)) return false;
         while (list.TryNext(out var member))
         {
-            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader);
-            if (!visitor.SortedSetMember(member.Text(scratch), score)) return false;
+            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader, "Zset ziplist");
+            if (!visitor.SortedSetMember(member.Text(scratch), score)) return reader.Fail("Zset ziplist with dup elements");
             elements++;
         }
-        return !list.IsDamaged || Damaged(reader);
+        return !list.IsDamaged || Damaged(reader, "Zset ziplist");
     }
 
-    private static bool Damaged(RdbReader reader) => reader.Fail("a packed value's integrity check failed");
+    private static bool Damaged(RdbReader reader, string what) => reader.Fail($"{what} integrity check failed");
 }

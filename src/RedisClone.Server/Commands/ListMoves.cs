@@ -8,7 +8,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>List commands over several keys: moves, pops from the first list that has anything, and the forms that wait for it.</summary>
+/// <summary>List commands over several keys: moves, pops from the first list that has anything (see <see cref="FirstPops"/>), and the forms that wait.</summary>
 internal static class ListMoves
 {
     private static readonly KeySpec[] SourceAndTarget = Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | Insert));
@@ -45,101 +45,19 @@ internal static class ListMoves
 
     // ---- pops
 
-    private static void BlockingLPop(ref CommandContext c) => BlockingPop(ref c, ListEnd.Head);
+    private static readonly PopKind s_kind =
+        new(ValueType.List, new PopEnd("LEFT", "LPOP"u8.ToArray()), new PopEnd("RIGHT", "RPOP"u8.ToArray()), Parts: 1, ListValue.Count, Take);
 
-    private static void BlockingRPop(ref CommandContext c) => BlockingPop(ref c, ListEnd.Tail);
+    private static void Take(ref CommandContext c, in Entry entry, int keyArgument, PopEnd end, long count, bool nested) =>
+        ListCommands.ReplyAndPop(ref c, entry, keyArgument, end == s_kind.First ? ListEnd.Head : ListEnd.Tail, count);
 
-    private static void BlockingPop(ref CommandContext c, ListEnd end)
-    {
-        int keys = c.Args.Count - 2;
-        if (!TryTimeout(ref c, c.Args.Count - 1, out long milliseconds)) return;
-        if (!TryFirstList(ref c, 1, keys, out int found)) return;
-        if (found > 0)
-        {
-            Entry entry = c.FindForWrite(found);
-            c.Reply.ArrayHeader(2);
-            c.Reply.Bulk(c.Args[found]);
-            c.ReplaceEffect(end == ListEnd.Head ? "LPOP"u8 : "RPOP"u8, c.Args[found]);
-            ListCommands.ReplyAndPop(ref c, entry, found, end, 1);
-        }
-        else if (c.CanBlock)
-        {
-            c.Block(milliseconds, ValueType.List, 1, keys, nullIsArray: true);
-        }
-        else
-        {
-            c.Reply.NullArray();
-        }
-    }
+    private static void BlockingLPop(ref CommandContext c) => FirstPops.One(ref c, s_kind, s_kind.First);
 
-    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, waits: false);
+    private static void BlockingRPop(ref CommandContext c) => FirstPops.One(ref c, s_kind, s_kind.Last);
 
-    private static void BlockingPopMany(ref CommandContext c) => PopMany(ref c, 2, waits: true);
+    private static void PopMany(ref CommandContext c) => FirstPops.Many(ref c, s_kind, 1, waits: false);
 
-    /// <param name="c">The command.</param>
-    /// <param name="at">The argument that counts the keys.</param>
-    /// <param name="waits">Whether it waits for an element, as long as the argument before says.</param>
-    private static void PopMany(ref CommandContext c, int at, bool waits)
-    {
-        long keys = c.Int64(at, 1, long.MaxValue, "ERR numkeys should be greater than 0");
-        if (c.Failed) return;
-        if (keys >= c.Args.Count - at - 1)
-        {
-            c.FailSyntax();
-            return;
-        }
-        int where = at + (int)keys + 1;
-        long count = 1;
-        if (!TryEnd(ref c, where, out ListEnd end)) return;
-        for (int i = where + 1; i < c.Args.Count; i++)
-        {
-            if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
-            else c.FailSyntax();
-            if (c.Failed) return;
-        }
-        long milliseconds = 0;
-        if (waits && !TryTimeout(ref c, 1, out milliseconds)) return;
-        if (!TryFirstList(ref c, at + 1, (int)keys, out int found)) return;
-        if (found > 0)
-        {
-            Entry entry = c.FindForWrite(found);
-            count = Math.Min(count, ListValue.Count(entry));
-            if (c.MoveToWorker(count)) return;
-            c.Reply.ArrayHeader(2);
-            c.Reply.Bulk(c.Args[found]);
-            c.Reply.ArrayHeader(count);
-            if (c.ReplaceEffect(arguments: 3) is { } effect)
-            {
-                effect.Add(end == ListEnd.Head ? "LPOP"u8 : "RPOP"u8);
-                effect.Add(c.Args[found]);
-                effect.Add(count);
-            }
-            ListCommands.ReplyAndPop(ref c, entry, found, end, count);
-        }
-        else if (waits && c.CanBlock)
-        {
-            c.Block(milliseconds, ValueType.List, at + 1, (int)keys, nullIsArray: true);
-        }
-        else
-        {
-            c.Reply.NullArray();
-        }
-    }
-
-    /// <summary>The first argument that names a list that exists; 0 for none. False where a key before it holds something else.</summary>
-    private static bool TryFirstList(ref CommandContext c, int first, int count, out int found)
-    {
-        found = 0;
-        for (int i = first; i < first + count; i++)
-        {
-            Entry entry = c.FindForWrite(i);
-            if (!entry.Exists) continue;
-            if (!c.Expect(entry, ValueType.List)) return false;
-            found = i;
-            break;
-        }
-        return true;
-    }
+    private static void BlockingPopMany(ref CommandContext c) => FirstPops.Many(ref c, s_kind, 2, waits: true);
 
     // ---- moves
 
@@ -152,13 +70,13 @@ internal static class ListMoves
 
     private static void BlockingMove(ref CommandContext c)
     {
-        if (TryEnd(ref c, 3, out ListEnd from) && TryEnd(ref c, 4, out ListEnd to) && TryTimeout(ref c, 5, out long milliseconds))
+        if (TryEnd(ref c, 3, out ListEnd from) && TryEnd(ref c, 4, out ListEnd to) && FirstPops.TryTimeout(ref c, 5, out long milliseconds))
             Move(ref c, from, to, milliseconds);
     }
 
     private static void BlockingPopPush(ref CommandContext c)
     {
-        if (TryTimeout(ref c, 3, out long milliseconds)) Move(ref c, ListEnd.Tail, ListEnd.Head, milliseconds);
+        if (FirstPops.TryTimeout(ref c, 3, out long milliseconds)) Move(ref c, ListEnd.Tail, ListEnd.Head, milliseconds);
     }
 
     private static void Move(ref CommandContext c, ListEnd from, ListEnd to, long milliseconds)
@@ -227,7 +145,7 @@ internal static class ListMoves
 
     private static void BlockingMoveMany(ref CommandContext c)
     {
-        if (TryTimeout(ref c, 5, out long milliseconds)) MoveMany(ref c, 6, milliseconds);
+        if (FirstPops.TryTimeout(ref c, 5, out long milliseconds)) MoveMany(ref c, 6, milliseconds);
     }
 
     private static void MoveMany(ref CommandContext c, int options, long milliseconds)
@@ -299,21 +217,11 @@ internal static class ListMoves
 
     // ---- arguments
 
-    /// <summary>A timeout in seconds with fractions, as milliseconds; 0 waits for ever.</summary>
-    public static bool TryTimeout(ref CommandContext c, int argument, out long milliseconds)
-    {
-        milliseconds = 0;
-        if (!RedisNumber.TryParseDouble(c.Args[argument], out double seconds)) return c.Fail("ERR timeout is not a float or out of range");
-        if (seconds < 0) return c.Fail("ERR timeout is negative");
-        if (seconds * 1000 > long.MaxValue - c.Now) return c.Fail("ERR timeout is out of range");
-        milliseconds = (long)Math.Ceiling(seconds * 1000);
-        return true;
-    }
-
     private static bool TryEnd(ref CommandContext c, int argument, out ListEnd end)
     {
-        end = c.Is(argument, "LEFT"u8) ? ListEnd.Head : ListEnd.Tail;
-        return end == ListEnd.Head || c.Is(argument, "RIGHT"u8) || c.FailSyntax();
+        bool isEnd = s_kind.TryEnd(ref c, argument, out PopEnd named);
+        end = named == s_kind.First ? ListEnd.Head : ListEnd.Tail;
+        return isEnd;
     }
 
     private static ReadOnlySpan<byte> EndName(ListEnd end) => end == ListEnd.Head ? "LEFT"u8 : "RIGHT"u8;

@@ -69,98 +69,17 @@ internal static class SortedSetPops
         SortedSetCommands.RemoveIfEmpty(ref c, entry, keyArgument);
     }
 
-    private static void BlockingPopMin(ref CommandContext c) => BlockingPop(ref c, max: false);
+    private static readonly PopKind s_kind =
+        new(ValueType.SortedSet, new PopEnd("MIN", "ZPOPMIN"u8.ToArray()), new PopEnd("MAX", "ZPOPMAX"u8.ToArray()), Parts: 2, SortedSetValue.Count, Take);
 
-    private static void BlockingPopMax(ref CommandContext c) => BlockingPop(ref c, max: true);
+    private static void Take(ref CommandContext c, in Entry entry, int keyArgument, PopEnd end, long count, bool nested) =>
+        ReplyAndPop(ref c, entry, keyArgument, max: end == s_kind.Last, count, pairs: nested);
 
-    private static void BlockingPop(ref CommandContext c, bool max)
-    {
-        int keys = c.Args.Count - 2;
-        if (!ListMoves.TryTimeout(ref c, c.Args.Count - 1, out long milliseconds)) return;
-        if (!TryFirst(ref c, 1, keys, out int found)) return;
-        if (found > 0)
-        {
-            Entry entry = c.FindForWrite(found);
-            c.Reply.ArrayHeader(3);
-            c.Reply.Bulk(c.Args[found]);
-            c.ReplaceEffect(max ? "ZPOPMAX"u8 : "ZPOPMIN"u8, c.Args[found], arguments: 1);
-            ReplyAndPop(ref c, entry, found, max, 1, pairs: false);
-        }
-        else if (c.CanBlock)
-        {
-            c.Block(milliseconds, ValueType.SortedSet, 1, keys, nullIsArray: true);
-        }
-        else
-        {
-            c.Reply.NullArray();
-        }
-    }
+    private static void BlockingPopMin(ref CommandContext c) => FirstPops.One(ref c, s_kind, s_kind.First);
 
-    private static void PopMany(ref CommandContext c) => PopMany(ref c, 1, waits: false);
+    private static void BlockingPopMax(ref CommandContext c) => FirstPops.One(ref c, s_kind, s_kind.Last);
 
-    private static void BlockingPopMany(ref CommandContext c) => PopMany(ref c, 2, waits: true);
+    private static void PopMany(ref CommandContext c) => FirstPops.Many(ref c, s_kind, 1, waits: false);
 
-    /// <param name="c">The command.</param>
-    /// <param name="at">The argument that counts the keys.</param>
-    /// <param name="waits">Whether it waits for an element, as long as the argument before says.</param>
-    private static void PopMany(ref CommandContext c, int at, bool waits)
-    {
-        long keys = c.Int64(at, 1, long.MaxValue, "ERR numkeys should be greater than 0");
-        if (c.Failed) return;
-        if (keys >= c.Args.Count - at - 1)
-        {
-            c.FailSyntax();
-            return;
-        }
-        int where = at + (int)keys + 1;
-        bool max = c.Is(where, "MAX"u8);
-        if (!max && !c.Is(where, "MIN"u8)) c.FailSyntax();
-        long count = 1;
-        for (int i = where + 1; i < c.Args.Count && !c.Failed; i++)
-        {
-            if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
-            else c.FailSyntax();
-        }
-        long milliseconds = 0;
-        if (c.Failed || waits && !ListMoves.TryTimeout(ref c, 1, out milliseconds)) return;
-        if (!TryFirst(ref c, at + 1, (int)keys, out int found)) return;
-        if (found > 0)
-        {
-            Entry entry = c.FindForWrite(found);
-            count = Math.Min(count, SortedSetValue.Count(entry));
-            if (c.MoveToWorker(count)) return;
-            c.Reply.ArrayHeader(2);
-            c.Reply.Bulk(c.Args[found]);
-            c.Reply.ArrayHeader(count);
-            if (c.ReplaceEffect(arguments: 3) is { } effect)
-            {
-                effect.Add(max ? "ZPOPMAX"u8 : "ZPOPMIN"u8);
-                effect.Add(c.Args[found]);
-                effect.Add(count);
-            }
-            ReplyAndPop(ref c, entry, found, max, count, pairs: true);
-        }
-        else if (waits && c.CanBlock)
-        {
-            c.Block(milliseconds, ValueType.SortedSet, at + 1, (int)keys, nullIsArray: true);
-        }
-        else
-        {
-            c.Reply.NullArray();
-        }
-    }
-
-    /// <summary>The first argument that names a sorted set that exists; 0 for none. False where a key before it holds something else.</summary>
-    private static bool TryFirst(ref CommandContext c, int first, int count, out int found)
-    {
-        found = 0;
-        for (int i = first; i < first + count; i++)
-        {
-            if (!c.TryFind(i, ValueType.SortedSet, write: true, out Entry entry)) return false;
-            if (!entry.Exists) continue;
-            found = i;
-            break;
-        }
-        return true;
-    }
+    private static void BlockingPopMany(ref CommandContext c) => FirstPops.Many(ref c, s_kind, 2, waits: true);
 }
