@@ -12,7 +12,7 @@ internal sealed class ClientCare(ServerCore server)
         foreach (Session session in server.Sessions.Unordered)
         {
             Connection connection = session.Connection!;
-            if (connection.UnsentBytes > 0) connection.KillIfOverLimit(now);
+            if (connection.UnsentBytes > 0) connection.KillIfOverLimit();
             if (timeout == 0 || now - session.LastInteraction <= timeout) continue;
             // Who waits for a message or to be served is not idle.
             if (session.Class != ClientClass.Normal || session.Waiter is not null || session.IsPaused) continue;

@@ -64,8 +64,22 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         return flush.IsCompletedSuccessfully ? new ValueTask<bool>(!flush.Result.IsCompleted) : AwaitAsync(flush, bytes);
     }
 
+    /// <summary>
+    /// Hands a message to the loop past the queue and the replies' pipe. Only on the loop's thread while the connection waits for input;
+    /// false where messages wait already.
+    /// </summary>
+    public bool TrySendMessage(byte[] message, Session session, Lane lane)
+    {
+        if (HasMessages) return false;
+        loop!.Send(message);
+        session.NetOutput += message.Length;
+        lane.NetOutput += message.Length;
+        lane.Writes++;
+        return true;
+    }
+
     /// <summary>Whether more waits than the client's class may have, at once or for too long.</summary>
-    public bool IsOver(OutputBufferLimit limit, long now)
+    public bool IsOver(OutputBufferLimit limit)
     {
         long waiting = Unflushed + Unsent - Limits.UncountedOutput;
         if (limit.Hard > 0 && waiting >= limit.Hard) return true;
@@ -74,6 +88,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
             Volatile.Write(ref _softLimitSince, 0);
             return false;
         }
+        long now = ServerCore.UnixMilliseconds();
         long since = Volatile.Read(ref _softLimitSince);
         if (since == 0) Volatile.Write(ref _softLimitSince, since = now);
         return now - since > limit.SoftSeconds * 1000L;

@@ -33,6 +33,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     private int _current;               // the request that is being executed
     private bool _begun;                // it was counted already, and is looked at again after a pause
     private bool _killed;
+    private bool _idle;                 // waits for input; told to its loop's thread only
     private long _now;
 
     internal Connection(ServerCore server, ConnectionContext transport, IConnectionScheduler scheduler)
@@ -115,9 +116,16 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
     internal void Push(byte[] message)
     {
-        if (_output.Add(message)) _scheduler.Schedule(this);
-        KillIfOverLimit(ServerCore.UnixMilliseconds());
+        bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
+        if (!sent && _output.Add(message)) _scheduler.Schedule(this);
+        KillIfOverLimit();
     }
+
+    /// <summary>
+    /// A connection that waits for input is its loop's, whose thread may write on its behalf. Where replies are held until they are durable,
+    /// messages are too, by the connection itself.
+    /// </summary>
+    private bool CanSendHere => _loop is { EventLoop.IsOnLoop: true } && _server.Journal is not { HoldsReplies: true };
 
     /// <summary>Wakes a connection that waits for input, so that it writes out what was pushed.</summary>
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
@@ -131,10 +139,10 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     internal void Mute(bool muted) => _output.Mute(muted);
 
     /// <summary>Disconnects a client that leaves more unread than its class may; any thread may ask.</summary>
-    internal bool KillIfOverLimit(long now)
+    internal bool KillIfOverLimit()
     {
         if (_killed) return true;
-        if (!Session.Reply.Overflowed && !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class], now)) return false;
+        if (!Session.Reply.Overflowed && !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class])) return false;
         _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
         Kill();
@@ -149,7 +157,9 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             static state => ((Connection)state!).OnClosed(), this);
         while (true)
         {
+            _idle = true;
             ReadResult read = await input.ReadAsync();
+            _idle = false;
             _now = ServerCore.UnixMilliseconds();
             _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
@@ -173,7 +183,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                         // A batch of which every command runs elsewhere must not outgrow what the client takes either.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
-                    if (KillIfOverLimit(_now) || !await SendAsync(rounds)) return;
+                    if (KillIfOverLimit() || !await SendAsync(rounds)) return;
                 }
             }
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
@@ -182,7 +192,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             QueryBytes = _parser.BufferedBytes;
             if (QueryBytes > 0) KillIfQueryTooLong();
             if (_output.HasMessages) WriteMessages();
-            if (KillIfOverLimit(_now) || !await SendAsync(rounds)) break;
+            if (KillIfOverLimit() || !await SendAsync(rounds)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
     }
@@ -287,7 +297,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             }
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
-            if (KillIfOverLimit(_now)) return Pace.EndOfBatch;
+            if (KillIfOverLimit()) return Pace.EndOfBatch;
             if (_output.Unflushed >= Limits.UnflushedReplies)
             {
                 _current++;

@@ -9,10 +9,15 @@ namespace RedisClone.Server.Net.EventLoop;
 /// </summary>
 internal sealed class BufferPool
 {
-    public const int SmallestSize = 16 * 1024;
+    /// <summary>For messages: a loop may have as many of these in use as it has subscribers.</summary>
+    public const int SmallestSize = 1024;
+
+    /// <summary>For requests and replies.</summary>
+    public const int UsualSize = 16 * 1024;
+
     private const int LargestPooled = 1024 * 1024;
     private const int KeptPerSize = 1024 * 1024;
-    private const int KeptOfSmallest = 4 * 1024 * 1024;
+    private const int KeptOfUsual = 4 * 1024 * 1024;
 
     private static readonly Lock SharedGate = new();
     private static readonly BufferPool Shared = new();
@@ -66,7 +71,7 @@ internal sealed class BufferPool
     private bool TryKeep(byte[] buffer)
     {
         if (buffer.Length > LargestPooled) return false;
-        int limit = buffer.Length == SmallestSize ? KeptOfSmallest : KeptPerSize;
+        int limit = buffer.Length == UsualSize ? KeptOfUsual : KeptPerSize;
         var stack = _free[IndexOf(buffer.Length)];
         if ((long)stack.Count * buffer.Length >= limit) return false;
         Poison(buffer);

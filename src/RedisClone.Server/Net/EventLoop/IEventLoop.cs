@@ -2,7 +2,7 @@ namespace RedisClone.Server.Net.EventLoop;
 
 /// <summary>
 /// One thread that owns many connections. It works in rounds: everything readable is received and handed to its readers, which
-/// run right there; then what was posted; then the callbacks of the round's end; then every reply is sent.
+/// run right there; then what was posted; then the callbacks of the round's end; then every reply is sent, and some of the messages.
 /// </summary>
 public interface IEventLoop : IConnectionScheduler
 {
@@ -29,4 +29,10 @@ public interface IEventLoopFeature
 
     /// <summary>Flushed, and not yet taken by the kernel. Any thread may ask; only on the loop is the answer exact.</summary>
     long UnsentBytes { get; }
+
+    /// <summary>
+    /// Sends at the end of the round, past the connection's pipe. Only on the loop, while the connection waits for input and has flushed
+    /// all that it wrote.
+    /// </summary>
+    void Send(ReadOnlySpan<byte> message);
 }

@@ -20,6 +20,12 @@ internal sealed class Loop : IEventLoop
     /// <summary>Bounds how long the first reply of a round waits for the last request, and how many replies pile up.</summary>
     private const int EventsPerRound = 128;
 
+    /// <summary>
+    /// Connections that get messages, not replies, in one round. Between slices of a large audience the loop serves who sent something
+    /// meanwhile, and what that publishes shares a send with what the rest has not got yet.
+    /// </summary>
+    private const int MessagesPerRound = 64;
+
     private readonly ILogger _log;
     private readonly Thread _thread;
     private readonly int _epoll = Native.CreateEpoll();
@@ -33,6 +39,7 @@ internal sealed class Loop : IEventLoop
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
     private List<LoopConnection> _readable = [], _readableNow = [];
     private List<LoopConnection> _toSend = [], _toSendNow = [];
+    private readonly Queue<LoopConnection> _toSendLast = new();
     private int _threadId;
     private int _sleeping;
     private int _connections;
@@ -125,11 +132,15 @@ internal sealed class Loop : IEventLoop
         _readable.Add(connection);
     }
 
+    /// <summary>
+    /// At the end of the round. Output for who waits for input is no reply: it goes after the replies, some in each round.
+    /// </summary>
     public void QueueSend(LoopConnection connection)
     {
         if (connection.IsQueuedToSend) return;
         connection.IsQueuedToSend = true;
-        _toSend.Add(connection);
+        if (connection.AwaitsInput) _toSendLast.Enqueue(connection);
+        else _toSend.Add(connection);
     }
 
     private void Run()
@@ -158,7 +169,7 @@ internal sealed class Loop : IEventLoop
     private int WaitForEvents()
     {
         int timeout = 0;
-        if (_readable.Count == 0 && _toSend.Count == 0 && _endOfRound.Count == 0)
+        if (_readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
@@ -205,14 +216,19 @@ internal sealed class Loop : IEventLoop
 
     private void SendQueued()
     {
-        if (_toSend.Count == 0) return;
-        (_toSend, _toSendNow) = (_toSendNow, _toSend);
-        foreach (var connection in _toSendNow)
+        if (_toSend.Count > 0)
         {
-            connection.IsQueuedToSend = false;
-            connection.Send();
+            (_toSend, _toSendNow) = (_toSendNow, _toSend);
+            foreach (var connection in _toSendNow) Send(connection);
+            _toSendNow.Clear();
         }
-        _toSendNow.Clear();
+        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out var connection); budget--) Send(connection);
+    }
+
+    private static void Send(LoopConnection connection)
+    {
+        connection.IsQueuedToSend = false;
+        connection.Send();
     }
 
     private void CloseQueued()

@@ -61,6 +61,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public long UnsentBytes => _writer.UnsentBytes;
 
+    public void Send(ReadOnlySpan<byte> message) => _writer.Append(message);
+
     public int Fd { get; }
 
     public override string ConnectionId
@@ -92,6 +94,9 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     /// <summary>On the loop: the peer has closed its side, or all; an end of stream is still to be received.</summary>
     public bool HasHungUp { get; private set; }
+
+    /// <summary>On the loop: all that was received has been consumed, and more is waited for.</summary>
+    public bool AwaitsInput => _reader.AwaitsInput;
 
     /// <summary>On the loop: in the list of those to be read from, and of those to be sent to.</summary>
     public bool IsQueuedToRead { get; set; }

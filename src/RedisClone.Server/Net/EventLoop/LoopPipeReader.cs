@@ -21,7 +21,7 @@ internal sealed class LoopPipeReader : PipeReader
     private int _start;
     private int _examined;
     private int _end;
-    private int _firstBuffer = BufferPool.SmallestSize;
+    private int _firstBuffer = BufferPool.UsualSize;
     private bool _completed;
 
     /// <summary>Nothing more will come. Set by the loop.</summary>
@@ -33,6 +33,9 @@ internal sealed class LoopPipeReader : PipeReader
         _loop = connection.Loop;
         _read = new ReadPromise(this);
     }
+
+    /// <summary>On the loop: a read waits.</summary>
+    public bool AwaitsInput => _read.IsArmed;
 
     private int Length => _end - _start;
 
@@ -172,7 +175,7 @@ internal sealed class LoopPipeReader : PipeReader
     private void AdaptFirstBuffer()
     {
         if (_end > _firstBuffer / 2) _firstBuffer = Math.Min(_buffer!.Length * 2, LargestFirstBuffer);
-        else if (_firstBuffer > BufferPool.SmallestSize && _end < _firstBuffer / 4) _firstBuffer /= 2;
+        else if (_firstBuffer > BufferPool.UsualSize && _end < _firstBuffer / 4) _firstBuffer /= 2;
     }
 
     private void ReleaseBuffer()

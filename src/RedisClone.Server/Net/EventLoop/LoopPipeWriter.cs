@@ -106,6 +106,20 @@ internal sealed class LoopPipeWriter : PipeWriter
         PostWritten(wait: false, last: true);
     }
 
+    /// <summary>On the loop, while nothing is being written: a message goes out with this round, past the side that writes.</summary>
+    public void Append(ReadOnlySpan<byte> message)
+    {
+        if (_broken) return;
+        if (_sending.IsEmpty || _sending.Last.Room < message.Length)
+        {
+            int usual = (int)Math.Clamp(_unsent, BufferPool.SmallestSize, LargerChunk);
+            _sending.Add(new OutputChunk(_loop.Rent(Math.Max(message.Length, usual)), 0));
+        }
+        _sending.Last.Append(message);
+        Volatile.Write(ref _unsent, _unsent + message.Length);
+        if (!_blocked) _loop.QueueSend(_connection);
+    }
+
     /// <summary>On the loop, at the end of a round: sends as much as one turn allows and the socket takes.</summary>
     public void Send()
     {
@@ -158,7 +172,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (_completed) throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
         RetireBuffer();
-        int usual = _unflushed > BufferPool.SmallestSize ? LargerChunk : BufferPool.SmallestSize;
+        int usual = _unflushed > BufferPool.UsualSize ? LargerChunk : BufferPool.UsualSize;
         _buffer = _loop.Rent(Math.Max(sizeHint, usual));
     }
 
