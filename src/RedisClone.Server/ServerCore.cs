@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Security.Cryptography;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
+using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
@@ -21,6 +22,7 @@ public sealed class ServerCore
         Parameters = parameters;
         Log = log;
         Commands = new CommandTable(CommandFamilies.All);
+        Access = new AccessControl(this);
         var errors = new ErrorStatistics { Overflowed = codes => log.LogWarning(
             "Errorstats stopped adding new errors because the number of errors reached the limit. Current errors code list: {Codes}", codes) };
         Lanes = new LaneSet(Commands.All.Length, errors);
@@ -52,6 +54,9 @@ public sealed class ServerCore
     public ILogger Log { get; }
 
     public CommandTable Commands { get; }
+
+    /// <summary>The users and what they may do.</summary>
+    public AccessControl Access { get; }
 
     public ShardMap Shards { get; }
 
@@ -105,8 +110,6 @@ public sealed class ServerCore
     /// <summary>Loading turns it off: keys whose time has passed stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;
 
-    public bool AuthenticationRequired => Config.RequirePass.Length > 0;
-
     public string RunId { get; } = NewId();
 
     /// <summary>Names this server's history to replicas.</summary>
@@ -132,9 +135,9 @@ public sealed class ServerCore
     /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
     public string? LoadData()
     {
-        if (Config.Users.Count > 0) return "The configuration names ACL users; this version knows only the default user and requirepass";
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
+        if (Access.LoadAtStart() is { } refusal) return refusal;
         if (!Config.AppendOnly) return Snapshots.Load();
         Journal = new JournalKeeper(this);
         return Journal.Start();

@@ -20,6 +20,9 @@ internal static class ParameterEffects
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
         On(server, "maxmemory-policy", server.AccessClock.Adapt);
+        On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
+        On(server, "acl-pubsub-default", server.Access.Adapt);
+        server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");
         On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
     }
 

@@ -19,6 +19,7 @@ internal static class Admission
         if (row.Has(CommandFlags.Protected) && RefuseProtected(server.Config, session, row) is { } refusal) return refusal;
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
+        if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
         if ((FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && server.Eviction.MustRefuse) return Errors.OutOfMemory;
         if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
             return $"MISCONF Errors writing to the AOF file: {journal.Failure}";

@@ -77,6 +77,12 @@ internal sealed class BlockedClients(ServerCore server)
         long started = Stopwatch.GetTimestamp();
         CommandRow row = connection.CurrentRow;
         Request request = connection.CurrentRequest;
+        if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial)
+        {
+            server.Executor.Reject(session, row, denial, lane);
+            connection.Resume();
+            return;
+        }
         ulong hash = row.FirstKey > 0 ? KeyHash.Of(request[row.FirstKey]) : 0;
         server.Executor.RunPart(session, row, request, hash, now, lane, onWorker: true, ref started);
         if (server.Effects.Wanted) server.Executor.PlaceEffects(session, lane, held);

@@ -1,3 +1,4 @@
+using RedisClone.Server.Acl;
 using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Commands;
@@ -39,7 +40,7 @@ internal static class ClientKill
     private sealed class Filter
     {
         private string? _localAddress;
-        private string? _user;
+        private User? _user;
         private Func<Session, bool>? _isOfType;
         private long _id;
         private long _maxAge;
@@ -87,8 +88,8 @@ internal static class ClientKill
 
         private void ReadUser(ref CommandContext c, int argument)
         {
-            _user = c.Text(argument);
-            if (_user != "default") c.Fail($"ERR No such user '{_user}'");
+            _user = c.Server.Access.Users.Find(c.Args[argument]);
+            if (_user is null) c.Fail($"ERR No such user '{c.Text(argument)}'");
         }
 
         private void ReadSkipMe(ref CommandContext c, int argument)

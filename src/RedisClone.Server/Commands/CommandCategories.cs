@@ -10,7 +10,25 @@ internal static class CommandCategories
         "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
     ];
 
-    public static string[] Of(CommandRow row)
+    public static string[] Of(CommandRow row) => [.. All.Where((_, i) => (row.CategoryMask >> i & 1) != 0)];
+
+    /// <summary>The bit of a category, named without its @ and in either case; 0 for one that there is not.</summary>
+    public static ulong MaskOf(ReadOnlySpan<char> category)
+    {
+        for (int i = 0; i < All.Length; i++)
+            if (category.Equals(All[i], StringComparison.OrdinalIgnoreCase)) return 1UL << i;
+        return 0;
+    }
+
+    /// <summary>A bit for each category that the row is in.</summary>
+    public static ulong MaskOf(CommandRow row)
+    {
+        ulong mask = 0;
+        foreach (string category in Implied(row)) mask |= MaskOf(category);
+        return mask;
+    }
+
+    private static HashSet<string> Implied(CommandRow row)
     {
         var implied = new HashSet<string>(row.Categories);
         if (row.Subcommands.Length == 0 && OfGroup(row.Group) is { } category) implied.Add(category);
@@ -20,7 +38,7 @@ internal static class CommandCategories
         if (row.Has(CommandFlags.PubSub)) implied.Add("pubsub");
         if (row.Has(CommandFlags.Blocking)) implied.Add("blocking");
         implied.Add(row.Has(CommandFlags.Fast) ? "fast" : "slow");
-        return [.. All.Where(implied.Contains)];
+        return implied;
     }
 
     /// <summary>Commands about the server as a whole share no category.</summary>

@@ -120,7 +120,6 @@ internal static class CommandCommands
         if (withFlags) c.Reply.ArrayHeader(2);
         c.Reply.Bulk(request[position]);
         if (!withFlags) return;
-        if ((flags & KeyFlags.VariableFlags) != 0 && row.KeyFlagsOf is { } decide) flags = decide(request, position);
-        CommandDescription.KeyFlagWords(c.Reply, flags);
+        CommandDescription.KeyFlagWords(c.Reply, row.FlagsOfKey(request, position, flags));
     }
 }

@@ -1,3 +1,5 @@
+using RedisClone.Server.Acl;
+
 namespace RedisClone.Server.Commands;
 
 /// <summary>The families of commands: a new family is one file and one line here.</summary>
@@ -6,6 +8,7 @@ internal static class CommandFamilies
     public static IEnumerable<CommandRow> All =>
     [
         .. ConnectionCommands.Rows,
+        .. AclCommands.Rows,
         .. ClientCommands.Rows,
         .. ConfigCommands.Rows,
         .. CommandCommands.Rows,

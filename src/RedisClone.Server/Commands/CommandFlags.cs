@@ -45,6 +45,17 @@ public enum CommandFlags
     InSubscribedMode = 1 << 29,
 }
 
+/// <summary>Which arguments of a command are channels that a user must be allowed to use.</summary>
+public enum ChannelUse
+{
+    None,
+    First,
+    Each,
+
+    /// <summary>Patterns to listen by.</summary>
+    EachPattern,
+}
+
 /// <summary>What a command does with a key that it names, as COMMAND GETKEYSANDFLAGS tells.</summary>
 [Flags]
 public enum KeyFlags

@@ -99,6 +99,12 @@ public sealed class CommandRow
 
     public CommandRow? Parent { get; private set; }
 
+    /// <summary>Which of its arguments are channels.</summary>
+    public ChannelUse Channels { get; init; }
+
+    /// <summary>A bit for each of its ACL categories.</summary>
+    public ulong CategoryMask { get; private set; }
+
     /// <summary>Position of the first key where the arguments do not decide it, else 0.</summary>
     public int FirstKey { get; }
 
@@ -126,10 +132,15 @@ public sealed class CommandRow
         return true;
     }
 
+    /// <summary>What the command does with the key at a position, given the flags of the rule that found it.</summary>
+    public KeyFlags FlagsOfKey(in Request request, int position, KeyFlags flags) =>
+        (flags & KeyFlags.VariableFlags) != 0 && KeyFlagsOf is { } decide ? decide(request, position) : flags;
+
     internal void Register(int id, CommandRow? parent)
     {
         Id = id;
         Parent = parent;
         if (parent is not null) FullName = parent.Name + "|" + Name;
+        CategoryMask = CommandCategories.MaskOf(this);
     }
 }

@@ -12,6 +12,7 @@ public sealed class CommandTable
     private readonly CommandRow?[] _slots;
     private readonly string[] _names;                   // under which the row in the slot is called; its own, unless it was renamed
     private readonly int _mask;
+    private readonly Dictionary<string, CommandRow> _originals = new(StringComparer.OrdinalIgnoreCase);
 
     public CommandTable(IEnumerable<CommandRow> rows)
     {
@@ -28,6 +29,7 @@ public sealed class CommandTable
             }
         }
         All = [.. all];
+        foreach (CommandRow row in All) _originals[row.FullName] = row;
         _slots = new CommandRow?[BitOperations.RoundUpToPowerOf2((uint)Rows.Length * 4)];
         _names = new string[_slots.Length];
         _mask = _slots.Length - 1;
@@ -77,6 +79,9 @@ public sealed class CommandTable
         if (bar < 0) return Find(fullName);
         return Find(fullName[..bar]) is { } container ? FindSubcommand(container, fullName[(bar + 1)..]) : null;
     }
+
+    /// <summary>The row of a name such as config|get that it has from the start: rules for users hold whatever it is called now.</summary>
+    public CommandRow? FindOriginal(string fullName) => _originals.GetValueOrDefault(fullName);
 
     /// <summary>Where the name is, or an empty slot.</summary>
     private int SlotOf(ReadOnlySpan<byte> name)

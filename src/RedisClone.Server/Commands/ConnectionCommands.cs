@@ -74,7 +74,7 @@ internal static class ConnectionCommands
             c.FailSyntax();
             return;
         }
-        if (c.Args.Count == 2 && !c.Server.AuthenticationRequired)
+        if (c.Args.Count == 2 && c.Server.Access.Users.Default.Permissions.NoPassword)
         {
             c.Fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?");
             return;
@@ -83,16 +83,8 @@ internal static class ConnectionCommands
         if (Authenticate(ref c, user, c.Args[^1])) c.Reply.Ok();
     }
 
-    private static bool Authenticate(ref CommandContext c, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password)
-    {
-        if (!Authentication.Accepts(c.Server.Config, user, password))
-        {
-            c.Server.Statistics.Count(RareEvent.DeniedAuthentication);
-            return c.Fail(Errors.WrongPass);
-        }
-        c.Session.Authenticated = true;
-        return true;
-    }
+    private static bool Authenticate(ref CommandContext c, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password) =>
+        c.Server.Access.LogIn(c.Session, user, password, c.Args[0]) || c.Fail(Errors.WrongPass);
 
     private static void Hello(ref CommandContext c)
     {

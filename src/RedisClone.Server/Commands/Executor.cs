@@ -122,6 +122,15 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
+    /// <summary>Answers a command that is not run.</summary>
+    public void Reject(Session session, CommandRow? row, string refusal, Lane lane)
+    {
+        session.Reply.Error(refusal);
+        session.ErrorsCounted = session.Reply.Errors;
+        lane.CountError(session.Reply.LastErrorCode);
+        if (row is not null) lane.Calls[row.Id].Rejected++;
+    }
+
     /// <summary>Counts a command that is answered.</summary>
     public void Count(Session session, CommandRow row, long ticks, Lane lane)
     {

@@ -13,21 +13,21 @@ internal static class PubSubCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Listens to channels.") { Complexity = "O(N) where N is the number of channels to subscribe to." },
+        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Listens to channels.") { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of channels to subscribe to." },
         new("UNSUBSCRIBE [channel [channel ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Stops listening to channels, or to all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
         new("PSUBSCRIBE pattern [pattern ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", SubscribePattern, "Listens to all channels whose name matches.")
-            { Complexity = "O(N) where N is the number of patterns to subscribe to." },
+            { Channels = ChannelUse.EachPattern, Complexity = "O(N) where N is the number of patterns to subscribe to." },
         new("PUNSUBSCRIBE [pattern [pattern ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Stops listening by patterns, or by all.")
             { Complexity = "O(N) where N is the number of patterns to unsubscribe." },
         new("SSUBSCRIBE shardchannel [shardchannel ...]", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", SubscribeShard, "Listens to shard channels.")
-            { Complexity = "O(N) where N is the number of shard channels to subscribe to." },
+            { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of shard channels to subscribe to." },
         new("SUNSUBSCRIBE [shardchannel [shardchannel ...]]",
             -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Stops listening to shard channels, or to all.")
             { Complexity = "O(N) where N is the number of shard channels to unsubscribe." },
         new("PUBLISH channel message", 3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish, "Sends a message to a channel; tells how many got it.")
-            { Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
+            { Channels = ChannelUse.First, Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
         new("SPUBLISH shardchannel message", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
-            { Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
+            { Channels = ChannelUse.First, Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
         new("MONITOR", 1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale, "server", "1.0.0", Monitor, "Shows every command that the server runs."),
         new("PUBSUB", -2, Keys.None, None, "pubsub", "2.8.0", null, "Tells who listens to what.")
         {
@@ -64,6 +64,10 @@ internal static class PubSubCommands
             c.Server.Hub.Subscribe(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
         }
+        // The user's permissions may have shrunk since they were looked at. Whoever changes them looks for subscribers afterwards; full fence:
+        // one of us sees the other.
+        Interlocked.MemoryBarrier();
+        if (!c.Session.User.IsUnrestricted && !c.Session.User.Check(c.Row, c.Args).IsAllowed) c.Session.CloseAfterReply = true;
     }
 
     private static void Unsubscribe(ref CommandContext c, SubscriptionKind kind, ReadOnlySpan<byte> word)

@@ -96,6 +96,8 @@ internal static class SortCommands
 
     private static bool TryParse(ref CommandContext c, bool mayStore, ref Options options)
     {
+        // The names that patterns make up are known only when the elements are: who uses them must be allowed to read any key.
+        bool mayReadAll = c.Session.User.MayReadEveryKey(c.Row, c.Args);
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
             int left = c.Args.Count - i - 1;
@@ -125,10 +127,12 @@ internal static class SortCommands
                 options.By = ++i;
                 // A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.
                 if (!c.Args[i].Contains((byte)'*')) options.Unsorted = true;
+                else if (!mayReadAll) c.Fail("ERR BY option of SORT denied due to insufficient ACL permissions.");
             }
             else if (left >= 1 && c.Is(i, "GET"u8))
             {
                 (options.Gets ??= []).Add(++i);
+                if (!mayReadAll) c.Fail("ERR GET option of SORT denied due to insufficient ACL permissions.");
             }
             else
             {

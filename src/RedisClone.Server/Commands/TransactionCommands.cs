@@ -117,6 +117,11 @@ internal static class TransactionCommands
             Request request = transaction[i];
             ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
             c.Server.Monitors.Show(session, session.PeerName, row, request);
+            if (!session.User.IsUnrestricted && c.Server.Access.RefuseQueued(session, row, request) is { } denial)
+            {
+                session.Reply.Error(denial);
+                continue;
+            }
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
             c.Server.Executor.RunPart(session, row, request, hash, c.Now, c.Lane, onWorker: true, ref started);
         }

@@ -40,7 +40,7 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
         line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
-        line.Append(CultureInfo.InvariantCulture, $" cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User} redir=-1 resp={session.Reply.Version}");
+        line.Append(CultureInfo.InvariantCulture, $" cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Text} redir=-1 resp={session.Reply.Version}");
         line.Append(CultureInfo.InvariantCulture, $" lib-name={session.LibraryName} lib-ver={session.LibraryVersion}");
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }

@@ -49,7 +49,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         Session = new Session(server, server.Sessions.NextId(), _output.Reply)
         {
             Connection = this,
-            Authenticated = !server.AuthenticationRequired,
+            Authenticated = !server.Access.Users.MustAuthenticate,
             PeerName = ClientAddress.Text(transport.RemoteEndPoint, server.Config.UnixSocket),
             LocalName = ClientAddress.Text(transport.LocalEndPoint, server.Config.UnixSocket),
             IsLocal = ClientAddress.IsLocal(transport.RemoteEndPoint),
@@ -449,10 +449,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             return Dispatch(row, request, 0, lane, ref started);
         }
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
-        Session.Reply.Error(refusal);
-        Session.ErrorsCounted = Session.Reply.Errors;
-        lane.CountError(Session.Reply.LastErrorCode);
-        if (row is not null) lane.Calls[row.Id].Rejected++;
+        _server.Executor.Reject(Session, row, refusal, lane);
         return true;
     }
 

@@ -1,4 +1,5 @@
 using RedisClone.Protocol;
+using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Pubsub;
@@ -41,9 +42,10 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public bool Authenticated { get; set; }
 
     /// <summary>The client may do nothing but authenticate: its parser takes little, its commands are refused.</summary>
-    public bool MustAuthenticate => !Authenticated && server.AuthenticationRequired;
+    public bool MustAuthenticate => !Authenticated && server.Access.Users.MustAuthenticate;
 
-    public string User { get; set; } = "default";
+    /// <summary>Whom it acts for.</summary>
+    public User User { get; set; } = server.Access.Users.Default;
 
     public string Name { get; set; } = "";
 
@@ -171,8 +173,8 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         server.Hub.UnsubscribeAll(this);
         server.Monitors.Remove(this);
         Database = 0;
-        Authenticated = !server.AuthenticationRequired;
-        User = "default";
+        Authenticated = !server.Access.Users.MustAuthenticate;
+        User = server.Access.Users.Default;
         Name = "";
         SetReplyMode(ReplyMode.On);
         NoTouch = false;

@@ -17,6 +17,8 @@ internal sealed class RedisLibrary
     private static readonly (string Name, LogLevel Level)[] LogLevels =
         [("LOG_DEBUG", LogLevel.Debug), ("LOG_VERBOSE", LogLevel.Debug), ("LOG_NOTICE", LogLevel.Information), ("LOG_WARNING", LogLevel.Warning)];
 
+    private const string BadArguments = "ERR Lua redis lib command arguments must be strings or integers";
+
     private readonly ScriptEngine _engine;
     private readonly OwnedRequest _request = new();
 
@@ -61,6 +63,14 @@ internal sealed class RedisLibrary
     private int Command(ref LuaCall call, bool raise)
     {
         if (call.Count == 0) return Fail(ref call, raise, "ERR Please specify at least one argument for this redis lib call");
+        if (!TryReadArguments(ref call)) return Fail(ref call, raise, BadArguments);
+        if (Refuse(_request.AsRequest(), out CommandRow? row) is { } refusal) return Fail(ref call, raise, refusal);
+        return Run(ref call, raise, row!);
+    }
+
+    /// <summary>Takes the call's arguments as a request's; false where one is neither a string nor a number.</summary>
+    private bool TryReadArguments(ref LuaCall call)
+    {
         _request.Reset();
         Span<byte> digits = stackalloc byte[64];
         for (int i = 1; i <= call.Count; i++)
@@ -68,10 +78,9 @@ internal sealed class RedisLibrary
             LuaValue argument = call[i];
             if (argument.AsString is { } text) _request.Append(text.Span);
             else if (argument.IsNumber) _request.Append(digits[..Encoding.ASCII.GetBytes(LuaReplies.Argument(argument.AsNumber), digits)]);
-            else return Fail(ref call, raise, "ERR Lua redis lib command arguments must be strings or integers");
+            else return false;
         }
-        if (Refuse(_request.AsRequest(), out CommandRow? row) is { } refusal) return Fail(ref call, raise, refusal);
-        return Run(ref call, raise, row!);
+        return true;
     }
 
     private string? Refuse(in Request request, out CommandRow? row)
@@ -80,6 +89,7 @@ internal sealed class RedisLibrary
         if (row is null) return "ERR Unknown Redis command called from script";
         if (row.Handler is null || !row.ArityFits(request.Count)) return "ERR Wrong number of args calling Redis command from script";
         if (row.Has(CommandFlags.NoScript)) return "ERR This Redis command is not allowed from script";
+        if (!_engine.Caller!.User.IsUnrestricted && _engine.Server.Access.RefuseInScript(_engine.Caller, row, request) is { } denial) return denial;
         if (row.IsWrite && _engine.ReadOnly) return "ERR Write commands are not allowed from read-only scripts.";
         bool mayOverflow = (_engine.Current!.Flags & ScriptFlags.AllowOom) != 0 || _engine.HasWritten;
         return row.Has(CommandFlags.DenyOom) && !mayOverflow && _engine.Server.Eviction.MustRefuse ? Errors.OutOfMemory : null;
@@ -157,8 +167,10 @@ internal sealed class RedisLibrary
 
     private int CheckCommand(ref LuaCall call)
     {
-        if (call.Count == 0) return call.Error("Please specify at least one argument for this redis.acl_check_cmd() call");
-        CommandRow? row = _engine.Server.Commands.Find(call.CheckString(1).Span);
-        return row is null ? call.Error("ERR Invalid command passed to redis.acl_check_cmd()") : call.Return(true);
+        if (call.Count == 0) return Fail(ref call, raise: true, "ERR Please specify at least one argument for this redis lib call");
+        if (!TryReadArguments(ref call)) return Fail(ref call, raise: true, BadArguments);
+        Request request = _request.AsRequest();
+        if (_engine.Server.Commands.Resolve(request) is not { } row) return Fail(ref call, raise: true, "ERR Invalid command passed to redis.acl_check_cmd()");
+        return call.Return(_engine.Session.User.Check(row, request).IsAllowed);
     }
 }

@@ -106,6 +106,7 @@ internal sealed class ScriptEngine
         Now = c.Now;
         ReadOnly = readOnly || (script.Flags & ScriptFlags.NoWrites) != 0;
         Session.Database = c.Session.Database;
+        Session.User = c.Session.User;
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
         State.Random.Seed(0);

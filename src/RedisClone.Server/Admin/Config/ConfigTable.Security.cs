@@ -6,7 +6,7 @@ public sealed partial class ConfigTable
     private static Parameter[] Security() =>
     [
         Text("requirepass", null, static c => ref c.RequirePass, "Password of the default user.", flags: Secret),
-        Text("aclfile", "", static c => ref c.AclFile, "File with the ACL users, a line each.", flags: Immutable | Unsupported),
+        Text("aclfile", "", static c => ref c.AclFile, "File with the ACL users, a line each.", flags: Immutable),
         Long("acllog-max-len", 128, 0, static c => ref c.AclLogMaxLen, "Entries that ACL LOG keeps."),
         Choice("acl-pubsub-default", false, ConfigChoices.AclPubsubDefault, static c => ref c.AclPubsubAllChannels, "The channels of a new ACL user."),
         Choice("enable-protected-configs", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableProtectedConfigs, "Who may change protected parameters by CONFIG SET.", Immutable),

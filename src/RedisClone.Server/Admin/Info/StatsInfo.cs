@@ -74,9 +74,9 @@ internal static class StatsInfo
         info.Field("instantaneous_eventloop_cycles_per_sec", (long)rounds);
         info.Field("instantaneous_eventloop_duration_usec", (commandMicroseconds + roundMicroseconds) / Math.Max(1, totals.Reads + server.Sampler.Rounds));
         info.Field("acl_access_denied_auth", statistics[RareEvent.DeniedAuthentication]);
-        info.Field("acl_access_denied_cmd", 0);
-        info.Field("acl_access_denied_key", 0);
-        info.Field("acl_access_denied_channel", 0);
+        info.Field("acl_access_denied_cmd", statistics[RareEvent.DeniedCommand]);
+        info.Field("acl_access_denied_key", statistics[RareEvent.DeniedKey]);
+        info.Field("acl_access_denied_channel", statistics[RareEvent.DeniedChannel]);
     }
 
     public static void Debug(ServerCore server, InfoWriter info)

@@ -4,6 +4,9 @@ namespace RedisClone.Server.Admin;
 public enum RareEvent
 {
     DeniedAuthentication,
+    DeniedCommand,
+    DeniedKey,
+    DeniedChannel,
     RejectedConnection,
     AcceptedConnection,
     QueryLimitDisconnection,

@@ -1,0 +1,71 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server.Acl;
+
+/// <summary>Something that was refused, and how often; what is alike within a minute is one entry.</summary>
+internal sealed record AccessLogEntry(long Id, DenialReason Reason, string Context, byte[] Object, string User, long CreatedAt)
+{
+    public long Count { get; init; } = 1;
+
+    public long UpdatedAt { get; init; } = CreatedAt;
+
+    public string ClientInfo { get; init; } = "";
+}
+
+/// <summary>What users were refused lately: ACL LOG. At most acllog-max-len entries.</summary>
+internal sealed class AccessLog(ServerConfig config)
+{
+    private const long GroupedMilliseconds = 60_000;
+    private const int Compared = 10;
+
+    private readonly Lock _gate = new();
+    private readonly LinkedList<AccessLogEntry> _entries = new();
+    private long _nextId;
+
+    /// <param name="client">Who asked.</param>
+    /// <param name="reason">What kind of refusal.</param>
+    /// <param name="context">toplevel, multi or lua.</param>
+    /// <param name="about">The command, key or channel.</param>
+    /// <param name="user">The user's name, one char a byte: the one that the client is, or wanted to be.</param>
+    public void Add(Session client, DenialReason reason, string context, byte[] about, string user)
+    {
+        if (config.AclLogMaxLen == 0) return;
+        long now = ServerCore.UnixMilliseconds();
+        string info = ClientDescription.Of(client);
+        lock (_gate)
+        {
+            if (FindAlike(reason, context, about, user, now) is { } known)
+            {
+                _entries.Remove(known);
+                _entries.AddFirst(known.Value with { Count = known.Value.Count + 1, UpdatedAt = now, ClientInfo = info });
+                return;
+            }
+            _entries.AddFirst(new AccessLogEntry(_nextId++, reason, context, about, user, now) { ClientInfo = info });
+            while (_entries.Count > config.AclLogMaxLen) _entries.RemoveLast();
+        }
+    }
+
+    /// <summary>Up to so many entries, the newest first.</summary>
+    public AccessLogEntry[] Read(long most)
+    {
+        lock (_gate) return [.. _entries.Take((int)Math.Min(most, _entries.Count))];
+    }
+
+    public void Reset()
+    {
+        lock (_gate) _entries.Clear();
+    }
+
+    private LinkedListNode<AccessLogEntry>? FindAlike(DenialReason reason, string context, byte[] about, string user, long now)
+    {
+        LinkedListNode<AccessLogEntry>? node = _entries.First;
+        for (int i = 0; i < Compared && node is not null; i++, node = node.Next)
+        {
+            AccessLogEntry entry = node.Value;
+            if (entry.Reason == reason && entry.Context == context && entry.User == user && Math.Abs(now - entry.UpdatedAt) <= GroupedMilliseconds
+                && entry.Object.AsSpan().SequenceEqual(about)) return node;
+        }
+        return null;
+    }
+}

@@ -1,0 +1,38 @@
+using System.Security.Cryptography;
+using System.Text;
+
+namespace RedisClone.Server.Acl;
+
+/// <summary>
+/// Names, patterns and rules of users are bytes; here they are strings of one char a byte, so that no two of them become one by
+/// decoding. Passwords are kept as nothing but their SHA-256, written as 64 hexadecimal digits.
+/// </summary>
+internal static class AccessText
+{
+    public const int HashLength = 2 * SHA256.HashSizeInBytes;
+
+    public static string Of(ReadOnlySpan<byte> bytes) => Encoding.Latin1.GetString(bytes);
+
+    public static byte[] Bytes(string text) => Encoding.Latin1.GetBytes(text);
+
+    public static string HashOf(ReadOnlySpan<byte> password) => Convert.ToHexStringLower(SHA256.HashData(password));
+
+    public static bool IsHash(ReadOnlySpan<char> text) => text.Length == HashLength && !text.ContainsAnyExcept("0123456789abcdef");
+
+    /// <summary>Digests of equal length: how long it takes tells nothing of the password, and nothing of which one of several it was.</summary>
+    public static bool AnyIs(IReadOnlyList<string> hashes, ReadOnlySpan<byte> password)
+    {
+        Span<byte> given = stackalloc byte[SHA256.HashSizeInBytes], known = stackalloc byte[SHA256.HashSizeInBytes];
+        SHA256.HashData(password, given);
+        bool found = false;
+        foreach (string hash in hashes)
+        {
+            Convert.FromHexString(hash, known, out _, out _);
+            found |= CryptographicOperations.FixedTimeEquals(known, given);
+        }
+        return found;
+    }
+
+    /// <summary>Names and patterns are written into lines of words: no blanks, no zero bytes.</summary>
+    public static bool HasBlanks(ReadOnlySpan<char> text) => text.ContainsAny(" \t\n\v\f\r\0");
+}

@@ -1,0 +1,96 @@
+using System.Text;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Acl;
+
+/// <summary>The file that aclfile names: a user a line, in the words of ACL LIST. It is taken as a whole or not at all.</summary>
+internal sealed class AclFile(AccessRules rules, string path, string shownName)
+{
+    private const int MaxBytes = 64 * 1024 * 1024;
+
+    private readonly StringBuilder _errors = new();
+
+    public Dictionary<string, Permissions> Users { get; } = new(StringComparer.Ordinal);
+
+    /// <summary>Null, or all that is wrong with the file.</summary>
+    public string? Read()
+    {
+        string text;
+        try
+        {
+            if (new FileInfo(path).Length > MaxBytes) return $"Error loading ACLs, opening file '{shownName}': File too large";
+            text = AccessText.Of(File.ReadAllBytes(path));
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return $"Error loading ACLs, opening file '{shownName}': {ConfigFiles.Reason(e)}";
+        }
+        int number = 0;
+        foreach (string line in text.Split('\n')) ReadLine(line.Trim(' ', '\t', '\r'), ++number);
+        if (_errors.Length == 0) return null;
+        return ConfigText.FromLine(_errors.Append("WARNING: ACL errors detected, no change to the previously active ACL rules was performed").ToString());
+    }
+
+    private void ReadLine(string line, int number)
+    {
+        if (line.Length == 0) return;
+        string[] words = line.Split(' ');
+        if (words[0] != "user" || words.Length < 2)
+        {
+            _errors.Append($"{shownName}:{number} should start with user keyword followed by the username. ");
+            return;
+        }
+        string name = words[1];
+        if (AccessText.HasBlanks(name))
+        {
+            _errors.Append($"'{shownName}:{number}: username '{name}' contains invalid characters. ");
+            return;
+        }
+        Permissions permissions = rules.NewUser();
+        if (!Users.TryAdd(name, permissions))
+        {
+            _errors.Append($"WARNING: Duplicate user '{name}' found on line {number}. ");
+            return;
+        }
+        if (AccessRules.Merge(words.Skip(2), out _) is { } merged) Apply(permissions, merged, number);
+        else _errors.Append($"{shownName}:{number}: Unmatched parenthesis in selector definition.");
+    }
+
+    /// <summary>A rule that is not understood may be a secret, and is shown only where its reason says that it is a command; then only the first.</summary>
+    private void Apply(Permissions permissions, List<string> merged, int number)
+    {
+        bool told = false;
+        foreach (string rule in merged)
+        {
+            string trimmed = rule.Trim('\t', '\r');
+            if (rules.Apply(permissions, trimmed) is not { } error) continue;
+            if (error == AccessRules.UnknownCommand) _errors.Append($"{shownName}:{number}: Error in applying operation '{trimmed}': {error}. ");
+            else if (!told) _errors.Append($"{shownName}:{number}: {error}. ");
+            told |= error != AccessRules.UnknownCommand;
+        }
+    }
+
+    /// <summary>Replaces the file by write, flush, rename; null, or why not. It holds digests of passwords: nobody else may read a new one.</summary>
+    public static string? Write(string path, IEnumerable<string> lines, Action<string>? flushDirectory)
+    {
+        string temporary = $"{path}.tmp-{Environment.ProcessId}";
+        try
+        {
+            var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };
+            if (!OperatingSystem.IsWindows()) options.UnixCreateMode = File.Exists(path) ? File.GetUnixFileMode(path) : UnixFileMode.UserRead | UnixFileMode.UserWrite;
+            using (var file = new FileStream(temporary, options))
+            {
+                foreach (string line in lines) file.Write(AccessText.Bytes(line + "\n"));
+                file.Flush(flushToDisk: true);
+            }
+            File.Move(temporary, path, overwrite: true);
+            flushDirectory?.Invoke(Path.GetDirectoryName(path)!);
+            return null;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            if (File.Exists(temporary)) File.Delete(temporary);
+            return ConfigFiles.Reason(e);
+        }
+    }
+}

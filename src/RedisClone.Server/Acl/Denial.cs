@@ -1,0 +1,60 @@
+using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+
+namespace RedisClone.Server.Acl;
+
+/// <summary>Why a user may not; a later one says more than an earlier one, if several selectors refuse.</summary>
+internal enum DenialReason
+{
+    None,
+    Command,
+    Key,
+    Login,
+    Channel,
+}
+
+/// <summary>A refusal, and the argument that it is about; the default refuses nothing.</summary>
+internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
+{
+    public bool IsAllowed => Reason == DenialReason.None;
+
+    /// <summary>What a client is told: not which key or channel, the reply may be logged where the request is not.</summary>
+    public string Message(User user, CommandRow row) => Reason switch
+    {
+        DenialReason.Key => "No permissions to access a key",
+        DenialReason.Channel => "No permissions to access a channel",
+        _ => $"User {user.Text} has no permissions to run the '{row.FullName}' command",
+    };
+
+    /// <summary>What ACL DRYRUN tells.</summary>
+    public byte[] LongMessage(User user, CommandRow row, in Request request)
+    {
+        if (Reason == DenialReason.Command) return Encoding.UTF8.GetBytes(Message(user, row));
+        string kind = Reason == DenialReason.Key ? "key" : "channel";
+        return AccessText.Bytes($"User {user.Name} has no permissions to access the '{AccessText.Of(request[Argument])}' {kind}");
+    }
+
+    /// <summary>For a command that was allowed when MULTI queued it.</summary>
+    public string MessageInExec() =>
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the " +
+        "following reason: " + Reason switch
+        {
+            DenialReason.Command => "no permission to execute the command or subcommand",
+            DenialReason.Key => "no permission to touch the specified keys",
+            _ => "no permission to access one of the channels used as argument to the command",
+        };
+
+    /// <summary>What it was about: the command's name, the key or the channel.</summary>
+    public byte[] Object(CommandRow row, in Request request) =>
+        Reason == DenialReason.Command ? Encoding.ASCII.GetBytes(row.FullName) : request[Argument].ToArray();
+
+    public RareEvent Counter => Reason switch
+    {
+        DenialReason.Command => RareEvent.DeniedCommand,
+        DenialReason.Key => RareEvent.DeniedKey,
+        DenialReason.Channel => RareEvent.DeniedChannel,
+        _ => RareEvent.DeniedAuthentication,
+    };
+}

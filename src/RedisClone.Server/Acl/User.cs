@@ -1,0 +1,46 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+
+namespace RedisClone.Server.Acl;
+
+/// <summary>
+/// Whom a connection acts for. The object stays the same while its rules change, so that a change is in force for the next command
+/// of everybody who is logged in as that user; one that was deleted keeps an object that may do nothing.
+/// </summary>
+public sealed class User
+{
+    private volatile Permissions _permissions;
+
+    internal User(string name, Permissions permissions)
+    {
+        Name = name;
+        Text = ConfigText.FromLine(name);
+        _permissions = permissions.Complete();
+    }
+
+    /// <summary>One char a byte.</summary>
+    public string Name { get; }
+
+    /// <summary>What the name's bytes spell.</summary>
+    public string Text { get; }
+
+    internal Permissions Permissions
+    {
+        get => _permissions;
+        set => _permissions = value.Complete();
+    }
+
+    /// <summary>May do everything: all that the way of a request looks at.</summary>
+    public bool IsUnrestricted => _permissions.IsUnrestricted;
+
+    internal Denial Check(CommandRow row, in Request request) => _permissions.Check(row, request);
+
+    internal bool MayReadEveryKey(CommandRow row, in Request request) => _permissions.MayReadEveryKey(row, request);
+
+    internal bool Accepts(ReadOnlySpan<byte> password)
+    {
+        Permissions now = _permissions;
+        return now.Enabled && (now.NoPassword || AccessText.AnyIs(now.Passwords, password));
+    }
+}
