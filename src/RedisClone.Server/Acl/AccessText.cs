@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Security.Cryptography;
 using System.Text;
 
@@ -9,6 +10,9 @@ namespace RedisClone.Server.Acl;
 /// </summary>
 internal static class AccessText
 {
+    private static readonly SearchValues<char> HexDigits = SearchValues.Create("0123456789abcdef");
+    private static readonly SearchValues<char> Blanks = SearchValues.Create(" \t\n\v\f\r\0");
+
     public const int HashLength = 2 * SHA256.HashSizeInBytes;
 
     public static string Of(ReadOnlySpan<byte> bytes) => Encoding.Latin1.GetString(bytes);
@@ -17,7 +21,7 @@ internal static class AccessText
 
     public static string HashOf(ReadOnlySpan<byte> password) => Convert.ToHexStringLower(SHA256.HashData(password));
 
-    public static bool IsHash(ReadOnlySpan<char> text) => text.Length == HashLength && !text.ContainsAnyExcept("0123456789abcdef");
+    public static bool IsHash(ReadOnlySpan<char> text) => text.Length == HashLength && !text.ContainsAnyExcept(HexDigits);
 
     /// <summary>Digests of equal length: how long it takes tells nothing of the password, and nothing of which one of several it was.</summary>
     public static bool AnyIs(IReadOnlyList<string> hashes, ReadOnlySpan<byte> password)
@@ -34,5 +38,5 @@ internal static class AccessText
     }
 
     /// <summary>Names and patterns are written into lines of words: no blanks, no zero bytes.</summary>
-    public static bool HasBlanks(ReadOnlySpan<char> text) => text.ContainsAny(" \t\n\v\f\r\0");
+    public static bool HasBlanks(ReadOnlySpan<char> text) => text.ContainsAny(Blanks);
 }

@@ -28,20 +28,20 @@ internal static class AclCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                Sub("CAT", -2, Anybody, Categories, "Lists the categories of commands, or the commands of one.", "[<category>]", "O(1) since the categories and commands are a fixed set."),
-                Sub("DELUSER", -3, Administrators, DeleteUsers, "Deletes users and disconnects their clients.", "<username> [<username> ...]",
+                Sub("CAT [category]", -2, Anybody, Categories, "Lists the categories of commands, or the commands of one.", "O(1) since the categories and commands are a fixed set."),
+                Sub("DELUSER username [username ...]", -3, Administrators, DeleteUsers, "Deletes users and disconnects their clients.",
                     "O(1) amortized time considering the typical user.", CommandTips.AllNodes, secret: true),
-                Sub("DRYRUN", -4, Administrators, DryRun, "Tells whether a user may run a command, without running it.", "<username> <command> [<arg> ...]", since: "7.0.0"),
-                Sub("GENPASS", -2, Anybody, GeneratePassword, "Makes up a password of 256 bits, or so many.", "[<bits>]"),
-                Sub("GETUSER", 3, Administrators, GetUser, "Shows a user.", "<username>",
+                Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun, "Tells whether a user may run a command, without running it.", since: "7.0.0"),
+                Sub("GENPASS [bits]", -2, Anybody, GeneratePassword, "Makes up a password of 256 bits, or so many."),
+                Sub("GETUSER username", 3, Administrators, GetUser, "Shows a user.",
                     "O(N). Where N is the number of password, command and pattern rules that the user has.", secret: true),
-                Sub("LIST", 2, Administrators, List, "Shows all users as lines of a configuration file.", complexity: PerUser),
-                Sub("LOAD", 2, Administrators | Long, Load, "Takes over the users of the ACL file.", complexity: PerUser),
-                Sub("LOG", -2, Administrators, Log, "Shows what users were refused lately, or forgets it.", "[<count> | RESET]", "O(N) with N being the number of entries shown."),
-                Sub("SAVE", 2, Administrators | Long, Save, "Writes the users to the ACL file.", complexity: PerUser, tips: CommandTips.AllNodes),
-                Sub("SETUSER", -3, Administrators, SetUser, "Makes or changes a user by rules.", "<username> [<rule> ...]",
+                Sub("LIST", 2, Administrators, List, "Shows all users as lines of a configuration file.", PerUser),
+                Sub("LOAD", 2, Administrators | Long, Load, "Takes over the users of the ACL file.", PerUser),
+                Sub("LOG [count | RESET]", -2, Administrators, Log, "Shows what users were refused lately, or forgets it.", "O(N) with N being the number of entries shown."),
+                Sub("SAVE", 2, Administrators | Long, Save, "Writes the users to the ACL file.", PerUser, CommandTips.AllNodes),
+                Sub("SETUSER username [rule [rule ...]]", -3, Administrators, SetUser, "Makes or changes a user by rules.",
                     "O(N). Where N is the number of rules provided.", CommandTips.AllNodes, secret: true),
-                Sub("USERS", 2, Administrators, Names, "Lists the users' names.", complexity: PerUser),
+                Sub("USERS", 2, Administrators, Names, "Lists the users' names.", PerUser),
                 Sub("WHOAMI", 2, Anybody, WhoAmI, "Tells which user this connection is."),
                 Help.Row("server", "6.0.0"),
             ],
@@ -49,11 +49,11 @@ internal static class AclCommands
     ];
 
     private static CommandRow Sub(
-        string name, int arity, CommandFlags flags, CommandHandler handler, string summary, string syntax = "", string complexity = "O(1)", string[]? tips = null,
+        string usage, int arity, CommandFlags flags, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null,
         bool secret = false, string since = "6.0.0") =>
-        new(name, arity, Keys.None, flags, "server", since, handler, summary)
+        new(usage, arity, Keys.None, flags, "server", since, handler, summary)
         {
-            Syntax = syntax, Complexity = complexity, Tips = tips ?? [], IsSecret = secret ? static (in _, _) => true : null,
+            Complexity = complexity, Tips = tips ?? [], IsSecret = secret ? static (in _, _) => true : null,
         };
 
     private static UserTable UsersOf(in CommandContext c) => c.Server.Access.Users;

@@ -79,7 +79,7 @@ internal sealed class BlockedClients(ServerCore server)
         Request request = connection.CurrentRequest;
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial)
         {
-            server.Executor.Reject(session, row, denial, lane);
+            Executor.Reject(session, row, denial, lane);
             connection.Resume();
             return;
         }

@@ -123,7 +123,7 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>Answers a command that is not run.</summary>
-    public void Reject(Session session, CommandRow? row, string refusal, Lane lane)
+    public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
         session.Reply.Error(refusal);
         session.ErrorsCounted = session.Reply.Errors;

@@ -36,11 +36,11 @@ internal static class StringCommands
 
     private const NotifyFlags StoreEvents = NotifyFlags.New | NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
 
-    /// <summary>Only with GET is the old value read.</summary>
+    /// <summary>Whoever may only write must not learn what was there: not by GET, and not by comparing with it.</summary>
     private static KeyFlags SetFlags(in Request request, int key)
     {
         for (int i = 3; i < request.Count; i++)
-            if (Ascii.EqualsIgnoreCase(request[i], "GET"u8)) return RW | Access | Update;
+            if (Ascii.EqualsIgnoreCase(request[i], "GET"u8) || ValueCondition.IsComparison(request[i])) return RW | Access | Update;
         return OW | Update;
     }
 

@@ -30,7 +30,7 @@ internal struct ValueCondition
     /// <summary>Takes the argument at <paramref name="i"/>, its operand with it, if it is a condition that agrees with one taken before.</summary>
     public bool TryTake(in CommandContext c, ref int i)
     {
-        ConditionKind kind = KindOf(c, i);
+        ConditionKind kind = KindOf(c.Args[i]);
         if (kind == ConditionKind.None || (Kind != ConditionKind.None && Kind != kind)) return false;
         if (kind >= ConditionKind.Equal)
         {
@@ -64,14 +64,17 @@ internal struct ValueCondition
     /// <summary>A value's digest: 16 hexadecimal digits.</summary>
     public static void WriteDigest(ReadOnlySpan<byte> value, Span<byte> digits) => XxHash3.Hash(value).TryFormat(digits, out _, "x16");
 
-    private static ConditionKind KindOf(in CommandContext c, int i) => c.Args[i].Length switch
+    /// <summary>Whether a word asks to compare with the present value.</summary>
+    public static bool IsComparison(ReadOnlySpan<byte> word) => KindOf(word) >= ConditionKind.Equal;
+
+    private static ConditionKind KindOf(ReadOnlySpan<byte> word) => word.Length switch
     {
-        2 when c.Is(i, "NX"u8) => ConditionKind.Absent,
-        2 when c.Is(i, "XX"u8) => ConditionKind.Present,
-        4 when c.Is(i, "IFEQ"u8) => ConditionKind.Equal,
-        4 when c.Is(i, "IFNE"u8) => ConditionKind.NotEqual,
-        5 when c.Is(i, "IFDEQ"u8) => ConditionKind.DigestEqual,
-        5 when c.Is(i, "IFDNE"u8) => ConditionKind.DigestNotEqual,
+        2 when Ascii.EqualsIgnoreCase(word, "NX"u8) => ConditionKind.Absent,
+        2 when Ascii.EqualsIgnoreCase(word, "XX"u8) => ConditionKind.Present,
+        4 when Ascii.EqualsIgnoreCase(word, "IFEQ"u8) => ConditionKind.Equal,
+        4 when Ascii.EqualsIgnoreCase(word, "IFNE"u8) => ConditionKind.NotEqual,
+        5 when Ascii.EqualsIgnoreCase(word, "IFDEQ"u8) => ConditionKind.DigestEqual,
+        5 when Ascii.EqualsIgnoreCase(word, "IFDNE"u8) => ConditionKind.DigestNotEqual,
         _ => ConditionKind.None,
     };
 }

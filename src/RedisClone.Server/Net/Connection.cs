@@ -449,7 +449,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             return Dispatch(row, request, 0, lane, ref started);
         }
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
-        _server.Executor.Reject(Session, row, refusal, lane);
+        Executor.Reject(Session, row, refusal, lane);
         return true;
     }
 

@@ -23,15 +23,21 @@ internal sealed class RunningServer : IAsyncDisposable
 
     public ServerCore Core { get; }
 
-    public static async Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null)
+    public static Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null) =>
+        StartAsync(new ServerConfig(), transport, configure);
+
+    public static async Task<RunningServer> StartAsync(ServerConfig config, TransportKind transport, Action<ServerConfig>? configure = null)
     {
-        var config = new ServerConfig
-        {
-            Port = FreePort(), Bind = ["127.0.0.1"], Transport = transport, Shards = 4, IoLoops = 2, LogLevel = ServerLogLevel.Nothing,
-            EnableDebugCommand = ProtectedAction.Yes,
-        };
+        config.Port = FreePort();
+        config.Bind = ["127.0.0.1"];
+        config.Transport = transport;
+        config.Shards = 4;
+        config.IoLoops = 2;
+        config.LogLevel = ServerLogLevel.Nothing;
+        config.EnableDebugCommand = ProtectedAction.Yes;
         configure?.Invoke(config);
         WebApplication app = Hosting.Build(config);
+        Assert.Null(app.Services.GetRequiredService<ServerCore>().Access.LoadAtStart());
         await app.StartAsync();
         return new RunningServer(app, config.Port);
     }

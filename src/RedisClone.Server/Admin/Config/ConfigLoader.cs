@@ -93,7 +93,9 @@ internal sealed class ConfigLoader
             case ["rename-command", _, _]:
                 _config.RenamedCommands.Add(line);
                 return null;
-            case ["user", _, ..]:
+            case ["user", var user, ..]:
+                if (_config.Users.Exists(known => known.Words[1] == user))
+                    return $"Error in user declaration '{user}': Duplicate user found. A user can only be defined once in config files";
                 _config.Users.Add(line);
                 return null;
             case ["loadmodule", _, ..]:

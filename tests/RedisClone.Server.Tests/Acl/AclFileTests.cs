@@ -1,0 +1,113 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Acl;
+
+/// <summary>Users that files bring: the ACL file, and the configuration.</summary>
+public sealed class AclFileTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-acl-").FullName;
+
+    private string AclPath => Path.Combine(_folder, "users.acl");
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public async Task Save_and_load_bring_the_same_users_back()
+    {
+        File.WriteAllText(AclPath, "user alice on >pw ~* &* +@all\n\nuser bob on nopass ~b* +get (+set ~w)\n");
+        await using RunningServer server = await StartAsync();
+        using TestClient admin = server.Connect(), alice = server.Connect(), doug = server.Connect();
+        Assert.Equal("[alice bob default]", admin.Run("ACL USERS"));
+        Assert.Equal("OK", alice.Run("AUTH alice pw"));
+        Assert.Equal("OK", admin.Run("ACL SETUSER carol on +get"));
+        Assert.Equal("OK", admin.Run("ACL SAVE"));
+        string saved = admin.Run("ACL LIST");
+        Assert.Equal(File.ReadAllLines(AclPath), saved.Trim('[', ']').Split("user ").Skip(1).Select(u => "user " + u.Trim()));
+        admin.Run("ACL SETUSER doug on nopass +@all ~*");
+        doug.Run("AUTH doug x");
+        Assert.Equal("OK", admin.Run("ACL LOAD"));
+        Assert.Equal(saved, admin.Run("ACL LIST"));
+        // Who is in the file stays connected, who is not does not.
+        Assert.Equal("alice", alice.Run("ACL WHOAMI"));
+        Assert.Equal("", doug.ReadToEnd());
+    }
+
+    [Theory]
+    [InlineData("user a on\nuser a off\n", "Duplicate user 'a' found on line 2.")]
+    [InlineData("usr a\n", ":1 should start with user keyword followed by the username.")]
+    [InlineData("user a +nosuch >secret <other\n", ":1: Error in applying operation '+nosuch': Unknown command or category name in ACL.")]
+    [InlineData("user a <secret #x\n", ":1: The password you are trying to remove from the user does not exist.")]
+    [InlineData("user a (+get\n", "Unmatched parenthesis in selector definition.")]
+    public async Task A_broken_file_changes_nothing_and_tells_no_secrets(string text, string error)
+    {
+        File.WriteAllText(AclPath, "user alice on nopass +@all\n");
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        string before = client.Run("ACL LIST");
+        File.WriteAllText(AclPath, text);
+        string reply = client.Run("ACL LOAD");
+        Assert.StartsWith("ERR ", reply);
+        Assert.Contains(error, reply);
+        Assert.EndsWith("WARNING: ACL errors detected, no change to the previously active ACL rules was performed", reply);
+        Assert.DoesNotContain("secret", reply);
+        Assert.Equal(before, client.Run("ACL LIST"));
+    }
+
+    [Fact]
+    public void A_server_does_not_start_with_users_that_it_cannot_have()
+    {
+        Assert.Contains("No such file or directory", LoadWith(config => config.AclFile = "missing.acl"));
+        Assert.Contains("Error in ACL SETUSER modifier '+nosuch'", LoadWith(config => config.Users.Add(Line("user a +nosuch"))));
+        Assert.Contains("but not both", LoadWith(config =>
+        {
+            config.AclFile = "users.acl";
+            config.Users.Add(Line("user a on"));
+        }));
+        Assert.Null(LoadWith(config => config.Users.Add(Line("user a on ~* +@all"))));
+    }
+
+    [Fact]
+    public void The_same_user_twice_is_a_fault_of_the_configuration()
+    {
+        ConfigLoad load = ServerConfig.Load(["--user", "foo", "--user", "foo"], new System.Collections.Hashtable());
+        Assert.Null(load.Config);
+        Assert.Contains("Duplicate user found", load.Text);
+    }
+
+    [Fact]
+    public async Task Rewriting_the_configuration_keeps_the_users()
+    {
+        string path = Path.Combine(_folder, "redis.conf");
+        File.WriteAllText(path, "user a on >pw ~k* +get\n");
+        ConfigLoad load = ServerConfig.Load([path, "--dir", _folder], new System.Collections.Hashtable());
+        await using (RunningServer server = await RunningServer.StartAsync(load.Config!, TransportKind.EventLoop))
+        {
+            using TestClient client = server.Connect();
+            client.Run("ACL SETUSER a +set");
+            client.Run("ACL SETUSER b on nopass +@all");
+            Assert.Equal("OK", client.Run("CONFIG REWRITE"));
+        }
+        string text = File.ReadAllText(path);
+        string hash = Convert.ToHexStringLower(System.Security.Cryptography.SHA256.HashData("pw"u8));
+        Assert.Contains($"user a on sanitize-payload #{hash} ~k* resetchannels -@all +get +set\n", text);
+        Assert.Contains("user b on nopass sanitize-payload resetchannels +@all\n", text);
+        Assert.Contains("user default on nopass sanitize-payload ~* &* +@all\n", text);
+    }
+
+    private Task<RunningServer> StartAsync() => RunningServer.StartAsync(TransportKind.EventLoop, config =>
+    {
+        config.Dir = _folder;
+        config.AclFile = "users.acl";
+    });
+
+    private string? LoadWith(Action<ServerConfig> configure)
+    {
+        var config = new ServerConfig { Dir = _folder, Shards = 4 };
+        configure(config);
+        return new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance).LoadData();
+    }
+
+    private static ConfigDirective Line(string text) => new(text.Split(' '), 1, text);
+}

@@ -1,0 +1,304 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Acl;
+
+/// <summary>Users as clients see them: what they may do, when that changes, and what is told of it.</summary>
+public sealed class AclTests
+{
+    private const string NoKey = "NOPERM No permissions to access a key";
+    private const string NoChannel = "NOPERM No permissions to access a channel";
+
+    [Fact]
+    public async Task A_user_may_do_what_its_rules_allow()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        Assert.Equal("default", client.Run("ACL WHOAMI"));
+        Assert.Equal("OK", admin.Run("ACL SETUSER app on >pw ~app:* %R~shared:* +@read +set +client|setname +select|0 +acl|whoami"));
+        Assert.Equal("WRONGPASS invalid username-password pair or user is disabled.", client.Run("AUTH app no"));
+        Assert.Equal("OK", client.Run("AUTH app pw"));
+        Assert.Equal("app", client.Run("ACL WHOAMI"));
+        Assert.Equal("OK", client.Run("SET app:1 v"));
+        Assert.Equal("nil", client.Run("GET shared:1"));
+        Assert.Equal(NoKey, client.Run("SET shared:1 v"));
+        Assert.Equal(NoKey, client.Run("MGET app:1 other"));
+        Assert.Equal("NOPERM User app has no permissions to run the 'del' command", client.Run("DEL app:1"));
+        Assert.Equal("NOPERM User app has no permissions to run the 'client|list' command", client.Run("CLIENT LIST"));
+        Assert.Equal("OK", client.Run("CLIENT SETNAME me"));
+        Assert.Equal("OK", client.Run("SELECT 0"));
+        Assert.Equal("NOPERM User app has no permissions to run the 'select' command", client.Run("SELECT 1"));
+        Assert.Contains(" name=me ", admin.Run("CLIENT LIST").Split('\n').Single(l => l.Contains(" user=app ", StringComparison.Ordinal)));
+        // A change is in force for the very next command of who is logged in.
+        Assert.Equal("OK", admin.Run("ACL SETUSER app -set"));
+        Assert.Equal("NOPERM User app has no permissions to run the 'set' command", client.Run("SET app:1 v"));
+        Assert.Equal("RESET", client.Run("RESET"));
+        Assert.Equal("default", client.Run("ACL WHOAMI"));
+    }
+
+    [Theory]
+    [InlineData("SET k v", true, false)]
+    [InlineData("SET k v GET", true, true)]
+    [InlineData("SET k v IFEQ x", true, true)]
+    [InlineData("DELEX k", true, false)]
+    [InlineData("DELEX k IFEQ x", true, true)]
+    [InlineData("BITFIELD k GET u4 0", false, true)]
+    [InlineData("BITFIELD k OVERFLOW SAT GET u4 0 INCRBY u4 0 1", true, true)]
+    [InlineData("COPY from k", true, false)]
+    [InlineData("EXISTS k", false, false)]
+    [InlineData("GETDEL k", true, true)]
+    [InlineData("SORT k", false, true)]
+    public async Task Keys_ask_for_what_is_done_with_them(string command, bool writes, bool reads)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        foreach ((string rule, bool writer, bool reader) in new[] { ("%W~k", true, false), ("%R~k", false, true), ("~k", true, true) })
+        {
+            client.Run($"ACL SETUSER u reset +@all %R~from {rule}");
+            bool allowed = (!writes || writer) && (!reads || reader);
+            Assert.Equal(allowed ? "OK" : "User u has no permissions to access the 'k' key", client.Run($"ACL DRYRUN u {command}"));
+        }
+    }
+
+    [Fact]
+    public async Task Selectors_do_not_add_up()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        Assert.Equal("OK", admin.Call("ACL", "SETUSER", "u", "on", "nopass", "(%R~r +@all)", "(%W~w", "+@all)"));
+        Assert.Equal("OK", client.Run("AUTH u any"));
+        Assert.Equal("1", client.Run("LPUSH w 1"));
+        Assert.Equal("nil", client.Run("GET r"));
+        Assert.Equal(NoKey, client.Run("COPY r w"));
+        Assert.Equal("OK", admin.Run("ACL SETUSER u clearselectors"));
+        Assert.Equal("NOPERM User u has no permissions to run the 'get' command", client.Run("GET r"));
+        Assert.Equal("ERR Unmatched parenthesis in acl selector starting at '(+get'.", admin.Run("ACL SETUSER u (+get ~k"));
+        Assert.Equal("ERR Error in ACL SETUSER modifier '(nonsense)': Syntax error", admin.Run("ACL SETUSER u (nonsense)"));
+    }
+
+    [Theory]
+    [InlineData("+get +set -get", "-@all +set -get")]
+    [InlineData("+config|get +config", "-@all +config")]
+    [InlineData("+@hash -@slow +@hash", "-@all -@slow +@hash")]
+    [InlineData("-get +@all", "+@all")]
+    [InlineData("+@all -@dangerous +select|0 +select|1", "+@all -@dangerous +select|0 +select|1")]
+    [InlineData("+GeT +@HASH", "-@all +get +@hash")]
+    public async Task Rules_are_told_as_short_as_they_can_be(string rules, string told)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run($"ACL SETUSER u {rules}"));
+        Assert.Equal($"[user default on nopass sanitize-payload ~* &* +@all, user u off sanitize-payload resetchannels {told}]".Replace(", ", " ", StringComparison.Ordinal), client.Run("ACL LIST"));
+        // What is told makes the same user again.
+        string line = client.Run("ACL LIST");
+        Assert.Equal("OK", client.Run($"ACL SETUSER u reset {told}"));
+        Assert.Equal(line, client.Run("ACL LIST"));
+    }
+
+    [Theory]
+    [InlineData("+nosuch", "Unknown command or category name in ACL")]
+    [InlineData("+@nosuch", "Unknown command or category name in ACL")]
+    [InlineData("+config|nosuch", "Unknown command or category name in ACL")]
+    [InlineData("-select|0", "Unknown command or category name in ACL")]
+    [InlineData("+config|get|x", "Allowing first-arg of a subcommand is not supported")]
+    [InlineData("+select|", "Syntax error")]
+    [InlineData("%X~k", "Syntax error")]
+    [InlineData("%RR~k", "Syntax error")]
+    [InlineData("%R", "Syntax error")]
+    [InlineData("what", "Syntax error")]
+    [InlineData("#12", "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")]
+    [InlineData("<pw", "The password you are trying to remove from the user does not exist")]
+    [InlineData("allkeys ~k", "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns")]
+    [InlineData("allchannels &c", "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels")]
+    public async Task A_bad_rule_changes_nothing(string rules, string reason)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal($"ERR Error in ACL SETUSER modifier '{rules.Split(' ')[^1]}': {reason}", client.Run($"ACL SETUSER u on +get {rules}"));
+        Assert.Equal("nil", client.Run("ACL GETUSER u"));
+    }
+
+    [Fact]
+    public async Task Queued_commands_are_checked_twice()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("ACL SETUSER u on nopass ~* +@all -incr");
+        client.Run("AUTH u x");
+        client.Run("MULTI");
+        Assert.Equal("NOPERM User u has no permissions to run the 'incr' command", client.Run("INCR k"));
+        Assert.Equal("EXECABORT Transaction discarded because of previous errors.", client.Run("EXEC"));
+        client.Run("MULTI");
+        Assert.Equal("QUEUED", client.Run("SET a 1"));
+        Assert.Equal("QUEUED", client.Run("SET b 1"));
+        admin.Run("ACL SETUSER u resetkeys ~b");
+        Assert.Equal(
+            "[NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the " +
+            "following reason: no permission to touch the specified keys OK]", client.Run("EXEC"));
+        Assert.Equal("nil", admin.Run("GET a"));
+        string entry = admin.Run("ACL LOG 1");
+        Assert.Contains("reason key context multi object a username u", entry);
+    }
+
+    [Fact]
+    public async Task Scripts_may_what_their_caller_may()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("ACL SETUSER u on nopass ~a +eval +get");
+        client.Run("AUTH u x");
+        Assert.Equal("nil", client.Call("EVAL", "return redis.call('get','a')", "0"));
+        Assert.StartsWith("ERR ACL failure in script: No permissions to access a key", client.Call("EVAL", "return redis.call('get','b')", "0"));
+        Assert.StartsWith("ERR ACL failure in script: User u has no permissions to run the 'set' command", client.Call("EVAL", "return redis.call('set','a','1')", "0"));
+        Assert.Equal("[1 nil]", client.Call("EVAL", "return {redis.acl_check_cmd('get','a'), redis.acl_check_cmd('set','a','1')}", "0"));
+        Assert.Equal("1", client.Call("EVAL", "local e = redis.pcall('get','b') return string.find(e.err, 'ACL failure') ~= nil", "0"));
+        Assert.Contains("context lua object set username u", admin.Run("ACL LOG"));
+        // The next caller is another one.
+        Assert.Equal("OK", admin.Call("EVAL", "return redis.call('set','b','1')", "0"));
+    }
+
+    [Fact]
+    public async Task A_blocked_client_is_checked_again_when_it_is_served()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("ACL SETUSER u on nopass allkeys +@all");
+        client.Run("AUTH u x");
+        client.Send("BLPOP", "list", "0");
+        await admin.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n"));
+        admin.Run("ACL SETUSER u resetkeys");
+        Assert.Equal("1", admin.Run("LPUSH list x"));
+        Assert.Equal(NoKey, client.Read());
+        Assert.Equal("1", admin.Run("LLEN list"));
+        Assert.Contains("cmdstat_blpop:calls=0,usec=0,usec_per_call=0.00,rejected_calls=1,failed_calls=0", admin.Run("INFO commandstats"));
+    }
+
+    [Theory]
+    [InlineData("SUBSCRIBE news:1", "PUBLISH news:1 hi")]
+    [InlineData("SSUBSCRIBE news:1", "SPUBLISH news:1 hi")]
+    [InlineData("PSUBSCRIBE news:*", "PUBLISH news:1 hi")]
+    public async Task Subscribers_go_with_their_channels(string subscribe, string publish)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("ACL SETUSER u on nopass +@all &news:*");
+        client.Run("AUTH u x");
+        Assert.Equal(NoChannel, client.Run(subscribe.Replace("news", "secret", StringComparison.Ordinal)));
+        Assert.StartsWith("[", client.Run(subscribe));
+        admin.Run("ACL SETUSER u &more");
+        Assert.Equal("1", admin.Run(publish));
+        client.Read();
+        admin.Run("ACL SETUSER u resetchannels &more");
+        Assert.Equal("", client.ReadToEnd());
+        Assert.DoesNotContain("user=u", admin.Run("CLIENT LIST"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Who_is_deleted_is_disconnected(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient admin = server.Connect(), client = server.Connect(), self = server.Connect();
+        admin.Run("ACL SETUSER u on nopass ~* +@all");
+        client.Run("AUTH u x");
+        self.Run("AUTH u x");
+        // Its own last reply still leaves, and what it sent behind it is not run.
+        self.SendRaw(TestClient.Encode("ACL", "DELUSER", "u", "nobody") + TestClient.Encode("SET", "k", "v"));
+        Assert.Equal("1", self.Read());
+        Assert.Equal("", self.ReadToEnd());
+        Assert.Equal("", client.ReadToEnd());
+        Assert.Equal("nil", admin.Run("GET k"));
+        Assert.Equal("[default]", admin.Run("ACL USERS"));
+        Assert.Equal("ERR The 'default' user cannot be removed", admin.Run("ACL DELUSER u default"));
+    }
+
+    [Fact]
+    public async Task Sort_by_other_keys_needs_leave_to_read_all()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("LPUSH l 1");
+        client.Run("ACL SETUSER u on nopass +sort ~l ~v*");
+        client.Run("ACL SETUSER all on nopass (+sort ~l %R~*) +acl");
+        client.Run("AUTH u x");
+        Assert.Equal("ERR BY option of SORT denied due to insufficient ACL permissions.", client.Run("SORT l BY v*"));
+        Assert.Equal("ERR GET option of SORT denied due to insufficient ACL permissions.", client.Run("SORT l GET v*"));
+        Assert.Equal("[1]", client.Run("SORT l BY nosort"));
+        client.Run("AUTH all x");
+        Assert.Equal("[nil]", client.Run("SORT l BY v* GET v*"));
+    }
+
+    [Fact]
+    public async Task The_log_groups_what_is_alike()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        for (int i = 0; i < 3; i++) client.Run("AUTH nobody wrong");
+        client.Run("HELLO 2 AUTH nobody wrong");
+        string log = client.Run("ACL LOG");
+        Assert.Contains("count 3 reason auth context toplevel object AUTH username nobody", log);
+        Assert.Contains("count 1 reason auth context toplevel object HELLO username nobody", log);
+        Assert.Contains("acl_access_denied_auth:4\r\n", client.Run("INFO stats"));
+        client.Run("CONFIG SET acllog-max-len 1");
+        client.Run("AUTH another wrong");
+        Assert.DoesNotContain("nobody", client.Run("ACL LOG"));
+        Assert.Equal("OK", client.Run("ACL LOG RESET"));
+        Assert.Equal("[]", client.Run("ACL LOG"));
+        client.Run("CONFIG SET acllog-max-len 0");
+        client.Run("AUTH another wrong");
+        Assert.Equal("[]", client.Run("ACL LOG"));
+    }
+
+    [Fact]
+    public async Task Passwords_are_kept_as_digests_and_shown_nowhere()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("CONFIG SET slowlog-log-slower-than 0");
+        client.Run("ACL SETUSER u on >tops3cret +@all ~*");
+        client.Run("AUTH u tops3cret");
+        client.Run("HELLO 2 AUTH u tops3cret");
+        Assert.DoesNotContain("tops3cret", client.Run("SLOWLOG GET 100"));
+        Assert.DoesNotContain("tops3cret", client.Run("ACL GETUSER u") + client.Run("ACL LIST"));
+        string hash = Convert.ToHexStringLower(System.Security.Cryptography.SHA256.HashData("tops3cret"u8));
+        Assert.Contains($"passwords [{hash}]", client.Run("ACL GETUSER u"));
+        client.Run($"ACL SETUSER u !{hash} #{new string('a', 64)}");
+        Assert.StartsWith("WRONGPASS", client.Run("AUTH u tops3cret"));
+        Assert.Equal(64, client.Run("ACL GENPASS").Length);
+        Assert.Equal(2, client.Run("ACL GENPASS 5").Length);
+        Assert.StartsWith("ERR ACL GENPASS argument must be the number of bits", client.Run("ACL GENPASS 4097"));
+    }
+
+    [Fact]
+    public async Task The_default_user_is_who_requirepass_says()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, config => config.RequirePass = "one");
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("AUTH one"));
+        Assert.Equal("OK", client.Run("CONFIG SET requirepass two"));
+        using TestClient next = server.Connect();
+        Assert.StartsWith("WRONGPASS", next.Run("AUTH one"));
+        Assert.Equal("OK", next.Run("AUTH default two"));
+        Assert.Equal("OK", client.Call("CONFIG", "SET", "requirepass", ""));
+        using TestClient free = server.Connect();
+        Assert.Equal("PONG", free.Run("PING"));
+        Assert.Equal("OK", client.Run("ACL SETUSER default off"));
+        using TestClient late = server.Connect();
+        Assert.Equal("NOAUTH Authentication required.", late.Run("PING"));
+    }
+
+    [Fact]
+    public async Task Names_and_patterns_are_bytes()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("ACL SETUSER \u00ff on >\u00fe ~\u00fd* +get +acl|whoami"));
+        Assert.StartsWith("WRONGPASS", client.Run("AUTH \u00fe \u00fe"));
+        Assert.StartsWith("WRONGPASS", client.Run("AUTH \u00ff \u00ff"));
+        Assert.Equal("OK", client.Run("AUTH \u00ff \u00fe"));
+        Assert.Equal("\u00ff", client.Run("ACL WHOAMI"));
+        Assert.Equal("nil", client.Run("GET \u00fd1"));
+        Assert.Equal(NoKey, client.Run("GET \u00fc1"));
+    }
+}
