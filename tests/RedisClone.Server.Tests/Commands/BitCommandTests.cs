@@ -162,5 +162,5 @@ public sealed class BitCommandTests
     private void SetBits(string key, string bits) =>
         _host.Call("SET", key, string.Concat(Enumerable.Range(0, bits.Length / 8).Select(i => (char)Convert.ToByte(bits.Substring(8 * i, 8), 2))));
 
-    private string Bits(string key) => string.Concat(_host.Call("GET", key).Select(c => ((byte)c).ToString("b8")));
+    private string Bits(string key) => string.Concat(_host.Call("GETRANGE", key, "0", "-1").Select(c => ((byte)c).ToString("b8")));
 }
