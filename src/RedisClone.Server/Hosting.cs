@@ -62,7 +62,7 @@ internal static class Hosting
         kestrel.AddServerHeader = false;
         kestrel.Listen(ClientPort.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
         if (config.UnixSocket.Length > 0)
-            kestrel.ListenUnixSocket(config.UnixSocket, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+            kestrel.ListenUnixSocket(config.PathOf(config.UnixSocket), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }
 
     private static UnixFileMode? UnixMode(ServerConfig config) => config.UnixSocketPerm == 0 ? null : (UnixFileMode)config.UnixSocketPerm;

@@ -39,8 +39,8 @@ internal static class Limits
     /// <summary>Bytes of replies that may wait for a client whose class has no limit.</summary>
     public const long ReplyBytes = 1L << 32;
 
-    /// <summary>Bytes of replies that do not count against a client's output limit: Redis keeps so many in a buffer that every client has.</summary>
-    public const int UncountedOutput = 16 * 1024;
+    /// <summary>Bytes of replies that do not count against a client's output limit: however small that is, it can be told so.</summary>
+    public const int UncountedOutput = 8 * 1024;
 
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;

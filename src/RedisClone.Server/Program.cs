@@ -15,6 +15,7 @@ if (load.Config is not { } config) return load.ExitCode;
 WebApplication server = Hosting.Build(config);
 var core = server.Services.GetRequiredService<ServerCore>();
 var log = core.Log;
+foreach (string warning in load.Warnings) log.LogWarning("{Warning}", warning);
 log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
 Console.WriteLine($" PID: {Environment.ProcessId}");
 log.LogInformation("Server initialized");

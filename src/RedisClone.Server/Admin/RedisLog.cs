@@ -1,6 +1,6 @@
 using System.Globalization;
+using System.Text;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Admin;
 
@@ -11,11 +11,13 @@ namespace RedisClone.Server.Admin;
 internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
 {
     private readonly Lock _writing = new();
+    private readonly LogFile? _file = config.LogFile.Length > 0 ? new LogFile(config.PathOf(config.LogFile)) : null;
 
     public ILogger CreateLogger(string categoryName) => new Logger(this, categoryName);
 
     public void Dispose()
     {
+        lock (_writing) _file?.Dispose();
     }
 
     private bool IsEnabled(LogLevel level) => level >= config.LogLevel switch
@@ -38,8 +40,8 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         string line = string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {DateTime.Now:dd MMM yyyy HH:mm:ss.fff} {mark} {text}\n");
         lock (_writing)
         {
-            if (config.LogFile.Length > 0) File.AppendAllText(config.LogFile, line);
-            else Console.Out.Write(line);
+            if (_file is null) Console.Out.Write(line);
+            else _file.Append(Encoding.UTF8.GetBytes(line));
         }
     }
 

@@ -46,6 +46,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _parser = new RequestParser(server.RequestLimits);
         _resumed = new Signal(scheduler);
         _hold = new ShardHold(server.Shards, this);
+        _output.Reply.Version = (int)server.Config.ClientDefaultResp;
         Session = new Session(server, server.Sessions.NextId(), _output.Reply)
         {
             Connection = this,

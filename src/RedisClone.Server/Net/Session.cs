@@ -180,6 +180,6 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         NoTouch = false;
         NoEvict = false;
         Fieldsets = null;
-        Reply.Version = 2;
+        Reply.Version = (int)server.Config.ClientDefaultResp;
     }
 }

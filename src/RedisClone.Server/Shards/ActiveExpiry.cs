@@ -18,6 +18,7 @@ internal sealed class ActiveExpiry(ServerCore server)
     public void Run(Shard shard, long now, TimeSpan budget)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
+        int worthwhile = 11 - server.Config.ActiveExpireEffort;
         Lane lane = server.Lanes.Current;
         Span<uint> room = stackalloc uint[256];
         for (int database = 0; database < shard.Store.DatabaseCount; database++)
@@ -41,8 +42,8 @@ internal sealed class ActiveExpiry(ServerCore server)
                     server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
                 }
                 if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
-                // Redis's bound: go on while more than a tenth of what was looked at had expired.
-                if (found.Expired.Length * 10 <= found.Seen || keyspace.ExpiringCount == 0) break;
+                // Redis's bound: go on while more than a tenth of what was looked at had expired, or less with more effort.
+                if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
                 if (Stopwatch.GetTimestamp() > deadline) return;
             }
         }

@@ -5,19 +5,19 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// What happens by itself, ten times a second: clocks advance, keys expire, sparse memory is packed in slices, free memory goes back to
-/// the system; and for as long as something was abandoned, it is freed in slices. A shard that is busy is left for the next round,
-/// and an idle server does nothing else.
+/// What happens by itself, some times a second (hz): clocks advance, keys expire, sparse memory is packed in slices, free memory goes
+/// back to the system; and for as long as something was abandoned, it is freed in slices. A shard that is busy is left for the
+/// next round, and an idle server does nothing else.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
-    private static readonly TimeSpan Period = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan ExpirySlice = TimeSpan.FromMilliseconds(1);
+    /// <summary>Milliseconds in a second that a shard's expired keys may take, for each step of active-expire-effort.</summary>
+    private const int ExpiryEffort = 10;
+
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
     private const int CompactBuckets = 512;
     private const long KeptFreeBytes = 1 << 20;
     private const int TrimmedPages = 256;
-    private const int TrimEvery = 10;
 
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards);
@@ -25,18 +25,21 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        using var timer = new PeriodicTimer(Period);
+        int hz = server.Config.Hz;
+        using var timer = new PeriodicTimer(PeriodOf(hz));
         for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None) && !stoppingToken.IsCancellationRequested; round++)
         {
+            if (server.Config.Hz != hz) timer.Period = PeriodOf(hz = server.Config.Hz);
             long started = Stopwatch.GetTimestamp();
             long now = ServerCore.UnixMilliseconds();
             server.AdvanceClock(now);
-            for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, trim: round % TrimEvery == i % TrimEvery);
+            TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
+            for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
             server.Journal?.AppendedElsewhere();
             server.Snapshots.Tend(now);
-            if (round % TrimEvery == 0 && server.Debug.BackgroundWork) _clients.Run(now);
+            if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);
-            while (server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < Period)
+            while (server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
             {
                 _freeing.Run();
                 await Task.Delay(RestBetweenBursts, CancellationToken.None);
@@ -44,11 +47,13 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
     }
 
-    private void Tend(Shard shard, long now, bool trim)
+    private static TimeSpan PeriodOf(int hz) => TimeSpan.FromSeconds(1.0 / hz);
+
+    private void Tend(Shard shard, long now, TimeSpan expirySlice, bool trim)
     {
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
-        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, ExpirySlice);
+        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, expirySlice);
         if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
         if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(KeptFreeBytes, TrimmedPages);
         shard.Exit();

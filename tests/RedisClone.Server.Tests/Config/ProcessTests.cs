@@ -6,12 +6,36 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Tests.Config;
 
-/// <summary>What the configuration does to the process: its pid file, its out-of-memory score, and what systemd is told.</summary>
+/// <summary>What the configuration does to the process: its log and pid files, its out-of-memory score, and what systemd is told.</summary>
 public sealed class ProcessTests : IDisposable
 {
     private readonly string _directory = Directory.CreateTempSubdirectory("redisclone-process-").FullName;
 
     public void Dispose() => Directory.Delete(_directory, recursive: true);
+
+    [Fact]
+    public void A_log_file_that_is_moved_or_cut_is_begun_anew()
+    {
+        string path = Path.Combine(_directory, "log"), moved = path + ".1";
+        using var log = new LogFile(path);
+        log.Append("one\n"u8);
+        log.Append("two\n"u8);
+        File.Move(path, moved);
+        log.Append("three\n"u8);
+        Assert.Equal("one\ntwo\n", File.ReadAllText(moved));
+        Assert.Equal("three\n", File.ReadAllText(path));
+
+        File.WriteAllText(path, "");
+        log.Append("four\n"u8);
+        Assert.Equal("four\n", File.ReadAllText(path));
+
+        File.Delete(path);
+        Directory.CreateDirectory(path);
+        log.Append("lost\n"u8);
+        Directory.Delete(path);
+        log.Append("five\n"u8);
+        Assert.Equal("five\n", File.ReadAllText(path));
+    }
 
     [Fact]
     public async Task The_pid_file_is_there_while_the_server_runs()

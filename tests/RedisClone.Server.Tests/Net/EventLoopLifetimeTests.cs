@@ -11,7 +11,7 @@ namespace RedisClone.Server.Tests.Net;
 /// <summary>How connections begin, wait, break and end on the event loop, and what their loop promises them.</summary>
 public sealed class EventLoopLifetimeTests
 {
-    [LinuxFact]
+    [Fact]
     public async Task A_half_closed_connection_still_gets_its_replies()
     {
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
@@ -22,7 +22,7 @@ public sealed class EventLoopLifetimeTests
         await Transfer.OnOwnThread(() => Assert.Equal("onetwo"u8.ToArray(), socket.ReceiveToEnd()));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_reset_ends_a_waiting_flush_and_nobody_else_notices()
     {
         var ended = new TaskCompletionSource<bool>();
@@ -55,7 +55,7 @@ public sealed class EventLoopLifetimeTests
         Assert.Equal("e"u8.ToArray(), bystander.ReceiveExactly(1));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_unix_socket_has_its_mode_before_anyone_gets_in()
     {
         string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
@@ -91,7 +91,7 @@ public sealed class EventLoopLifetimeTests
         Assert.False(File.Exists(path));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_socket_file_left_behind_is_replaced_but_a_live_one_is_not()
     {
         string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
@@ -110,7 +110,7 @@ public sealed class EventLoopLifetimeTests
         Assert.Equal("x"u8.ToArray(), socket.ReceiveExactly(1));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Stopping_ends_connections_that_wait()
     {
         var reads = new ConcurrentBag<bool>();
@@ -132,7 +132,7 @@ public sealed class EventLoopLifetimeTests
         Assert.DoesNotContain(false, reads);
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Reads_continue_on_the_loop_and_its_round_ends_before_sending()
     {
         var seen = new ConcurrentQueue<string>();
@@ -162,7 +162,7 @@ public sealed class EventLoopLifetimeTests
         done.SetResult();
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Posts_of_each_thread_run_in_order()
     {
         const int Threads = 4, Each = 50_000;
@@ -192,7 +192,7 @@ public sealed class EventLoopLifetimeTests
         end.SetResult();
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_pending_read_can_be_canceled_either_way()
     {
         var results = new TaskCompletionSource<string>();
@@ -226,7 +226,7 @@ public sealed class EventLoopLifetimeTests
         Assert.Equal("True True True False 3", await results.Task.WaitAsync(Transfer.Patience));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Abort_and_dispose_end_a_pending_read()
     {
         var results = new ConcurrentBag<bool>();
@@ -251,7 +251,7 @@ public sealed class EventLoopLifetimeTests
         }
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_reader_that_wants_more_than_may_pile_up_is_told_the_end()
     {
         var result = new TaskCompletionSource<long>();

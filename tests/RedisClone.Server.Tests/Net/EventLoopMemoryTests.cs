@@ -7,7 +7,7 @@ namespace RedisClone.Server.Tests.Net;
 [CollectionDefinition(nameof(EventLoopMemoryTests), DisableParallelization = true)]
 public sealed class EventLoopMemoryTests
 {
-    [LinuxFact]
+    [Fact]
     public async Task Idle_connections_hold_no_buffers()
     {
         const int Count = 2000;

@@ -17,7 +17,7 @@ namespace RedisClone.Server.Tests.Net;
 /// <summary>Bytes go through the event loop unchanged and in order, however they are cut, and no faster than they are taken.</summary>
 public sealed class EventLoopTransferTests
 {
-    [LinuxFact]
+    [Fact]
     public async Task Echoes_random_sizes_on_many_connections()
     {
         int seed = Seed.Take();
@@ -36,7 +36,7 @@ public sealed class EventLoopTransferTests
         })));
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_request_of_any_size_becomes_one_piece()
     {
         int seed = Seed.Take();
@@ -79,7 +79,7 @@ public sealed class EventLoopTransferTests
         Assert.DoesNotContain(false, segments);
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_slow_reader_holds_back_the_writer()
     {
         const int Total = 64 << 20, Piece = 64 << 10, Pause = 256 << 10;
@@ -124,7 +124,7 @@ public sealed class EventLoopTransferTests
         Assert.InRange(most, 0, Pause + Piece);
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Flushes_from_any_thread_keep_their_order()
     {
         const int Count = 20_000;
@@ -155,7 +155,7 @@ public sealed class EventLoopTransferTests
         });
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task A_read_from_another_thread_finds_what_was_left_and_what_comes()
     {
         int seed = Seed.Take();
@@ -186,7 +186,7 @@ public sealed class EventLoopTransferTests
         await sender;
     }
 
-    [LinuxFact]
+    [Fact]
     public async Task Tls_runs_on_top()
     {
         using var key = RSA.Create(2048);

@@ -31,13 +31,9 @@ public sealed class ServerConfig
     public int Databases;
     public ServerLogLevel LogLevel;
     public string LogFile = "";
-    public bool HideUserDataFromLog;
     public string PidFile = "";
     public SupervisedMode Supervised;
-    public bool AlwaysShowLogo;
     public int Hz;
-    public bool DynamicHz;
-    public int ShutdownTimeout;
     public ShutdownOptions ShutdownOnSigint;
     public ShutdownOptions ShutdownOnSigterm;
     public OomScoreMode OomScoreAdj;
@@ -56,14 +52,10 @@ public sealed class ServerConfig
     public long MaxMemory;
     public MaxMemoryPolicy MaxMemoryPolicy;
     public int MaxMemorySamples;
-    public int MaxMemoryEvictionTenacity;
     public int LfuLogFactor;
     public int LfuDecayTime;
     public int ActiveExpireEffort;
-    public bool LazyFreeEviction;
     public bool LazyFreeExpire;
-    public bool LazyFreeServerDel;
-    public bool LazyFreeUserDel;
     public bool LazyFreeUserFlush;
 
     // Clients

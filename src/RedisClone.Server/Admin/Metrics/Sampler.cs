@@ -7,9 +7,13 @@ public sealed class Sampler(ServerCore server)
 {
     private const int Samples = 16;
 
+    /// <summary>However many rounds there are, a sample is taken about ten times a second.</summary>
+    private static readonly long SampleTicks = Stopwatch.Frequency * 9 / 100;
+
     private readonly Lock _gate = new();
     private readonly Sample[] _samples = new Sample[Samples];
     private int _next;
+    private long _nextSample;
     private long _peakMemory;
 
     /// <summary>Rounds of background work, and the time that they took.</summary>
@@ -31,13 +35,16 @@ public sealed class Sampler(ServerCore server)
         long ticks = Stopwatch.GetTimestamp() - startedTicks;
         RoundTicks += ticks;
         LongestRoundTicks = Math.Max(LongestRoundTicks, ticks);
+        NoteMemory(DataBytes());
+        long sampled = Stopwatch.GetTimestamp();
+        if (sampled < _nextSample) return;
+        _nextSample = sampled + SampleTicks;
         LaneTotals totals = server.Statistics.Totals;
         lock (_gate)
         {
-            _samples[_next] = new Sample(Stopwatch.GetTimestamp(), totals.CommandsProcessed, totals.NetInput, totals.NetOutput, totals.Reads + Rounds);
+            _samples[_next] = new Sample(sampled, totals.CommandsProcessed, totals.NetInput, totals.NetOutput, totals.Reads + Rounds);
             _next = (_next + 1) % Samples;
         }
-        NoteMemory(DataBytes());
     }
 
     /// <summary>The peak is sampled; whoever measures may find a higher one.</summary>
