@@ -64,7 +64,7 @@ public sealed class JournalEngine : IDisposable
     public JournalState State => _writer.State;
 
     /// <summary>Why the journal failed; empty while it has not.</summary>
-    public string Failure => Volatile.Read(ref _failure);
+    public string Failure => State == JournalState.Failed ? Volatile.Read(ref _failure) : "";
 
     /// <summary>The end of the stream: the position behind the last unit appended.</summary>
     public long Lsn => _buffer.Lsn;
@@ -170,7 +170,6 @@ public sealed class JournalEngine : IDisposable
             lock (_role)
             {
                 if (IsKeeping) throw new InvalidOperationException("A journal that is being kept is not begun anew.");
-                Volatile.Write(ref _failure, "");
                 return _writer.BeginRebuild(directory);
             }
     }
@@ -259,12 +258,12 @@ public sealed class JournalEngine : IDisposable
             lock (_role)
             {
                 if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
-                if (!IsKeeping) return Failure;
+                if (!IsKeeping) return State == JournalState.Failed ? Failure : "the journal was turned off";
                 var error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
                 if (error is not null)
                 {
                     // While running, the old base and all increments still are a whole journal; a rebuild has failed.
-                    Volatile.Write(ref _failure, State == JournalState.Rebuilding ? error : "");
+                    Volatile.Write(ref _failure, error);
                     _writer.AbandonBase();
                     return error;
                 }

@@ -45,6 +45,9 @@ internal static class Limits
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
+    /// <summary>What a command that a snapshot keeps waiting gives it before it looks again.</summary>
+    public static readonly TimeSpan SnapshotPatience = TimeSpan.FromMilliseconds(1);
+
     /// <summary>What a stopping server gives clients to take what they are owed.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 

@@ -42,7 +42,9 @@ public sealed class ServerCore
         Shutdown = new Shutdown(this);
         ParameterEffects.Attach(this);
         Scripts = new ScriptEngine(this);
-        Snapshots = new Snapshots(this);
+        var slot = new SnapshotSlot(this);
+        Snapshots = new Snapshots(this, slot);
+        Rewrites = new JournalRewrites(this, slot);
         Shutdown.Save = Snapshots.SaveAtShutdown;
     }
 
@@ -88,6 +90,8 @@ public sealed class ServerCore
     internal JournalKeeper? Journal { get; set; }
 
     internal Snapshots Snapshots { get; }
+
+    internal JournalRewrites Rewrites { get; }
 
     internal Hub Hub { get; } = new();
 

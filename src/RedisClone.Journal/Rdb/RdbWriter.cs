@@ -7,7 +7,7 @@ namespace RedisClone.Journal.Rdb;
 /// Writes the primitives of an RDB: lengths, strings in their shortest form, numbers, opcodes; through one buffer, with the
 /// checksum as it goes. What it writes, redis-server 7.0 loads, apart from hash fields that expire.
 /// </summary>
-public sealed class RdbWriter(IRdbTarget target, bool compress = true, int bufferSize = 64 * 1024)
+public sealed class RdbWriter(IRdbTarget target, bool compress = true, int bufferSize = 64 * 1024, bool checksum = true)
 {
     /// <summary>Shorter strings are not worth trying.</summary>
     private const int CompressFrom = 21;
@@ -17,7 +17,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     private byte[] _compressed = [];
     private int _length;
 
-    /// <summary>The checksum of what was handed to the target; of everything after <see cref="Flush"/>.</summary>
+    /// <summary>The checksum of what was handed to the target; of everything after <see cref="Flush"/>. 0 where none is wanted.</summary>
     public ulong Crc { get; private set; }
 
     /// <summary>Begins a file. <paramref name="version"/> is 10, or 12 where hash fields expire.</summary>
@@ -174,7 +174,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         var bytes = _buffer.AsSpan(0, _length);
         _length = 0;
         if (bytes.IsEmpty) return;
-        Crc = Crc64.Append(Crc, bytes);
+        if (checksum) Crc = Crc64.Append(Crc, bytes);
         target.Write(bytes);
     }
 

@@ -21,8 +21,7 @@ internal static class Admission
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
         if ((FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && server.Eviction.MustRefuse) return Errors.OutOfMemory;
-        if (row.IsWrite && server.Journal is { Failure.Length: > 0 } journal)
-            return $"MISCONF Errors writing to the AOF file: {journal.Failure}";
+        if (RefuseForDisk(server, session, row) is { } disk) return disk;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Scripts.IsRunning && server.Scripts.IsBusy && !row.Has(CommandFlags.AllowBusy))
@@ -33,6 +32,15 @@ internal static class Admission
     /// <summary>What a command does: an EXEC does what was queued.</summary>
     public static CommandFlags FlagsOf(Session session, CommandRow row) =>
         row is { Name: "exec" } && session.Transaction is { } transaction ? row.Flags | transaction.Flags : row.Flags;
+
+    /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
+    private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row)
+    {
+        bool snapshotsFail = server.Snapshots.RefusesWrites;
+        if (!snapshotsFail && server.Journal is not { Failure.Length: > 0 }) return null;
+        if ((FlagsOf(session, row) & CommandFlags.Write) == 0 && row.Name != "ping") return null;
+        return snapshotsFail ? Errors.SnapshotsFail : $"MISCONF Errors writing to the AOF file: {server.Journal!.Failure}";
+    }
 
     /// <summary>DEBUG and MODULE can hurt the server itself, so they are off unless the configuration turns them on.</summary>
     private static string? RefuseProtected(ServerConfig config, Session session, CommandRow row)

@@ -178,6 +178,8 @@ public ref partial struct CommandContext
         Keyspace keyspace = KeyspaceOf(hash, database);
         Entry entry = keyspace.Find(key, hash);
         if (!entry.Exists) return entry;
+        // Whatever a write finds, it may change in place.
+        if (Row.IsWrite) keyspace.Preserve(entry);
         long expiry = entry.Expiry;
         if (expiry == 0 || expiry > Now || !Server.ExpiryEnabled) return entry;
         // During a pause the data stand still: what has expired is not seen, and removed later.

@@ -30,6 +30,7 @@ internal static class DatabaseCommands
     private static void FlushAll(ref CommandContext c)
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
+        c.Server.Snapshots.CallOff();
         for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
         c.Changed();
         c.Reply.Ok();

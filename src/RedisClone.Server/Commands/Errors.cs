@@ -32,4 +32,9 @@ public static class Errors
     /// <summary>For containers whose subcommands take a range of arguments.</summary>
     public static string SubcommandSyntax(string subcommand, string container) =>
         $"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
+
+    public const string SnapshotsFail =
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, " +
+        "because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the " +
+        "Redis logs for details about the RDB error.";
 }

@@ -20,6 +20,9 @@ internal enum Outcome
 
     /// <summary>It had no effect; it must hold more shards (those of a client that it will wake) before it has one.</summary>
     Widened,
+
+    /// <summary>It had no effect; a snapshot must get on first, then it is run again.</summary>
+    Deferred,
 }
 
 /// <summary>
@@ -35,6 +38,7 @@ internal sealed class Executor(ServerCore server)
     public Outcome Run(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
+        if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
         if (server.Config.MaxMemory > 0 && (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && !server.Eviction.MakeRoom(held, lane, now))
         {

@@ -22,6 +22,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly int _maxLoops;
     private JournalDirectory? _directory;
     private int _loopCount;
+    private long _closedBytes;
+    private bool _attached;
 
     public JournalKeeper(ServerCore server)
     {
@@ -50,27 +52,50 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _ => FlushPolicy.EverySecond,
     };
 
+    /// <summary>The setting was changed.</summary>
+    public void Adapt() => _engine.Policy = PolicyOf(_server.Config.AppendFsync);
+
     /// <summary>Loads what the directory holds and starts to keep the journal in it; the reason when the server must not start.</summary>
     public string? Start()
+    {
+        return TakeDirectory() ?? Begin(_directory!);
+    }
+
+    /// <summary>Bytes of all files that a start would read.</summary>
+    public long Size => _closedBytes + _engine.IncrementSize;
+
+    /// <summary>What that was at the last rewrite, or at the start.</summary>
+    public long SizeAtRewrite { get; private set; }
+
+    /// <summary>
+    /// Ends the increment here, and says where the base for that moment is to be written. A journal that had failed, or did not run, begins anew. The
+    /// caller holds every shard.
+    /// </summary>
+    public SnapshotOrder BeginBase(bool asRdb)
+    {
+        JournalDirectory directory = _directory!;
+        _closedBytes = Size;
+        long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory);
+        if (!_attached) Attach();
+        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
+    }
+
+    /// <summary>The base is complete; null, or why it is not in force.</summary>
+    public string? InstallBase(long lsn, bool asRdb)
+    {
+        if (_engine.InstallBase(lsn, asRdb) is { } failure) return failure;
+        MeasureFiles();
+        SizeAtRewrite = Size;
+        return null;
+    }
+
+    /// <summary>Takes the directory without reading what is there: a rewrite brings all that is in memory. The reason when it cannot.</summary>
+    public string? TakeDirectory()
     {
         ServerConfig config = _server.Config;
         var names = new JournalNames(config.PathOf(""), config.AppendDirname, config.AppendFilename);
         _directory = JournalDirectory.TryOpen(RealDisk.Instance, names, out string error);
-        return _directory is null ? error : Begin(_directory);
-    }
-
-    /// <summary>
-    /// Replaces what the journal's files hold by a snapshot of now and a new increment; null, or why that failed. A journal that had failed
-    /// is whole again after it. The caller holds every shard.
-    /// </summary>
-    public string? Rewrite()
-    {
-        if (_directory is not { } directory) return "there is no append-only directory";
-        long lsn = _engine.State == JournalState.Failed ? _engine.BeginRebuild(directory) : _engine.SwitchIncrement();
-        string temporary = directory.Names.PathOf(directory.Names.TemporaryBase);
-        if (SnapshotWriter.Write(_server, directory.Disk, temporary, lsn) is not { } failure) return _engine.InstallBase(lsn, rdb: true);
-        _engine.AbandonBase();
-        return failure;
+        return _directory is null ? error : null;
     }
 
     /// <summary>Loads everything again from the files, over databases that the caller has emptied; the caller holds every shard.</summary>
@@ -94,8 +119,32 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (report.Outcome != JournalOutcome.Absent)
             _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
         if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
-        _server.Effects.Attach(this);
+        Attach();
+        MeasureFiles();
+        SizeAtRewrite = Size;
         return null;
+    }
+
+    private void Attach()
+    {
+        _server.Effects.Attach(this);
+        _attached = true;
+    }
+
+    /// <summary>The files but the increment that is being written.</summary>
+    private void MeasureFiles()
+    {
+        long bytes = 0;
+        JournalDirectory directory = _directory!;
+        string current = directory.Manifest.Increments.Count > 0 ? directory.Manifest.Increments[^1].Name : "";
+        foreach (ManifestFile file in directory.Manifest.Files)
+        {
+            string path = directory.Names.PathOf(file.Name);
+            if (file.Name == current || !directory.Disk.Exists(path)) continue;
+            using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
+            bytes += opened.Length;
+        }
+        _closedBytes = bytes;
     }
 
     long IEffectSink.Append(EffectBuffer unit) => _engine.Append(unit.Database, unit.Unit);
@@ -135,6 +184,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     public string? Stop()
     {
         _server.Effects.Detach(this);
+        _attached = false;
         return _engine.Stop();
     }
 

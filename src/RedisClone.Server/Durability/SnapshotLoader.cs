@@ -37,7 +37,7 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
         {
             error = RdbFileReader.Read(_reader, this, server.Config.RdbChecksum);
         }
-        catch (Exception failure) when (SnapshotWriter.IsDiskFailure(failure))
+        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
         {
             error = failure.Message;
         }

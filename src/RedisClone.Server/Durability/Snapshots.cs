@@ -8,30 +8,27 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// The server's dump file: saved on demand, at save points and at the end, loaded at the start; and the journal's rewrite. Each is done
-/// with every shard held, so that it is of one moment: clients wait for so long.
+/// The server's dump file: saved on demand, beside running clients or with all of them waiting, at save points and at the end; loaded at the start.
 /// </summary>
-internal sealed class Snapshots : IHeldWork
+internal sealed class Snapshots
 {
     private const long RetryMilliseconds = 5000;
 
-    // What is being done now, besides nothing.
-    private const int Saving = 1, Rewriting = 2;
-
     private readonly ServerCore _server;
-    private readonly ShardHold _hold;
-    private readonly RealDisk _disk = RealDisk.Instance;
-    private Action _job = static () => { };
-    private int _busy;
     private long _changesSaved;
     private long _lastTry;
+    private bool _scheduled;
 
-    public Snapshots(ServerCore server)
+    public Snapshots(ServerCore server, SnapshotSlot slot)
     {
         _server = server;
-        _hold = new ShardHold(server.Shards, this);
+        Slot = slot;
         LastSave = server.StartedAt;
     }
+
+    public SnapshotSlot Slot { get; }
+
+    public IDisk Disk { get; init; } = RealDisk.Instance;
 
     /// <summary>Unix milliseconds of the last snapshot that succeeded, or of the start.</summary>
     public long LastSave { get; private set; }
@@ -41,15 +38,8 @@ internal sealed class Snapshots : IHeldWork
 
     public long Saves { get; private set; }
 
-    public long Rewrites { get; private set; }
-
-    public string? RewriteFailure { get; private set; }
-
     /// <summary>Seconds that the last one took, -1 when there was none.</summary>
     public long SaveSeconds { get; private set; } = -1;
-
-    /// <inheritdoc cref="SaveSeconds"/>
-    public long RewriteSeconds { get; private set; } = -1;
 
     public long KeysLoaded { get; private set; }
 
@@ -57,8 +47,11 @@ internal sealed class Snapshots : IHeldWork
 
     public long ChangesSinceSave => Changes - _changesSaved;
 
-    /// <summary>Whether a journal's rewrite is under way or about to begin.</summary>
-    public bool IsRewriting => Volatile.Read(ref _busy) == Rewriting;
+    /// <summary>Whether a snapshot is being saved beside running clients, or about to be.</summary>
+    public bool IsSaving => Slot.Kind == SnapshotKind.Save;
+
+    /// <summary>Snapshots are wanted and fail: writes are refused if the configuration says so.</summary>
+    public bool RefusesWrites => Failure is not null && _server.Config.StopWritesOnBgsaveError && _server.Config.SavePoints.Length > 0;
 
     private long Changes => _server.Lanes.Sum(static lane => lane.Changes);
 
@@ -67,23 +60,42 @@ internal sealed class Snapshots : IHeldWork
     /// <summary>Replaces the dump file; null, or why not, and then the old one is untouched. The caller holds every shard.</summary>
     public string? Save()
     {
-        long started = Stopwatch.GetTimestamp();
+        // Its data may be about to go, and there is one walk over a shard at a time.
+        Slot.Cancel();
         long changes = Changes;
-        _lastTry = ServerCore.UnixMilliseconds();
-        string temporary = _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{Environment.ProcessId}.rdb"));
-        Failure = SnapshotWriter.Write(_server, _disk, temporary) ?? Publish(temporary);
-        SaveSeconds = (long)Stopwatch.GetElapsedTime(started).TotalSeconds;
-        if (Failure is not null)
-        {
-            _server.Log.LogWarning("Error saving DB on disk: {Failure}", Failure);
-            return Failure;
-        }
-        Saves++;
-        LastSave = ServerCore.UnixMilliseconds();
-        _changesSaved = changes;
-        _server.Log.LogInformation("DB saved on disk");
-        return null;
+        var order = new SnapshotOrder(Disk, TemporaryPath(""));
+        using var run = new SnapshotRun(_server, order);
+        string? failure = run.WriteHeld() ?? Publish(order.Path);
+        Ended(run, failure, changes);
+        return failure;
     }
+
+    /// <summary>Begins to save beside running clients: BGSAVE's answer, or its refusal. The caller holds every shard.</summary>
+    /// <param name="schedule">Where something else is under way, it is done behind that.</param>
+    /// <param name="inTransaction">The caller is a transaction or a script, of which a snapshot must not hold a part.</param>
+    /// <param name="answer">What the client is told.</param>
+    public bool TryStart(bool schedule, bool inTransaction, out string answer)
+    {
+        if (IsSaving)
+        {
+            answer = "ERR Background save already in progress";
+            return false;
+        }
+        if (!inTransaction && Slot.TryClaim(SnapshotKind.Save))
+        {
+            Slot.Start(new SaveJob(this));
+            answer = "Background saving started";
+            return true;
+        }
+        _scheduled = schedule || inTransaction;
+        answer = _scheduled
+            ? "Background saving scheduled"
+            : "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.";
+        return _scheduled;
+    }
+
+    /// <summary>All data is gone: what is being saved of it is not wanted any more.</summary>
+    public void CallOff() => Slot.Cancel(SnapshotKind.Save);
 
     /// <summary>Brings back the dump file, if there is one; why not, if it is damaged. Nobody else holds a shard.</summary>
     public string? Load()
@@ -91,8 +103,8 @@ internal sealed class Snapshots : IHeldWork
         long started = Stopwatch.GetTimestamp();
         try
         {
-            if (!_disk.Exists(Path)) return null;
-            using IDiskFile file = _disk.Open(Path, DiskOpen.Read);
+            if (!Disk.Exists(Path)) return null;
+            using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
             var loader = new SnapshotLoader(_server, keepExpired: false);
             if (loader.Load(file, out long offset) is { } reason)
             {
@@ -104,94 +116,103 @@ internal sealed class Snapshots : IHeldWork
             _server.Log.LogInformation("DB loaded from disk: {Seconds:F3} seconds", Stopwatch.GetElapsedTime(started).TotalSeconds);
             return null;
         }
-        catch (Exception failure) when (SnapshotWriter.IsDiskFailure(failure))
+        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
         {
             return $"The snapshot {_server.Config.DbFilename} cannot be read: {failure.Message}";
         }
     }
 
-    /// <summary>Ten times a second: saves when a save point is reached.</summary>
+    /// <summary>Ten times a second: saves when a save point is reached, or somebody asked for it while it was not possible.</summary>
     public void Tend(long now)
     {
+        if (Slot.Kind != SnapshotKind.None) return;
+        if (_scheduled)
+        {
+            if (now - _lastTry < RetryMilliseconds && Failure is not null || !Slot.TryClaim(SnapshotKind.Save)) return;
+            _scheduled = false;
+            Slot.StartWhenHeld(new SaveJob(this));
+            return;
+        }
         if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
-            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
-            if (TryStart(Saving, () => Save()))
-                _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
+            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000 || !Slot.TryClaim(SnapshotKind.Save)) continue;
+            _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
+            Slot.StartWhenHeld(new SaveJob(this));
             return;
         }
-    }
-
-    /// <summary>Starts to rewrite the journal as a snapshot and a new increment; why not, if that cannot be.</summary>
-    public string? StartRewrite()
-    {
-        if (_server.Journal is not { } journal) return "ERR the append only file is not in use";
-        if (!TryStart(Rewriting, () => Rewrite(journal))) return "ERR Background append only file rewriting already in progress";
-        return null;
     }
 
     /// <summary>At the end of the server: saves if the options or the save points want it. False when that failed.</summary>
     public bool SaveAtShutdown(ShutdownOptions options)
     {
+        Slot.Cancel();
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
-        bool saved = false;
-        using var done = new ManualResetEventSlim();
-        void SaveAndTell()
-        {
-            saved = Save() is null;
-            done.Set();
-        }
-
         // Only the end of the server waits here: nobody else needs this thread.
-        while (!TryStart(Saving, SaveAndTell)) Thread.Sleep(10);
-        done.Wait();
+        bool saved = false;
+        new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
         return saved;
     }
 
-    void IHeldWork.RunHeld()
-    {
-        try
-        {
-            _job();
-        }
-        finally
-        {
-            _hold.Release();
-            Volatile.Write(ref _busy, 0);
-        }
-    }
+    private string TemporaryPath(string infix) =>
+        _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
 
-    private bool TryStart(int kind, Action job)
+    private void Ended(SnapshotRun run, string? failure, long changes)
     {
-        if (Interlocked.CompareExchange(ref _busy, kind, 0) != 0) return false;
-        _job = job;
-        _hold.AcquireOnWorker(_server.Shards.All);
-        return true;
-    }
-
-    private void Rewrite(JournalKeeper journal)
-    {
-        long started = Stopwatch.GetTimestamp();
-        RewriteFailure = journal.Rewrite();
-        RewriteSeconds = (long)Stopwatch.GetElapsedTime(started).TotalSeconds;
-        if (RewriteFailure is null) Rewrites++;
-        if (RewriteFailure is null) _server.Log.LogInformation("Background AOF rewrite finished successfully");
-        else _server.Log.LogWarning("Background AOF rewrite failed: {Failure}", RewriteFailure);
+        _lastTry = ServerCore.UnixMilliseconds();
+        SaveSeconds = run.Seconds;
+        if (run.IsCancelled)
+        {
+            _server.Log.LogWarning("Background saving was called off");
+            return;
+        }
+        Failure = failure;
+        if (failure is not null)
+        {
+            _server.Log.LogWarning("Error saving DB on disk: {Failure}", failure);
+            return;
+        }
+        Saves++;
+        LastSave = _lastTry;
+        _changesSaved = changes;
+        _server.Log.LogInformation("DB saved on disk: {Keys} keys", run.Keys);
     }
 
     private string? Publish(string temporary)
     {
         try
         {
-            _disk.Rename(temporary, Path);
-            _disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+            Disk.Rename(temporary, Path);
+            Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
             return null;
         }
-        catch (Exception failure) when (SnapshotWriter.IsDiskFailure(failure))
+        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
         {
             return failure.Message;
+        }
+    }
+
+    private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob
+    {
+        private string _path = "";
+        private long _changes;
+
+        public SnapshotOrder Mark()
+        {
+            _path = snapshots.TemporaryPath("bg-");
+            _changes = snapshots.Changes;
+            snapshots._server.Log.LogInformation("Background saving started");
+            return new SnapshotOrder(snapshots.Disk, _path);
+        }
+
+        public string? Publish() => snapshots.Publish(_path);
+
+        public void Ended(SnapshotRun run, string? failure)
+        {
+            snapshots.Ended(run, failure, _changes);
+            if (failure is null) snapshots._server.Log.LogInformation("Background saving terminated with success");
+            else if (!run.IsCancelled) snapshots._server.Log.LogWarning("Background saving error");
         }
     }
 }

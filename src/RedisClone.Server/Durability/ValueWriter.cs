@@ -6,9 +6,9 @@ namespace RedisClone.Server.Durability;
 
 /// <summary>
 /// Writes keys and values in the forms of an RDB that redis-server 7.0 loads, but for hashes of which fields expire: those have the form of 7.4.
-/// Fields whose time has passed are left out.
+/// Fields whose time has passed are left out, unless they are wanted.
 /// </summary>
-internal sealed class ValueWriter(RdbWriter writer)
+internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
 {
     /// <summary>What Redis makes of its default for a list's nodes.</summary>
     private const int NodeBytes = 8192;
@@ -47,7 +47,7 @@ internal sealed class ValueWriter(RdbWriter writer)
     }
 
     /// <summary>What must be known before the first byte: the form, how many elements, and the time of the first field that expires.</summary>
-    private static Shape ShapeOf(in Entry entry)
+    private Shape ShapeOf(in Entry entry)
     {
         bool isPacked = entry.Encoding == ValueEncoding.Packed;
         switch (entry.Type)
@@ -67,11 +67,11 @@ internal sealed class ValueWriter(RdbWriter writer)
         }
     }
 
-    private static Shape HashShape(in Entry entry)
+    private Shape HashShape(in Entry entry)
     {
         if (HashValue.NextExpiry(entry) == 0) return new Shape(RdbType.Hash, HashValue.Count(entry));
         long count = 0, first = long.MaxValue;
-        foreach (HashField field in HashValue.Fields(entry))
+        foreach (HashField field in Fields(entry))
         {
             count++;
             if (field.Expiry != 0) first = Math.Min(first, field.Expiry);
@@ -113,7 +113,7 @@ internal sealed class ValueWriter(RdbWriter writer)
                 break;
             case RdbType.HashListpack:
                 _pack.Clear();
-                foreach (HashField field in HashValue.Fields(entry))
+                foreach (HashField field in Fields(entry))
                 {
                     Pack(field.Name);
                     Pack(field.Value);
@@ -126,12 +126,14 @@ internal sealed class ValueWriter(RdbWriter writer)
         }
     }
 
+    private HashFields Fields(in Entry entry) => HashValue.Fields(entry, withExpired);
+
     private void Hash(in Entry entry, Shape shape)
     {
         bool expires = shape.Type == RdbType.HashMetadata;
         if (expires) writer.Milliseconds(shape.FirstExpiry);
         writer.Length((ulong)shape.Count);
-        foreach (HashField field in HashValue.Fields(entry))
+        foreach (HashField field in Fields(entry))
         {
             // Relative to the least, plus one, since zero is none.
             if (expires) writer.Length(field.Expiry == 0 ? 0 : (ulong)(field.Expiry - shape.FirstExpiry + 1));

@@ -46,6 +46,7 @@ public sealed class KeyEvents(ServerCore server)
     /// </summary>
     public int ExpireFields(in Entry entry, int limit, int database, Lane lane)
     {
+        entry.Keyspace.Preserve(entry);
         ReadOnlySpan<byte> key = entry.Key;
         // The hash, and its key's bytes with it, may move to a smaller buffer while it shrinks.
         byte[] copy = ArrayPool<byte>.Shared.Rent(key.Length);
@@ -60,6 +61,7 @@ public sealed class KeyEvents(ServerCore server)
     /// <summary>Removes one field that somebody asked for and whose time has passed. The entry is not valid any more then.</summary>
     public void ExpireField(in Entry entry, ReadOnlySpan<byte> name, int database, Lane lane)
     {
+        entry.Keyspace.Preserve(entry);
         if (server.Effects.Wanted) new FieldDeletion(lane.Effects, database, entry.Key).Visit(new Element(name));
         HashValue.Remove(entry, name);
         SayExpired(entry, 1, database, lane);

@@ -161,6 +161,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             _idle = true;
             ReadResult read = await input.ReadAsync();
             _idle = false;
+            rounds ??= _server.Journal?.RoundsOf(_scheduler);
             _now = ServerCore.UnixMilliseconds();
             _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
@@ -357,8 +358,15 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     {
         if (outcome == Outcome.Moved) _hold.AcquireOnWorker(held);
         else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(Session.WidenedShards);
+        else if (outcome == Outcome.Deferred) _ = TryAgainAsync(held);
         // Blocked: whoever claims the waiter resumes us, and may have done so already.
         return false;
+    }
+
+    private async Task TryAgainAsync(ShardSet held)
+    {
+        await Task.Delay(Limits.SnapshotPatience).ConfigureAwait(false);
+        _hold.AcquireOnWorker(held);
     }
 
     /// <summary>The current command on a worker thread, its shards held.</summary>

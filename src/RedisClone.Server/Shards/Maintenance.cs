@@ -36,6 +36,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
             for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
             server.Journal?.AppendedElsewhere();
+            server.Rewrites.Tend(now);
             server.Snapshots.Tend(now);
             if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);

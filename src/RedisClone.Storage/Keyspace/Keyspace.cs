@@ -12,6 +12,12 @@ public sealed class Keyspace(ShardStore store)
 
     public ShardStore Store => store;
 
+    /// <summary>The database that this was when the capture began that has not walked it yet, else -1.</summary>
+    internal int CapturedAs { get; set; } = -1;
+
+    /// <summary>It was emptied, and is kept for a capture only.</summary>
+    internal bool IsAbandoned { get; set; }
+
     public long Count => Keys.Count;
 
     public long ExpiringCount => Expires.Count;
@@ -56,12 +62,22 @@ public sealed class Keyspace(ShardStore store)
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash);
 
+    /// <summary>
+    /// Says that a key, or a value in its place, is about to be changed: a capture that has not taken it takes it now. What changes a record as a whole
+    /// says so itself; whoever changes a value's bytes does before.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Preserve(in Entry entry)
+    {
+        if (store.Capture is { } capture) capture.BeforeChange(entry);
+    }
+
     /// <summary>Adds a key that is absent. The value's bytes are undefined until the caller fills them.</summary>
     public Entry Insert(
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
-        Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry);
+        Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         if (expiry != 0) Expires.Add(hash, handle);
         return new Entry(this, hash, ref Keys.Add(hash, handle));
     }
@@ -72,6 +88,7 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
+        Preserve(entry);
         Record record = entry.Record;
         if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, entry.Slot);
         store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
@@ -94,6 +111,7 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Resize(in Entry entry, int valueLength, int spare = 0)
     {
+        Preserve(entry);
         Record record = entry.Record;
         if (record.LayoutFits(valueLength) && Fits(entry.Slot, record.ValueOffset + valueLength))
         {
@@ -115,6 +133,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Sets when a key expires, in Unix milliseconds; 0 for never.</summary>
     public void SetExpiry(in Entry entry, long expiry)
     {
+        Preserve(entry);
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
         else if (record.HasExpiry || expiry != 0)
@@ -124,6 +143,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Removes a key and frees its value.</summary>
     public void Remove(in Entry entry)
     {
+        Preserve(entry);
         store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
         Detach(entry);
     }
@@ -131,6 +151,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Removes a key whose value has been given to another (RENAME, MOVE): only the record itself is freed.</summary>
     public void Detach(in Entry entry)
     {
+        Preserve(entry);
         uint handle = entry.Slot;
         if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
         if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
@@ -148,6 +169,8 @@ public sealed class Keyspace(ShardStore store)
 
     /// <summary>The key behind a record handle that a scan or a sample gave.</summary>
     public ReadOnlySpan<byte> KeyOf(uint handle) => new Record(store.Arena.FromStart(handle)).Key;
+
+    internal Record RecordOf(uint handle) => new(store.Arena.FromStart(handle));
 
     public long ExpiryOf(uint handle) => new Record(store.Arena.FromStart(handle)).Expiry;
 
@@ -248,7 +271,7 @@ public sealed class Keyspace(ShardStore store)
         uint moved = store.Arena.Allocate(Record.SizeOf(oldRecord.KeyLength, valueLength, expiry != 0) + spare);
         oldRecord = new Record(store.Arena.FromStart(old));
         Record record = Record.Format(
-            store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry);
+            store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry, store.Epoch);
         oldRecord.Value[..valueKept].CopyTo(record.Value);
         if (valueKept > 0 && oldRecord.NextFieldExpiry is > 0 and var next)
         {

@@ -12,7 +12,7 @@ namespace RedisClone.Storage;
 /// </remarks>
 internal readonly ref struct Record(Span<byte> bytes)
 {
-    private const byte HasExpiryFlag = 1, LongFlag = 2;
+    private const byte HasExpiryFlag = 1, LongFlag = 2, EpochFlag = 4;
     private const int ShortHeader = 8, LongHeader = 16, ExpiryBytes = 8;
     private const int MaxShortKey = byte.MaxValue, MaxShortValue = ushort.MaxValue;
     public const uint AccessMask = 0xFFFFFF;
@@ -32,6 +32,13 @@ internal readonly ref struct Record(Span<byte> bytes)
     {
         get => Word(0) >> 8;
         set => Word(0) = Word(0) & 0xFF | value << 8;
+    }
+
+    /// <summary>Whether a capture has taken the record already: it has when this is the store's epoch. See <see cref="Capture"/>.</summary>
+    public bool Epoch
+    {
+        get => (_bytes[4] & EpochFlag) != 0;
+        set => _bytes[4] = (byte)(value ? _bytes[4] | EpochFlag : _bytes[4] & ~EpochFlag);
     }
 
     public int KeyLength => IsLong ? (int)Word(8) : _bytes[5];
@@ -85,12 +92,12 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     /// <summary>Lays out a new record; the caller fills the value.</summary>
     public static Record Format(
-        Span<byte> bytes, ReadOnlySpan<byte> key, ValueType type, ValueEncoding encoding, uint access, int valueLength, long expiry)
+        Span<byte> bytes, ReadOnlySpan<byte> key, ValueType type, ValueEncoding encoding, uint access, int valueLength, long expiry, bool epoch)
     {
         bool isLong = NeedsLong(key.Length, valueLength);
         var record = new Record(bytes);
         bytes[..8].Clear();
-        bytes[4] = (byte)((expiry != 0 ? HasExpiryFlag : 0) | (isLong ? LongFlag : 0));
+        bytes[4] = (byte)((expiry != 0 ? HasExpiryFlag : 0) | (isLong ? LongFlag : 0) | (epoch ? EpochFlag : 0));
         record.SetForm(type, encoding);
         record.Access = access;
         if (isLong)

@@ -35,6 +35,12 @@ public sealed class ShardStore
     /// <summary>Up to where collections keep their small forms.</summary>
     public ValueLimits Limits { get; set; } = ValueLimits.Default;
 
+    /// <summary>Who takes records before they change; null while no snapshot is taken, which costs every change this one look.</summary>
+    public Capture? Capture { get; private set; }
+
+    /// <summary>The bit of records that are new or were captured already.</summary>
+    internal bool Epoch { get; private set; }
+
     public int DatabaseCount => _databases.Length;
 
     /// <summary>Keys and large values that wait to be freed in slices.</summary>
@@ -66,15 +72,35 @@ public sealed class ShardStore
         if (keyspace is null || keyspace.Count == 0) return 0;
         long count = keyspace.Count;
         _databases[index] = null;
-        _abandoned.Add(keyspace, buckets);
+        if (Capture is null || !Capture.Adopt(keyspace)) _abandoned.Add(keyspace, buckets);
         return count;
     }
+
+    /// <summary>
+    /// Begins to hand out all that is here now, in slices (<see cref="Storage.Capture.Step"/>). One that nobody went on with is brought to its end first.
+    /// </summary>
+    public Capture BeginCapture(ICaptureSink sink)
+    {
+        while (Capture is not null) Capture.Step(int.MaxValue);
+        Epoch = !Epoch;
+        return Capture = new Capture(this, sink);
+    }
+
+    internal void EndCapture(Capture ended)
+    {
+        if (Capture == ended) Capture = null;
+    }
+
+    internal void FreeLater(Keyspace keyspace) => _abandoned.Add(keyspace, buckets: 0);
 
     /// <summary>Frees a slice of what was abandoned, about so many buckets; true when nothing is left.</summary>
     public bool FreeAbandoned(int buckets) => _abandoned.Free(buckets);
 
-    /// <summary>Moves data together, for about so many buckets, where much memory is held by little of it; true while there is such work.</summary>
-    public bool Compact(int buckets) => _compactor.Run(buckets);
+    /// <summary>
+    /// Moves data together, for about so many buckets, where much memory is held by little of it; true while there is such work. A capture knows large
+    /// values by their place: meanwhile nothing moves.
+    /// </summary>
+    public bool Compact(int buckets) => Capture is null && _compactor.Run(buckets);
 
     /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
     internal HashSet<long> Chosen { get; } = [];

@@ -13,9 +13,9 @@ public ref struct HashFields
     private Selection _selection;
     private int _at;
 
-    private HashFields(in Entry entry, Selection selection)
+    private HashFields(in Entry entry, Selection selection, bool everything = false)
     {
-        _now = entry.Keyspace.Store.Now;
+        _now = everything ? long.MinValue : entry.Keyspace.Store.Now;
         _selection = selection;
         _large = entry.Encoding == ValueEncoding.Large;
         if (_large)
@@ -29,16 +29,16 @@ public ref struct HashFields
 
     public HashField Current { get; private set; }
 
-    internal static HashFields All(in Entry entry)
+    internal static HashFields All(in Entry entry, bool everything = false)
     {
-        var fields = new HashFields(entry, Selection.All);
+        var fields = new HashFields(entry, Selection.All, everything);
         if (fields._large) fields._walk = TableWalk.All(fields._table);
         return fields;
     }
 
-    internal static HashFields Position(in Entry entry, ref ulong cursor)
+    internal static HashFields Position(in Entry entry, ref ulong cursor, bool everything = false)
     {
-        var fields = new HashFields(entry, Selection.All);
+        var fields = new HashFields(entry, Selection.All, everything);
         fields._walk = TableWalk.Position(fields._table, ref cursor);
         return fields;
     }

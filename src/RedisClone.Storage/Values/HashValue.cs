@@ -83,8 +83,8 @@ public static class HashValue
             : PackedFields.RemoveExpired(entry, limit, ref removed);
     }
 
-    /// <summary>All fields, each once; the hash must not be changed meanwhile.</summary>
-    public static HashFields Fields(in Entry entry) => HashFields.All(entry);
+    /// <summary>All fields, each once, if wanted those too whose time has passed; the hash must not be changed meanwhile.</summary>
+    public static HashFields Fields(in Entry entry, bool withExpired = false) => HashFields.All(entry, withExpired);
 
     /// <summary>
     /// The fields of one cursor position; the cursor becomes that of the next one, 0 after the last. A field that is there
@@ -95,6 +95,14 @@ public static class HashValue
         if (IsLarge(entry)) return HashFields.Position(entry, ref cursor);
         cursor = 0;
         return HashFields.All(entry);
+    }
+
+    /// <summary>The same for all fields, those too whose time has passed: as many as <see cref="Count"/> says.</summary>
+    public static HashFields ScanAll(in Entry entry, ref ulong cursor)
+    {
+        if (IsLarge(entry)) return HashFields.Position(entry, ref cursor, everything: true);
+        cursor = 0;
+        return HashFields.All(entry, everything: true);
     }
 
     /// <summary>A field, each as likely as any other; false when none is alive.</summary>

@@ -119,7 +119,12 @@ public static partial class HyperLogLog
         return (cached & Stale) == 0;
     }
 
-    public static void SetCached(in Entry entry, long cardinality) => BinaryPrimitives.WriteInt64LittleEndian(entry.Value[CacheAt..], cardinality);
+    public static void SetCached(in Entry entry, long cardinality)
+    {
+        // A command that only reads may do this.
+        entry.Keyspace.Preserve(entry);
+        BinaryPrimitives.WriteInt64LittleEndian(entry.Value[CacheAt..], cardinality);
+    }
 
     public static void ForgetCached(in Entry entry) => entry.Value[CacheAt + 7] |= 0x80;
 

@@ -69,6 +69,30 @@ internal sealed class CommandHost : IEffectSink
         _session.Reply.Commit();
     }
 
+    public string SelectedDatabase => _session.Database.ToString(System.Globalization.CultureInfo.InvariantCulture);
+
+    /// <summary>Runs commands as they stand in a file.</summary>
+    public void Replay(byte[] commands)
+    {
+        var parser = new RequestParser(new RequestLimits { MaxBulkLength = int.MaxValue });
+        var batch = new RequestBatch();
+        var rest = new ReadOnlySequence<byte>(commands);
+        while (!rest.IsEmpty)
+        {
+            parser.Parse(rest, batch, out SequencePosition consumed, out _);
+            if (batch.HasError || batch.Count == 0) throw new InvalidDataException("these are no commands");
+            for (int i = 0; i < batch.Count; i++)
+            {
+                Request request = batch[i];
+                var words = new string[request.Count];
+                for (int word = 0; word < words.Length; word++) words[word] = Encoding.Latin1.GetString(request[word]);
+                Call(words);
+            }
+            batch.Clear();
+            rest = rest.Slice(consumed);
+        }
+    }
+
     /// <summary>Drops what was answered.</summary>
     public void Forget() => _output.Clear();
 

@@ -1,0 +1,226 @@
+using System.Buffers.Text;
+using RedisClone.Journal.Rdb;
+using RedisClone.Protocol;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>Keys as the commands that make them, as Redis writes a base without a preamble.</summary>
+internal sealed class CommandForm : IKeyForm
+{
+    /// <summary>Elements of one command; Redis's number.</summary>
+    private const int CommandElements = 64;
+
+    private readonly RdbMemoryTarget _elements = new();
+    private IRdbTarget _target = null!;
+    private int _arguments;
+    private long _written;
+
+    public void Begin(IRdbTarget target) => (_target, _written) = (target, 0);
+
+    public void Select(int database)
+    {
+        Head(2);
+        Bulk("SELECT"u8);
+        Bulk(database);
+    }
+
+    public void Key(in Entry entry)
+    {
+        var place = default(CapturePlace);
+        while (!Part(entry, ref place)) place.Begun = true;
+    }
+
+    public void End()
+    {
+    }
+
+    public bool Part(in Entry entry, ref CapturePlace place)
+    {
+        _written = 0;
+        bool done = entry.Type switch
+        {
+            ValueType.String => StringPart(entry, ref place),
+            ValueType.List => ListPart(entry, ref place),
+            ValueType.Set => SetPart(entry, ref place),
+            ValueType.SortedSet => SortedSetPart(entry, ref place),
+            ValueType.Hash => HashPart(entry, ref place),
+            _ => throw new System.Diagnostics.UnreachableException($"a {entry.Type} has no form in commands"),
+        };
+        if (done && entry.Expiry != 0)
+        {
+            Head(3);
+            Bulk("PEXPIREAT"u8);
+            Bulk(entry.Key);
+            Bulk(entry.Expiry);
+        }
+        return done;
+    }
+
+    private bool StringPart(in Entry entry, ref CapturePlace place)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        ReadOnlySpan<byte> value = StringValue.Bytes(entry, digits);
+        if (!place.Begun)
+        {
+            Head(3);
+            Bulk("SET"u8);
+            Bulk(entry.Key);
+            Line((byte)'$', value.Length);
+        }
+        ReadOnlySpan<byte> rest = value[(int)place.Cursor..];
+        ReadOnlySpan<byte> part = rest[..Math.Min(rest.Length, RdbForm.PartBytes)];
+        Raw(part);
+        place.Cursor += (ulong)part.Length;
+        if (part.Length < rest.Length) return false;
+        Raw("\r\n"u8);
+        return true;
+    }
+
+    private bool ListPart(in Entry entry, ref CapturePlace place)
+    {
+        foreach (Element element in ListValue.Elements(entry, (long)place.Cursor))
+        {
+            if (_written >= RdbForm.PartBytes && _arguments == 0) return false;
+            Add(element);
+            place.Cursor++;
+            if (_arguments == CommandElements) Command("RPUSH"u8, entry.Key);
+        }
+        Command("RPUSH"u8, entry.Key);
+        return true;
+    }
+
+    private bool SetPart(in Entry entry, ref CapturePlace place)
+    {
+        do
+        {
+            foreach (Element member in SetValue.Scan(entry, ref place.Cursor))
+            {
+                Add(member);
+                if (_arguments == CommandElements) Command("SADD"u8, entry.Key);
+            }
+        }
+        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        Command("SADD"u8, entry.Key);
+        return place.Cursor == 0;
+    }
+
+    private bool SortedSetPart(in Entry entry, ref CapturePlace place)
+    {
+        Span<byte> text = stackalloc byte[64];
+        do
+        {
+            foreach (ScoredMember member in SortedSetValue.Scan(entry, ref place.Cursor))
+            {
+                Add(text[..RedisNumber.FormatDouble(member.Score, text)]);
+                Add(member.Member);
+                if (_arguments == 2 * CommandElements) Command("ZADD"u8, entry.Key);
+            }
+        }
+        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        Command("ZADD"u8, entry.Key);
+        return place.Cursor == 0;
+    }
+
+    private bool HashPart(in Entry entry, ref CapturePlace place)
+    {
+        ulong from = place.Cursor;
+        do
+        {
+            foreach (HashField field in HashValue.ScanAll(entry, ref place.Cursor))
+            {
+                Add(field.Name);
+                Add(field.Value);
+                if (_arguments == 2 * CommandElements) Command("HMSET"u8, entry.Key);
+            }
+        }
+        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        Command("HMSET"u8, entry.Key);
+        if (HashValue.NextExpiry(entry) != 0) FieldExpiries(entry, from, place.Cursor);
+        return place.Cursor == 0;
+    }
+
+    /// <summary>The same fields once more, since each must be there before it can expire.</summary>
+    private void FieldExpiries(in Entry entry, ulong from, ulong to)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        do
+        {
+            foreach (HashField field in HashValue.ScanAll(entry, ref from))
+            {
+                if (field.Expiry == 0) continue;
+                Head(6);
+                Bulk("HPEXPIREAT"u8);
+                Bulk(entry.Key);
+                Bulk(field.Expiry);
+                Bulk("FIELDS"u8);
+                Bulk("1"u8);
+                Bulk(field.Name.Text(digits));
+            }
+        }
+        while (from != to);
+    }
+
+    private void Add(Element element)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        Add(element.Text(digits));
+    }
+
+    private void Add(ReadOnlySpan<byte> argument)
+    {
+        Bulk(_elements, argument);
+        _arguments++;
+    }
+
+    /// <summary>Writes down the command whose elements were added.</summary>
+    private void Command(ReadOnlySpan<byte> name, ReadOnlySpan<byte> key)
+    {
+        if (_arguments == 0) return;
+        Head(_arguments + 2);
+        Bulk(name);
+        Bulk(key);
+        Raw(_elements.Bytes);
+        _elements.Clear();
+        _arguments = 0;
+    }
+
+    private void Head(int arguments) => Line((byte)'*', arguments);
+
+    private void Bulk(long number)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        Utf8Formatter.TryFormat(number, digits, out int length);
+        Bulk(digits[..length]);
+    }
+
+    private void Bulk(ReadOnlySpan<byte> argument)
+    {
+        _written += argument.Length;
+        Bulk(_target, argument);
+    }
+
+    private void Line(byte type, int number) => Line(_target, type, number);
+
+    private void Raw(ReadOnlySpan<byte> bytes)
+    {
+        _written += bytes.Length;
+        _target.Write(bytes);
+    }
+
+    private static void Bulk(IRdbTarget target, ReadOnlySpan<byte> argument)
+    {
+        Line(target, (byte)'$', argument.Length);
+        target.Write(argument);
+        target.Write("\r\n"u8);
+    }
+
+    private static void Line(IRdbTarget target, byte type, int number)
+    {
+        Span<byte> line = stackalloc byte[16];
+        line[0] = type;
+        Utf8Formatter.TryFormat(number, line[1..], out int length);
+        "\r\n"u8.CopyTo(line[(1 + length)..]);
+        target.Write(line[..(length + 3)]);
+    }
+}

@@ -1,0 +1,269 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using RedisClone.Protocol;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>
+/// One snapshot of one moment, taken while clients go on. Made with every shard held, which is the mark; then one thread takes the shards one after the
+/// other in slices, and writes the file in between. What changes before it was taken is taken by whoever changes it (see <see cref="Capture"/>).
+/// </summary>
+/// <remarks>
+/// A value in parts lies in one piece in the file: what else comes meanwhile waits in memory. That, and a slow disk, is bounded: beyond
+/// <see cref="_most"/> bytes, commands that write wait, and the walk does too, since it is the same thread that writes. After a failure the walk goes on
+/// without taking anything: every record has to have the new bit before the next snapshot.
+/// </remarks>
+internal sealed class SnapshotRun : IShardWork, IDisposable
+{
+    private const int SliceRecords = 128;
+    private const long LeastBuffer = 16 << 20;
+
+    private readonly ServerCore _server;
+    private readonly SnapshotFile _file;
+    private readonly Capture[] _captures;
+    private readonly ShardCapture[] _sinks;
+    private readonly ThreadLocal<IKeyForm> _forms;
+    private readonly ConcurrentQueue<Package> _sent = new();
+    private readonly Queue<Package> _behind = new();
+    private readonly ConcurrentQueue<int> _hurried = new();
+    private readonly ManualResetEventSlim _sliced = new();
+    private readonly ManualResetEventSlim _over = new();
+    private readonly long _most;
+    private readonly long _started = Stopwatch.GetTimestamp();
+    private long _waiting;
+    private long _keysDone;
+    private string? _failure;
+    private bool _withinValue;
+    private int _shard;
+    private int _walked;
+
+    /// <summary>The caller holds every shard.</summary>
+    public SnapshotRun(ServerCore server, SnapshotOrder order)
+    {
+        _server = server;
+        _file = new SnapshotFile(server, order);
+        _most = Math.Max(LeastBuffer, server.Eviction.UsedBytes / 32);
+        bool compress = server.Config.RdbCompression;
+        _forms = new ThreadLocal<IKeyForm>(() => order.AsRdb ? new RdbForm(compress) : new CommandForm());
+        _sinks = new ShardCapture[server.Shards.Count];
+        _captures = new Capture[server.Shards.Count];
+        for (int i = 0; i < _captures.Length; i++)
+        {
+            _sinks[i] = new ShardCapture(this);
+            _captures[i] = server.Shards[i].Store.BeginCapture(_sinks[i]);
+        }
+    }
+
+    public long Keys => _file.Keys;
+
+    public long KeysDone => Volatile.Read(ref _keysDone);
+
+    public long Seconds => (long)Stopwatch.GetElapsedTime(_started).TotalSeconds;
+
+    /// <summary>It failed or was called off: nothing is taken any more.</summary>
+    public bool IsOver => Volatile.Read(ref _failure) is not null;
+
+    /// <summary>Called off, which is no failure.</summary>
+    public bool IsCancelled { get; private set; }
+
+    /// <summary>How the calling thread writes keys down.</summary>
+    public IKeyForm Form => _forms.Value!;
+
+    /// <summary>Writes the whole file; null, or why there is none. <paramref name="failed"/> is told at once, before the rest of the walk.</summary>
+    public string? Write(Action<string> failed)
+    {
+        Guarded(_file.Open);
+        bool told = false;
+        while (true)
+        {
+            bool more = Slice();
+            if (!IsOver) Guarded(WriteSent);
+            if (IsOver && !told)
+            {
+                told = true;
+                _file.Discard();
+                failed(_failure!);
+            }
+            if (!more) break;
+        }
+        if (!IsOver) Guarded(_file.End);
+        if (!IsOver) _file.Dispose();
+        else if (!told)
+        {
+            _file.Discard();
+            failed(_failure!);
+        }
+        return _failure;
+    }
+
+    /// <summary>The same for whoever holds every shard and keeps them all until it is done.</summary>
+    public string? WriteHeld()
+    {
+        Guarded(_file.Open);
+        for (int i = 0; i < _captures.Length; i++)
+        {
+            while (!_captures[i].IsOver)
+            {
+                TakeSlice(i);
+                if (!IsOver) Guarded(WriteSent);
+            }
+        }
+        if (!IsOver) Guarded(WriteSent);
+        if (!IsOver) Guarded(_file.End);
+        if (IsOver) _file.Discard();
+        else _file.Dispose();
+        return _failure;
+    }
+
+    /// <summary>Takes a slice of one shard, on this thread or by its worker; false when all shards are walked.</summary>
+    public bool Slice()
+    {
+        if (NextShard() is not (>= 0 and var index)) return false;
+        Shard shard = _server.Shards[index];
+        if (shard.TryEnter())
+        {
+            TakeSlice(index);
+            shard.Exit();
+            return true;
+        }
+        _sliced.Reset();
+        shard.Post(this);
+        _sliced.Wait();
+        return true;
+    }
+
+    bool IShardWork.RunHeld(Shard shard)
+    {
+        TakeSlice(shard.Index);
+        _sliced.Set();
+        return false;
+    }
+
+    /// <summary>Under the shard's hold.</summary>
+    public void Send(Package package)
+    {
+        Interlocked.Add(ref _waiting, package.Length);
+        _sent.Enqueue(package);
+    }
+
+    public void Fail(string reason)
+    {
+        Interlocked.CompareExchange(ref _failure, reason, null);
+        _over.Set();
+    }
+
+    /// <summary>The snapshot is not wanted any more.</summary>
+    public void Cancel()
+    {
+        IsCancelled = true;
+        Fail("it was called off");
+    }
+
+    /// <summary>
+    /// Whether a command whose shards are held had better wait: too much is waiting to be written, or it would change a large value that has to be taken in
+    /// parts first, which is then done next.
+    /// </summary>
+    public bool MustWait(Session session, CommandRow row, in Request request)
+    {
+        if (IsOver || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
+        if (Interlocked.Read(ref _waiting) > _most && (Admission.FlagsOf(session, row) & CommandFlags.Write) != 0) return true;
+        if (session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(session.Database, row, request);
+        int database = session.Database;
+        for (int i = 0; i < transaction.Count; i++)
+            if (HasLarge(database, transaction.RowOf(i), transaction[i])) return true;
+        return false;
+    }
+
+    public void Dispose()
+    {
+        _file.Dispose();
+        foreach (Package package in _sent) package.Dispose();
+        foreach (Package package in _behind) package.Dispose();
+        _forms.Dispose();
+        _sliced.Dispose();
+        _over.Dispose();
+    }
+
+    private bool HasLarge(int database, CommandRow row, in Request request)
+    {
+        if (row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0) return false;
+        bool found = false;
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        if (row.CollectKeys(request, ref positions))
+            for (int i = 0; i < positions.Count && !found; i++) found = IsLarge(database, request[positions[i]]);
+        positions.Dispose();
+        return found;
+    }
+
+    private bool IsLarge(int database, ReadOnlySpan<byte> key)
+    {
+        ulong hash = KeyHash.Of(key);
+        int index = _server.Shards.IndexOf(hash);
+        ShardStore store = _server.Shards[index].Store;
+        if (store.Capture != _captures[index] || store.ExistingDatabase(database) is not { } keyspace) return false;
+        Entry entry = keyspace.Find(key, hash);
+        if (!entry.Exists || !_captures[index].IsLargeAndLeft(entry)) return false;
+        if (_hurried.IsEmpty) _hurried.Enqueue(index);
+        return true;
+    }
+
+    /// <summary>The shard whose turn it is: that of a value begun, one that somebody waits for, the next in order.</summary>
+    private int NextShard()
+    {
+        if (!_captures[_shard].IsOver && _captures[_shard].IsWithinValue) return _shard;
+        while (_hurried.TryDequeue(out int hurried))
+            if (!_captures[hurried].IsOver) return _shard = hurried;
+        while (_walked < _captures.Length && _captures[_walked].IsOver) _walked++;
+        return _walked < _captures.Length ? _shard = _walked : -1;
+    }
+
+    private void TakeSlice(int index)
+    {
+        ShardStore store = _server.Shards[index].Store;
+        store.Now = ServerCore.UnixMilliseconds();
+        if (_captures[index].Step(SliceRecords)) _sinks[index].Flush();
+    }
+
+    /// <summary>Writes what was sent, in order, but for what waits until a value in parts is complete.</summary>
+    private void WriteSent()
+    {
+        while (_sent.TryDequeue(out Package? package))
+        {
+            if (_withinValue && !package.IsPart)
+            {
+                _behind.Enqueue(package);
+                continue;
+            }
+            Write(package);
+            _withinValue = package is { IsPart: true, IsLastPart: false };
+            while (!_withinValue && _behind.TryDequeue(out Package? next)) Write(next);
+        }
+    }
+
+    private void Write(Package package)
+    {
+        package.CopyTo(_file);
+        Interlocked.Add(ref _waiting, -package.Length);
+        Volatile.Write(ref _keysDone, _keysDone + package.Keys);
+        int delay = _server.Config.RdbKeySaveDelay;
+        if (delay > 0) _over.Wait(TimeSpan.FromMicroseconds(Math.Min((double)package.Keys * delay, int.MaxValue)));
+        package.Dispose();
+    }
+
+    private void Guarded(Action step)
+    {
+        try
+        {
+            step();
+        }
+        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        {
+            Fail(failure.Message);
+        }
+    }
+}

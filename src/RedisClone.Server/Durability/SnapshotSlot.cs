@@ -1,0 +1,101 @@
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Shards;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>What a snapshot is for.</summary>
+internal enum SnapshotKind
+{
+    None,
+    Save,
+    Rewrite,
+}
+
+/// <summary>What is done with a snapshot that is taken beside running clients.</summary>
+internal interface ISnapshotJob
+{
+    /// <summary>Every shard is held: this is the moment. Says what is to be written.</summary>
+    SnapshotOrder Mark();
+
+    /// <summary>The file is complete; null, or why it cannot take its place.</summary>
+    string? Publish();
+
+    /// <summary>It is over; null, or why it failed.</summary>
+    void Ended(SnapshotRun run, string? failure);
+}
+
+/// <summary>
+/// The one snapshot at a time that is taken beside running clients: claimed by a kind, marked with every shard held, written by a thread of its own.
+/// </summary>
+internal sealed class SnapshotSlot : IHeldWork
+{
+    private readonly ServerCore _server;
+    private readonly ShardHold _hold;
+    private ISnapshotJob? _job;
+    private SnapshotRun? _running;
+    private int _kind;
+
+    public SnapshotSlot(ServerCore server)
+    {
+        _server = server;
+        _hold = new ShardHold(server.Shards, this);
+    }
+
+    /// <summary>What is under way or about to begin.</summary>
+    public SnapshotKind Kind => (SnapshotKind)Volatile.Read(ref _kind);
+
+    /// <summary>Null while nothing is taken.</summary>
+    public SnapshotRun? Running => Volatile.Read(ref _running);
+
+    public bool TryClaim(SnapshotKind kind) => Interlocked.CompareExchange(ref _kind, (int)kind, 0) == 0;
+
+    /// <summary>For whoever claimed it and holds every shard.</summary>
+    public void Start(ISnapshotJob job)
+    {
+        var run = new SnapshotRun(_server, job.Mark());
+        Volatile.Write(ref _running, run);
+        new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
+    }
+
+    /// <summary>For whoever claimed it: starts as soon as every shard is held.</summary>
+    public void StartWhenHeld(ISnapshotJob job)
+    {
+        _job = job;
+        _hold.AcquireOnWorker(_server.Shards.All);
+    }
+
+    /// <summary>Calls off what is under way, if it is of this kind (None: of any). It ends soon after.</summary>
+    public void Cancel(SnapshotKind kind = SnapshotKind.None)
+    {
+        if (kind == SnapshotKind.None || Kind == kind) Running?.Cancel();
+    }
+
+    void IHeldWork.RunHeld()
+    {
+        Start(_job!);
+        _hold.Release();
+    }
+
+    private void Work(ISnapshotJob job, SnapshotRun run)
+    {
+        try
+        {
+            string? failure = run.Write(reason => End(job, run, reason));
+            if (failure is null) End(job, run, job.Publish());
+        }
+        catch (Exception bug)
+        {
+            _server.Log.LogError(bug, "A snapshot failed unexpectedly");
+            run.Fail(bug.Message);
+            if (Running == run) End(job, run, bug.Message);
+        }
+        run.Dispose();
+    }
+
+    private void End(ISnapshotJob job, SnapshotRun run, string? failure)
+    {
+        job.Ended(run, failure);
+        Volatile.Write(ref _running, null);
+        Volatile.Write(ref _kind, 0);
+    }
+}
