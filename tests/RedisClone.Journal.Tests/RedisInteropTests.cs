@@ -54,7 +54,7 @@ public sealed class RedisInteropTests
             var values = Append(journal.Engine, journal.Observer, 0, 60);
             Directory.CreateDirectory(copyNames.Directory);
             foreach (var file in Directory.GetFiles(names.Directory).Where(f => !f.EndsWith(names.Lock, StringComparison.Ordinal))) File.Copy(file, copyNames.PathOf(Path.GetFileName(file)));
-            Assert.True(new FileInfo(copyNames.PathOf(copyNames.Increment(1))).Length % 512 == 2, "there is padding to be loaded");
+            Assert.True(new FileInfo(copyNames.PathOf(copyNames.Increment(1))).Length % 512 == FillMark.Length, "there is padding to be loaded");
             CheckAof(copyNames);
             using var redis = RedisProcess.Start(copy.Path, "--appendonly", "yes", "--appendfilename", "with space.aof");
             CheckValues(redis, values);

@@ -14,10 +14,10 @@ internal static class Padding
     public static ReadOnlySpan<byte> Line => "#\n"u8;
 
     /// <summary>
-    /// Where to end a filling, at <paramref name="atLeast"/> or a little behind: never where a sector ends, so that a later group
-    /// of ours cannot come to the disk behind a <see cref="FillMark"/> that it overwrites.
+    /// Where to end a filling, at <paramref name="atLeast"/> or a little behind. Its <see cref="FillMark"/> and the place behind it are in
+    /// one sector: a later group of ours cannot come to the disk there without overwriting the mark.
     /// </summary>
-    public static long End(long atLeast) => (atLeast + TornAt - 1) / TornAt * TornAt + Line.Length;
+    public static long End(long atLeast) => (atLeast + TornAt - 1) / TornAt * TornAt + FillMark.Length;
 
     /// <summary>Adds <paramref name="length"/> (even) bytes of padding to a list of parts to write.</summary>
     public static void Add(List<ReadOnlyMemory<byte>> parts, long length)
