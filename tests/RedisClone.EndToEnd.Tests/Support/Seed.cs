@@ -13,6 +13,9 @@ internal static class Seed
 
     public static string Note => $"REDISCLONE_SEED={Value}";
 
+    /// <summary>How often something is done: more in long runs, which RC_LONG=1 asks for.</summary>
+    public static int Times(int usual, int inLongRuns) => Environment.GetEnvironmentVariable("RC_LONG") == "1" ? inLongRuns : usual;
+
     static Seed() => Console.WriteLine(Note);
 
     public static Random Random(string salt)

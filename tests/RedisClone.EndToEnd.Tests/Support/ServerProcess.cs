@@ -33,6 +33,10 @@ internal sealed class ServerProcess : IDisposable
         _process.BeginOutputReadLine();
         _process.BeginErrorReadLine();
         _process.StandardInput.Close();
+    }
+
+    private void WaitUntilReady(string program)
+    {
         while (!_ready.Wait(100))
         {
             if (!_process.HasExited) continue;
@@ -67,8 +71,10 @@ internal sealed class ServerProcess : IDisposable
         }
     }
 
-    public static ServerProcess Ours(params string[] arguments) =>
-        Start(Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable(), arguments);
+    public static ServerProcess Ours(params string[] arguments) => Start(OurProgram, arguments);
+
+    /// <summary>Ours, of which nobody waits until it is ready.</summary>
+    public static ServerProcess OursStarting(params string[] arguments) => new(OurProgram, arguments);
 
     public static ServerProcess Redis(params string[] arguments) =>
         Start(Environment.GetEnvironmentVariable("REDIS_SERVER") ?? "redis-server", arguments);
@@ -79,6 +85,8 @@ internal sealed class ServerProcess : IDisposable
         if (protocol == 3) Assert.Equal('%', client.Call("HELLO", "3").Type);
         return client;
     }
+
+    private static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
 
     /// <summary>Fails if the process ended or if its log speaks of an exception: the last word of every hostile test.</summary>
     public void AssertWell()
@@ -103,7 +111,9 @@ internal sealed class ServerProcess : IDisposable
         {
             try
             {
-                return new ServerProcess(program, arguments);
+                var server = new ServerProcess(program, arguments);
+                server.WaitUntilReady(program);
+                return server;
             }
             catch (InvalidOperationException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {

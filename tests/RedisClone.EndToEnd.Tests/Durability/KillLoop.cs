@@ -1,0 +1,97 @@
+using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Durability;
+
+/// <summary>One data directory that lives through one kill after another, and the clients that remember what they were promised.</summary>
+internal sealed class KillLoop : IDisposable
+{
+    /// <summary>So long a write is put off in <c>everysec</c> while a flush is running, as in Redis.</summary>
+    private static readonly TimeSpan LongestLoss = TimeSpan.FromSeconds(2);
+
+    private readonly Random _random;
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-kills-").FullName;
+    private readonly KillClient[] _clients = [new(0), new(1), new(2)];
+    private readonly SortedDictionary<string, int> _kills = [];
+    private TimeSpan _startTime = TimeSpan.FromSeconds(1);
+    private TimeSpan _killedAt;
+    private bool _wasAlways = true;
+    private int _life;
+    private long _lost;
+
+    public KillLoop(Random random) => _random = random;
+
+    public string Summary =>
+        $"kills: {string.Join(", ", _kills.Select(k => $"{k.Value} {k.Key}"))}; {_clients.Sum(c => c.TotalAcknowledged)} writes acknowledged, {_lost} lost in everysec";
+
+    /// <summary>Starts on what the last kill left, compares, runs load, and kills again.</summary>
+    public void RunCycle()
+    {
+        bool always = _random.Next(4) > 0;
+        string[] arguments = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", always ? "always" : "everysec", "--shutdown-on-sigterm", "nosave"];
+        if (_random.Next(5) == 0)
+        {
+            using ServerProcess starting = ServerProcess.OursStarting(arguments);
+            Thread.Sleep(_startTime * _random.NextDouble());
+            Count("recovering");
+            return;
+        }
+        long start = Stopwatch.GetTimestamp();
+        ServerProcess server = ServerProcess.Ours(arguments);
+        try
+        {
+            _startTime = Stopwatch.GetElapsedTime(start);
+            Compare(server);
+            _wasAlways = always;
+            Run(server);
+        }
+        finally
+        {
+            server.Dispose();
+            foreach (KillClient client in _clients) client.Join();
+        }
+    }
+
+    /// <summary>The dump file that the kills left, if any was ever complete, is one of some moment.</summary>
+    public void CheckSnapshot()
+    {
+        if (!File.Exists(Path.Combine(_folder, "dump.rdb"))) return;
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder);
+        using RespClient client = server.Connect();
+        foreach (KillClient known in _clients) known.CheckKeys(client);
+    }
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    private void Compare(ServerProcess server)
+    {
+        using RespClient client = server.Connect();
+        string[] log = [.. client.Call("LRANGE", KillClient.LogOf(_life), "0", "-1").Items!.Select(i => i.Text!)];
+        foreach (KillClient known in _clients) _lost += known.Compare(client, log, _wasAlways ? TimeSpan.MaxValue : _killedAt - LongestLoss);
+        client.Call("DEL", KillClient.LogOf(_life));
+    }
+
+    private void Run(ServerProcess server)
+    {
+        _life++;
+        foreach (KillClient client in _clients) client.Start(server, _life, _random.Next());
+        (string doing, string? command) = _random.Next(8) switch
+        {
+            0 => ("rewriting", "BGREWRITEAOF"),
+            1 => ("saving", "SAVE"),
+            2 => ("saving in the background", "BGSAVE"),
+            _ => ("serving", null),
+        };
+        Thread.Sleep(_random.Next(40));
+        using RespClient admin = server.Connect();
+        if (command is not null)
+        {
+            admin.Send(command);
+            Thread.Sleep(_random.Next(15));
+        }
+        Count(doing);
+        _killedAt = KillClient.Now;
+    }
+
+    private void Count(string doing) => _kills[doing] = _kills.GetValueOrDefault(doing) + 1;
+}
