@@ -1,3 +1,4 @@
+using RedisClone.Storage.Memory;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;
@@ -26,10 +27,10 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
         for (int step = 0; step < steps; step++)
         {
             Entry hash = Entry;
-            if (!hash.Exists)
+            if (!hash.Exists || step % 53 == 0)
             {
-                hash = HashValue.Create(Keyspace, Key, Hash);
-                wasLarge = false;
+                hash = Renew(Math.Min(fields, 40));
+                wasLarge = Encoding_(hash) == "hashtable";
             }
             string name = RandomText(fields, 100);
             byte[] nameBytes = Bytes(name);
@@ -160,6 +161,76 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
         }
         while (cursor != 0);
         Assert.Equal(2_000, met.Count(name => name.StartsWith("stays", StringComparison.Ordinal)));
+    }
+
+    /// <summary>The names are there once, however many hashes have them, and go with the last of these.</summary>
+    [Fact]
+    public void HashesOfOneShapeShareTheirNames()
+    {
+        var names = new FieldNames([.. Enumerable.Range(0, 8).Select(i => Bytes($"a rather long name of a field {i}"))]);
+        byte[][] keys = [.. Enumerable.Range(0, 500).Select(i => Bytes($"key {i}"))];
+        foreach (byte[] key in keys)
+            HashValue.Import(Keyspace, key, KeyHash.Of(key), names, new Values([.. Enumerable.Range(0, 8).Select(i => Bytes($"{i}"))]));
+        Assert.InRange(Store.ShapeBytes, 1, 2_000);
+        Assert.InRange(Store.Arena.BytesUsed, 500 * 16, 500 * 100);
+        long shared = Store.Arena.BytesUsed;
+        Entry own = Keyspace.Find(keys[7], KeyHash.Of(keys[7]));
+        Assert.False(HashValue.Set(own, names[3], "another value"u8));
+        Assert.True(HashValue.TryGet(own, names[3], out HashField field));
+        Assert.True(field.Value.Is("another value"u8));
+        Assert.InRange(Store.Arena.BytesUsed, shared, shared + 50);
+        Assert.False(HashValue.Remove(own, "no such field"u8));
+        Assert.True(HashValue.Remove(own, names[3]));
+        Assert.InRange(Store.Arena.BytesUsed, shared + 150, shared + 500);
+        foreach (byte[] key in keys) Keyspace.Remove(Keyspace.Find(key, KeyHash.Of(key)));
+        Assert.Equal(0, Store.ShapeBytes);
+        Assert.Equal(0, Store.Arena.BytesUsed);
+    }
+
+    /// <summary>What a file brings shares its names from the second hash of a shape on; what stands alone does not.</summary>
+    [Fact]
+    public void HashesFromAFileShareTheirNamesAgain()
+    {
+        for (int i = 0; i < 100; i++)
+        {
+            byte[] key = Bytes($"key {i}");
+            Entry hash = HashValue.Create(Keyspace, key, KeyHash.Of(key));
+            for (int j = 0; j < 6; j++) HashValue.Set(hash, Bytes(i == 50 ? $"another {j}" : $"a field of some length {j}"), Bytes($"{i * j}"));
+            HashValue.ShareNames(hash);
+        }
+        Assert.InRange(Store.ShapeBytes, 1, 1_000);
+        Assert.InRange(Store.Arena.BytesUsed, 0, 100 * 100);
+        for (int i = 0; i < 100; i++)
+        {
+            byte[] key = Bytes($"key {i}");
+            Entry hash = Keyspace.Find(key, KeyHash.Of(key));
+            int j = 0;
+            foreach (HashField field in HashValue.Fields(hash))
+            {
+                Assert.True(field.Name.Is(Bytes(i == 50 ? $"another {j}" : $"a field of some length {j}")));
+                Assert.True(field.Value.Is(Bytes($"{i * j++}")));
+            }
+            Assert.Equal(6, j);
+            Keyspace.Remove(hash);
+        }
+        Assert.Equal(0, Store.Arena.BytesUsed);
+    }
+
+    private Entry Renew(int fields)
+    {
+        if (Entry.Exists) Keyspace.Remove(Entry);
+        while (!Store.FreeAbandoned(10)) { }
+        _model.Clear();
+        if (Random.Next(2) == 0) return HashValue.Create(Keyspace, Key, Hash);
+        for (int i = Random.Next(1, fields); i >= 0; i--) _model[RandomText(fields, 100)] = (RandomText(1_000, 100), 0);
+        var names = new FieldNames([.. _model.Keys.Select(Bytes)]);
+        HashValue.Import(Keyspace, Key, Hash, names, new Values([.. _model.Values.Select(field => Bytes(field.Value))]));
+        return Entry;
+    }
+
+    private readonly struct Values(byte[][] texts) : ITexts
+    {
+        public ReadOnlySpan<byte> this[int index] => texts[index];
     }
 
     private bool IsAlive(long expiry) => expiry == 0 || expiry >= Store.Now;

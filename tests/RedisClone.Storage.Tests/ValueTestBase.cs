@@ -53,7 +53,7 @@ public abstract class ValueTestBase
     /// <summary>Every byte in use is the key's or an index's, as the accounting says; without the key, none is.</summary>
     protected void CheckMemory()
     {
-        long bytes = Keyspace.IndexBytes + Store.Database(1).IndexBytes;
+        long bytes = Keyspace.IndexBytes + Store.Database(1).IndexBytes + Store.ShapeBytes;
         foreach (Keyspace keyspace in (Keyspace[])[Keyspace, Store.Database(1)])
         {
             Entry entry = keyspace.Find(Key, Hash);

@@ -147,7 +147,7 @@ internal static class DebugCommands
     {
         Entry entry = FindEvenExpired(ref c, 2);
         if (!entry.Exists) c.Fail(Errors.NoSuchKey);
-        else if (entry.Encoding is not (ValueEncoding.Packed or ValueEncoding.PackedWithExpiry)) c.Fail("ERR Not a listpack encoded object.");
+        else if (entry.Encoding is not (ValueEncoding.Packed or ValueEncoding.PackedWithExpiry or ValueEncoding.Shaped)) c.Fail("ERR Not a listpack encoded object.");
         if (c.Failed) return;
         c.Server.Log.LogWarning("Packed value of {Bytes} bytes, record of {Record}", entry.Value.Length, entry.RecordBytes);
         c.Reply.SimpleString("Listpack structure printed on stdout"u8);

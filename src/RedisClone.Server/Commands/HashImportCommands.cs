@@ -1,3 +1,4 @@
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Storage;
@@ -17,7 +18,7 @@ internal static class HashImportCommands
             Subcommands =
             [
                 new("PREPARE fieldset-name field [field ...]",
-                    -4, Keys.None, CommandFlags.None, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
+                    -4, Keys.None, DenyOom, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
                     { Complexity = "O(N*log(N)) where N is the number of fields." },
                 new("SET key fieldset-name value [value ...]",
                     -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash of a prepared list of fields and their values.")
@@ -39,7 +40,7 @@ internal static class HashImportCommands
             return;
         }
         Fieldsets fieldsets = c.Session.Fieldsets ??= new Fieldsets();
-        if (!fieldsets.TryPut(c.Args[2].ToArray(), fields)) c.Fail("ERR too many fieldsets");
+        if (!fieldsets.TryPut(c.Args[2].ToArray(), new FieldNames(fields))) c.Fail("ERR too many fieldsets");
         else c.Reply.Ok();
     }
 
@@ -54,31 +55,27 @@ internal static class HashImportCommands
 
     private static void Set(ref CommandContext c)
     {
-        const int firstValue = 4;
-        byte[][]? fields = c.Session.Fieldsets?.Find(c.Args[3]);
-        if (fields is null) c.Fail("ERR no such fieldset");
-        else if (fields.Length != c.Args.Count - firstValue) c.Fail("ERR the number of values does not match the number of fields in the fieldset");
-        if (c.Failed || !c.TryFind(2, ValueType.Hash, write: true, out Entry entry)) return;
-        Keyspace keyspace = entry.Keyspace;
+        FieldNames? names = c.Session.Fieldsets?.Find(c.Args[3]);
+        if (names is null) c.Fail("ERR no such fieldset");
+        else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR the number of values does not match the number of fields in the fieldset");
+        if (c.Failed) return;
+        Entry old = c.FindForWrite(2);
         // Another connection's replay knows no fieldsets: what is journalled is what the hash becomes.
-        if (entry.Exists)
+        if (old.Exists)
         {
             c.ReplaceEffect("DEL"u8, c.Args[2]);
-            keyspace.Remove(entry);
+            old.Keyspace.Remove(old);
         }
-        entry = HashValue.Create(keyspace, c.Args[2], c.HashOf(2));
-        int longest = 0;
-        for (int i = 0; i < fields!.Length; i++) longest = Math.Max(longest, Math.Max(fields[i].Length, c.Args[firstValue + i].Length));
-        HashValue.Reserve(entry, fields.Length, longest);
-        for (int i = 0; i < fields.Length; i++) HashValue.Set(entry, fields[i], c.Args[firstValue + i]);
-        if (c.ReplaceEffect(arguments: 2 + 2 * fields.Length) is { } effect)
+        var values = new Values(c.Args);
+        HashValue.Import(old.Keyspace, c.Args[2], c.HashOf(2), names!, values);
+        if (c.ReplaceEffect(arguments: 2 + 2 * names!.Count) is { } effect)
         {
             effect.Add("HSET"u8);
             effect.Add(c.Args[2]);
-            for (int i = 0; i < fields.Length; i++)
+            for (int i = 0; i < names.Count; i++)
             {
-                effect.Add(fields[i]);
-                effect.Add(c.Args[firstValue + i]);
+                effect.Add(names[i]);
+                effect.Add(values[i]);
             }
         }
         c.Modified(2, NotifyFlags.Hash, "hset");
@@ -91,5 +88,14 @@ internal static class HashImportCommands
     {
         c.Reply.Integer(c.Session.Fieldsets?.Count ?? 0);
         c.Session.Fieldsets = null;
+    }
+
+    private readonly ref struct Values(Request request) : ITexts
+    {
+        public const int First = 4;
+
+        private readonly Request _request = request;
+
+        public ReadOnlySpan<byte> this[int index] => _request[First + index];
     }
 }

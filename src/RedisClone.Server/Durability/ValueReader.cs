@@ -131,7 +131,12 @@ internal sealed class ValueReader : IRdbValueVisitor
         return SortedSetValue.Set(entry, member, score, out _) && Keep(entry);
     }
 
-    bool IRdbValueVisitor.End() => true;
+    bool IRdbValueVisitor.End()
+    {
+        Entry entry = _keyspace.Find(Key, _hash);
+        if (entry.Type == ValueType.Hash) HashValue.ShareNames(entry);
+        return true;
+    }
 
     bool IRdbValueVisitor.StreamEntry(RdbStreamId id, int fields) => false;
 

@@ -49,7 +49,7 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
     /// <summary>What must be known before the first byte: the form, how many elements, and the time of the first field that expires.</summary>
     private Shape ShapeOf(in Entry entry)
     {
-        bool isPacked = entry.Encoding == ValueEncoding.Packed;
+        bool isPacked = entry.Encoding is ValueEncoding.Packed or ValueEncoding.Shaped;
         switch (entry.Type)
         {
             case ValueType.String:

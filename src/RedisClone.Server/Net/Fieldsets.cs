@@ -1,3 +1,5 @@
+using RedisClone.Storage;
+
 namespace RedisClone.Server.Net;
 
 /// <summary>
@@ -6,13 +8,13 @@ namespace RedisClone.Server.Net;
 /// </summary>
 public sealed class Fieldsets
 {
-    private readonly List<(byte[] Name, byte[][] Fields)> _sets = [];
+    private readonly List<(byte[] Name, FieldNames Fields)> _sets = [];
     private int _last;
 
     public int Count => _sets.Count;
 
     /// <summary>Adds or replaces a list; false when there are too many.</summary>
-    public bool TryPut(byte[] name, byte[][] fields)
+    public bool TryPut(byte[] name, FieldNames fields)
     {
         int at = IndexOf(name);
         if (at >= 0) _sets[at] = (name, fields);
@@ -21,7 +23,7 @@ public sealed class Fieldsets
         return true;
     }
 
-    public byte[][]? Find(ReadOnlySpan<byte> name) => IndexOf(name) is >= 0 and var at ? _sets[_last = at].Fields : null;
+    public FieldNames? Find(ReadOnlySpan<byte> name) => IndexOf(name) is >= 0 and var at ? _sets[_last = at].Fields : null;
 
     public bool Remove(ReadOnlySpan<byte> name)
     {

@@ -19,6 +19,7 @@ public sealed class ShardStore
         _databases = new Keyspace?[databases];
         _abandoned = new FreeQueue(Arena);
         _compactor = new Compactor(this);
+        Shapes = new HashShapes(Arena);
         Random = new Random((int)(randomSeed ^ randomSeed >> 32));
     }
 
@@ -51,6 +52,12 @@ public sealed class ShardStore
 
     /// <summary>Keys and large values that were freed in slices so far.</summary>
     public long LazyFreed => _abandoned.Freed;
+
+    /// <summary>Bytes of the field names that hashes share.</summary>
+    public long ShapeBytes => Shapes.Bytes;
+
+    /// <summary>The field names that hashes share.</summary>
+    internal HashShapes Shapes { get; }
 
     public Keyspace Database(int index) => _databases[index] ??= new Keyspace(this);
 
@@ -105,9 +112,10 @@ public sealed class ShardStore
     /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
     internal HashSet<long> Chosen { get; } = [];
 
-    /// <summary>Frees what a value holds outside its record: at once if it is little, else in slices.</summary>
+    /// <summary>Frees what a value holds outside its record: at once if it is little, else in slices; or leaves what it shared.</summary>
     internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value)
     {
         if (encoding == ValueEncoding.Large) _abandoned.Add(type, value);
+        else if (encoding == ValueEncoding.Shaped) Shapes.Release(ShapedFields.ShapeOf(value));
     }
 }

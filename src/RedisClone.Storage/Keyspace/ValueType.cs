@@ -34,4 +34,7 @@ public enum ValueEncoding : byte
 
     /// <summary>A small hash of which some fields expire.</summary>
     PackedWithExpiry = 6,
+
+    /// <summary>A small hash whose field names are kept once for many.</summary>
+    Shaped = 7,
 }

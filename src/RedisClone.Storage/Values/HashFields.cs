@@ -5,51 +5,51 @@ namespace RedisClone.Storage;
 /// <summary>Walks fields of a hash that are alive: all of them, those of a cursor position, or a random part.</summary>
 public ref struct HashFields
 {
-    private readonly ReadOnlySpan<byte> _entries;
+    private readonly ReadOnlySpan<byte> _entries;         // of a small hash; only the values where names are shared
+    private readonly ReadOnlySpan<byte> _names;           // those that are shared
     private readonly MemberTable _table;
     private readonly long _now;
-    private readonly bool _expiring, _large;
+    private readonly ValueEncoding _encoding;
     private TableWalk _walk;
     private Selection _selection;
-    private int _at;
+    private int _at, _nameAt;
 
-    private HashFields(in Entry entry, Selection selection, bool everything = false)
+    private HashFields(in Entry entry, TableWalk walk, Selection selection, bool everything = false)
     {
         _now = everything ? long.MinValue : entry.Keyspace.Store.Now;
+        _encoding = entry.Encoding;
+        _walk = walk;
         _selection = selection;
-        _large = entry.Encoding == ValueEncoding.Large;
-        if (_large)
+        switch (_encoding)
         {
-            _table = LargeHash.Table(entry);
-            return;
+            case ValueEncoding.Large:
+                _table = LargeHash.Table(entry);
+                break;
+            case ValueEncoding.Shaped:
+                _names = ShapedFields.Names(entry);
+                _entries = ShapedFields.Values(entry);
+                break;
+            default:
+                _entries = PackedFields.Of(entry).Entries;
+                break;
         }
-        _entries = PackedFields.Of(entry).Entries;
-        _expiring = entry.Encoding == ValueEncoding.PackedWithExpiry;
     }
 
     public HashField Current { get; private set; }
 
-    internal static HashFields All(in Entry entry, bool everything = false)
-    {
-        var fields = new HashFields(entry, Selection.All, everything);
-        if (fields._large) fields._walk = TableWalk.All(fields._table);
-        return fields;
-    }
+    internal static HashFields All(in Entry entry, bool everything = false) =>
+        new(entry, IsLarge(entry) ? TableWalk.All(LargeHash.Table(entry)) : default, Selection.All, everything);
 
-    internal static HashFields Position(in Entry entry, ref ulong cursor, bool everything = false)
-    {
-        var fields = new HashFields(entry, Selection.All, everything);
-        fields._walk = TableWalk.Position(fields._table, ref cursor);
-        return fields;
-    }
+    internal static HashFields Position(in Entry entry, ref ulong cursor, bool everything = false) =>
+        new(entry, TableWalk.Position(LargeHash.Table(entry), ref cursor), Selection.All, everything);
 
     internal static HashFields Some(in Entry entry, long count)
     {
         ShardStore store = entry.Keyspace.Store;
         long all = HashValue.Count(entry);
         bool allAlive = PackedFields.IsAlive(HashValue.NextExpiry(entry), store.Now);
-        if (entry.Encoding == ValueEncoding.Large && allAlive && TableWalk.PicksAreCheaper(count, all))
-            return new HashFields(entry, Selection.All) { _walk = TableWalk.Picks(LargeHash.Table(entry), count, store) };
+        if (IsLarge(entry) && allAlive && TableWalk.PicksAreCheaper(count, all))
+            return new(entry, TableWalk.Picks(LargeHash.Table(entry), count, store), Selection.All);
         HashFields fields = All(entry);
         if (!allAlive)
         {
@@ -64,19 +64,26 @@ public ref struct HashFields
 
     public bool MoveNext()
     {
-        while (true)
-        {
-            if (_large)
-            {
-                if (!_walk.MoveNext()) return false;
-                Current = LargeHash.Read(_table, _walk.Current);
-            }
-            else
-            {
-                if (_at >= _entries.Length) return false;
-                Current = PackedFields.Read(_entries, _at, _expiring, out _at);
-            }
+        while (_encoding == ValueEncoding.Large ? NextLarge() : NextSmall())
             if (PackedFields.IsAlive(Current.Expiry, _now) && _selection.Takes()) return true;
-        }
+        return false;
     }
+
+    private bool NextLarge()
+    {
+        if (!_walk.MoveNext()) return false;
+        Current = LargeHash.Read(_table, _walk.Current);
+        return true;
+    }
+
+    private bool NextSmall()
+    {
+        if (_at >= _entries.Length) return false;
+        Current = _encoding == ValueEncoding.Shaped
+            ? new HashField(Packed.Read(_names, _nameAt, out _nameAt), Packed.Read(_entries, _at, out _at), expiry: 0)
+            : PackedFields.Read(_entries, _at, _encoding == ValueEncoding.PackedWithExpiry, out _at);
+        return true;
+    }
+
+    private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
 }

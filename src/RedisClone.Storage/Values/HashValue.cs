@@ -34,6 +34,22 @@ public static class HashValue
         return entry;
     }
 
+    /// <summary>A new hash of fields that many hashes have: they share the names, where the settings allow it.</summary>
+    public static void Import<TValues>(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, FieldNames names, in TValues values)
+        where TValues : struct, ITexts, allows ref struct
+    {
+        if (ShapedFields.TryCreate(keyspace, key, hash, names, values, out _)) return;
+        Entry entry = Create(keyspace, key, hash);
+        Reserve(entry, names.Count, 0);
+        for (int i = 0; i < names.Count; i++) Set(entry, names[i], values[i]);
+    }
+
+    /// <summary>For hashes that come from a file, which does not tell which of them shared their names.</summary>
+    public static void ShareNames(in Entry entry)
+    {
+        if (entry.Encoding == ValueEncoding.Packed) ShapedFields.Assemble(entry);
+    }
+
     /// <summary>Chooses the form ahead of a write of several fields, the length of the longest text among them given.</summary>
     public static void Reserve(in Entry entry, long fields, int longestText)
     {
@@ -42,11 +58,19 @@ public static class HashValue
             LargeHash.Convert(entry);
     }
 
-    public static long Count(in Entry entry) => IsLarge(entry) ? LargeHash.Table(entry).Count : PackedFields.Of(entry).Count;
+    public static long Count(in Entry entry) => entry.Encoding switch
+    {
+        ValueEncoding.Large => LargeHash.Table(entry).Count,
+        ValueEncoding.Shaped => ShapedFields.Count(entry),
+        _ => PackedFields.Of(entry).Count,
+    };
 
-    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field) => IsLarge(entry)
-        ? LargeHash.TryGet(entry, name, out field)
-        : PackedFields.TryGet(entry, Element.Of(name), out field);
+    public static bool TryGet(in Entry entry, ReadOnlySpan<byte> name, out HashField field) => entry.Encoding switch
+    {
+        ValueEncoding.Large => LargeHash.TryGet(entry, name, out field),
+        ValueEncoding.Shaped => ShapedFields.TryGet(entry, Element.Of(name), out field),
+        _ => PackedFields.TryGet(entry, Element.Of(name), out field),
+    };
 
     public static bool Contains(in Entry entry, ReadOnlySpan<byte> name) => TryGet(entry, name, out _);
 
@@ -54,6 +78,11 @@ public static class HashValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
     {
         Reserve(entry, 0, Math.Max(name.Length, value.Length));
+        if (ShapedFields.Is(entry))
+        {
+            if (expiry <= 0 && ShapedFields.TryReplace(entry, Element.Of(name), Element.Of(value))) return false;
+            ShapedFields.Disassemble(entry);
+        }
         if (!IsLarge(entry) && !PackedFields.Of(entry).HasRoom((long)name.Length + value.Length)) LargeHash.Convert(entry);
         if (IsLarge(entry)) return LargeHash.Set(entry, name, value, expiry);
         bool added = PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry);
@@ -61,14 +90,18 @@ public static class HashValue
         return added;
     }
 
-    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name) => IsLarge(entry)
-        ? LargeHash.Remove(entry, name)
-        : PackedFields.Remove(entry, Element.Of(name));
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
+    {
+        if (IsLarge(entry)) return LargeHash.Remove(entry, name);
+        return HasOwnNames(entry, name) && PackedFields.Remove(entry, Element.Of(name));
+    }
 
     /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
-    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry) => IsLarge(entry)
-        ? LargeHash.SetExpiry(entry, name, expiry)
-        : PackedFields.SetExpiry(entry, Element.Of(name), expiry);
+    public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
+    {
+        if (IsLarge(entry)) return LargeHash.SetExpiry(entry, name, expiry);
+        return HasOwnNames(entry, name) && PackedFields.SetExpiry(entry, Element.Of(name), expiry);
+    }
 
     /// <summary>The time at which the first field expires, 0 if none does.</summary>
     public static long NextExpiry(in Entry entry) => entry.Record.NextFieldExpiry;
@@ -116,6 +149,15 @@ public static class HashValue
 
     /// <summary>So many different fields at random, or all if there are fewer. A store makes one sample at a time.</summary>
     public static HashFields Sample(in Entry entry, long count) => HashFields.Some(entry, count);
+
+    /// <summary>Before a change of the field of this name: a hash that shares its names gets its own, unless it has no such field.</summary>
+    private static bool HasOwnNames(in Entry entry, ReadOnlySpan<byte> name)
+    {
+        if (!ShapedFields.Is(entry)) return true;
+        if (!ShapedFields.TryGet(entry, Element.Of(name), out _)) return false;
+        ShapedFields.Disassemble(entry);
+        return true;
+    }
 
     private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
 }

@@ -25,9 +25,10 @@ internal static class LargeHash
         return new HashField(new Element(record.Name), new Element(record.Value), record.Number);
     }
 
-    /// <summary>Makes a packed hash a large one.</summary>
+    /// <summary>Makes a small hash a large one.</summary>
     public static void Convert(in Entry entry)
     {
+        if (ShapedFields.Is(entry)) ShapedFields.Disassemble(entry);
         bool expiring = entry.Encoding == ValueEncoding.PackedWithExpiry;
         entry.Keyspace.SetNextFieldExpiry(entry, 0);
         using Scratch entries = new(PackedFields.Of(entry).Entries);

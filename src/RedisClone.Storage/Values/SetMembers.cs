@@ -7,27 +7,29 @@ namespace RedisClone.Storage;
 public ref struct SetMembers
 {
     private readonly ReadOnlySpan<byte> _bytes;           // the entries of a packed set, or the whole of a set of integers
-    private readonly int _integers = -1;
+    private readonly int _end;                            // where they end: a position, or a number of integers
     private readonly MemberTable _table;
-    private readonly bool _large;
+    private readonly ValueEncoding _encoding;
     private TableWalk _walk;
     private Selection _selection;
     private int _at;
 
-    private SetMembers(in Entry entry, Selection selection)
+    private SetMembers(in Entry entry, TableWalk walk, Selection selection)
     {
+        _encoding = entry.Encoding;
+        _walk = walk;
         _selection = selection;
-        switch (entry.Encoding)
+        switch (_encoding)
         {
             case ValueEncoding.Integers:
                 _bytes = entry.Value;
-                _integers = Integers.Count(_bytes);
+                _end = Integers.Count(_bytes);
                 break;
             case ValueEncoding.Packed:
                 _bytes = new PackedValue(entry).Entries;
+                _end = _bytes.Length;
                 break;
             default:
-                _large = true;
                 _table = SetValue.LargeTable(entry);
                 break;
         }
@@ -35,26 +37,18 @@ public ref struct SetMembers
 
     public Element Current { get; private set; }
 
-    internal static SetMembers All(in Entry entry)
-    {
-        var members = new SetMembers(entry, Selection.All);
-        if (members._large) members._walk = TableWalk.All(members._table);
-        return members;
-    }
+    internal static SetMembers All(in Entry entry) =>
+        new(entry, IsLarge(entry) ? TableWalk.All(SetValue.LargeTable(entry)) : default, Selection.All);
 
-    internal static SetMembers Position(in Entry entry, ref ulong cursor)
-    {
-        var members = new SetMembers(entry, Selection.All);
-        members._walk = TableWalk.Position(members._table, ref cursor);
-        return members;
-    }
+    internal static SetMembers Position(in Entry entry, ref ulong cursor) =>
+        new(entry, TableWalk.Position(SetValue.LargeTable(entry), ref cursor), Selection.All);
 
     internal static SetMembers Some(in Entry entry, long count)
     {
-        long all = SetValue.Count(entry);
         ShardStore store = entry.Keyspace.Store;
-        if (entry.Encoding == ValueEncoding.Large && TableWalk.PicksAreCheaper(count, all))
-            return new SetMembers(entry, Selection.All) { _walk = TableWalk.Picks(SetValue.LargeTable(entry), count, store) };
+        long all = SetValue.Count(entry);
+        if (IsLarge(entry) && TableWalk.PicksAreCheaper(count, all))
+            return new(entry, TableWalk.Picks(SetValue.LargeTable(entry), count, store), Selection.All);
         SetMembers members = All(entry);
         members._selection = new Selection(count, all, store.Random);
         return members;
@@ -64,19 +58,24 @@ public ref struct SetMembers
 
     public bool MoveNext()
     {
-        while (true)
-        {
-            if (_large)
-            {
-                if (!_walk.MoveNext()) return false;
-                Current = new Element(_table.Read(_walk.Current).Name);
-            }
-            else
-            {
-                if (_at >= (_integers >= 0 ? _integers : _bytes.Length)) return false;
-                Current = _integers >= 0 ? new Element(Integers.At(_bytes, _at++)) : Packed.Read(_bytes, _at, out _at);
-            }
+        while (_encoding == ValueEncoding.Large ? NextLarge() : NextSmall())
             if (_selection.Takes()) return true;
-        }
+        return false;
     }
+
+    private bool NextLarge()
+    {
+        if (!_walk.MoveNext()) return false;
+        Current = new Element(_table.Read(_walk.Current).Name);
+        return true;
+    }
+
+    private bool NextSmall()
+    {
+        if (_at >= _end) return false;
+        Current = _encoding == ValueEncoding.Integers ? new Element(Integers.At(_bytes, _at++)) : Packed.Read(_bytes, _at, out _at);
+        return true;
+    }
+
+    private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
 }

@@ -15,7 +15,7 @@ public static class ValueInfo
         (ValueType.String, ValueEncoding.Raw) when entry.Value.Length <= MaxEmbedded => "embstr"u8,
         (ValueType.String, _) => "raw"u8,
         (ValueType.Stream, _) => "stream"u8,
-        (_, ValueEncoding.Packed) => "listpack"u8,
+        (_, ValueEncoding.Packed or ValueEncoding.Shaped) => "listpack"u8,
         (_, ValueEncoding.PackedWithExpiry) => "listpackex"u8,
         (_, ValueEncoding.Integers) => "intset"u8,
         (ValueType.List, ValueEncoding.Large) => "quicklist"u8,
@@ -24,7 +24,7 @@ public static class ValueInfo
         _ => throw new UnreachableException("a record holds a form that its type does not have"),
     };
 
-    /// <summary>Bytes that a key takes with its value, its part of the index not counted: exact.</summary>
+    /// <summary>Bytes that a key takes with its value, its part of the index not counted, nor names that it shares: exact.</summary>
     public static long MemoryUsage(in Entry entry) => entry.RecordBytes + (entry.Encoding == ValueEncoding.Large
         ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)
         : 0);

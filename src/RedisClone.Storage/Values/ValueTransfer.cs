@@ -5,11 +5,11 @@ public static class ValueTransfer
 {
     /// <summary>
     /// Moves a value and its expiry to an absent key, and removes the source. Within a shard what lies outside the record stays where
-    /// it is; between shards it is copied, since each owns its buffers.
+    /// it is; between shards it is copied, since each owns its buffers (and the names that its hashes share).
     /// </summary>
     public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
-        if (source.Encoding == ValueEncoding.Large && target.Store != source.Keyspace.Store)
+        if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
         {
             Copy(source, target, key, hash);
             source.Keyspace.Remove(source);
@@ -26,11 +26,17 @@ public static class ValueTransfer
     /// <summary>Copies a value and its expiry to an absent key.</summary>
     public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
-        if (source.Encoding == ValueEncoding.Large) LargeCopy.Make(source, target, key, hash);
-        else CopyRecord(source, target, key, hash);
+        if (source.Encoding == ValueEncoding.Large)
+        {
+            LargeCopy.Make(source, target, key, hash);
+            return;
+        }
+        ShardStore from = source.Keyspace.Store;
+        Entry copy = CopyRecord(source, target, key, hash);
+        if (ShapedFields.Is(copy)) ShapedFields.ShareWith(from, copy);
     }
 
-    private static void CopyRecord(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    private static Entry CopyRecord(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
         ReadOnlySpan<byte> value = source.Value;
         uint access = source.Access;
@@ -39,5 +45,6 @@ public static class ValueTransfer
         value.CopyTo(copy.Value);
         copy.Access = access;
         target.AdoptFieldExpiry(copy);
+        return copy;
     }
 }

@@ -78,6 +78,16 @@ public sealed class HashCommandTests
         Assert.Equal(["HSET h name ada age 36"], _host.EffectsOf("HIMPORT SET h u ada 36"));
         Assert.Equal(["MULTI", "DEL h", "HSET h name bob age 7", "EXEC"], _host.EffectsOf("HIMPORT SET h u bob 7"));
         Assert.Equal("[name bob age 7]", _host.Run("HGETALL h"));
+        Assert.Equal("listpack", _host.Run("OBJECT ENCODING h"));
+        Assert.Equal("1", _host.Run("COPY h i"));
+        Assert.Equal("OK", _host.Run("RENAME h j"));
+        Assert.Equal("1", _host.Run("HSET i city Rome"));
+        Assert.Equal("[name bob age 7 city Rome]", _host.Run("HGETALL i"));
+        Assert.Equal("[name bob age 7]", _host.Run("HGETALL j"));
+        // Whatever the key held, it is overwritten.
+        Assert.Equal("OK", _host.Run("SET h text"));
+        Assert.Equal("OK", _host.Run("HIMPORT SET h u eve 8"));
+        Assert.Equal("[name eve age 8]", _host.Run("HGETALL h"));
         Assert.Equal("1", _host.Run("HIMPORT DISCARDALL"));
     }
 }

@@ -1,0 +1,88 @@
+using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// The lists of field names that hashes of a store share: each is kept once, in the arena, for as long as any hash has it.
+/// </summary>
+/// <remarks>A shape is a buffer: how many hashes have it, the number of names, their bytes, and the names as packed entries.</remarks>
+internal sealed class HashShapes(Arena arena)
+{
+    private const int UsersAt = 0, CountAt = 4, LengthAt = 8, NamesAt = 12;
+
+    private const int Remembered = 64;
+
+    private readonly ulong[] _seen = new ulong[Remembered];
+    private IndexRoot _root;
+    private long _buffers;
+
+    /// <summary>All bytes that shapes take in the arena.</summary>
+    public long Bytes => _buffers + Index.Bytes;
+
+    private HashIndex Index => new(arena, ref _root);
+
+    /// <summary>The shape of these names, with one hash more that has it.</summary>
+    public uint Acquire(ReadOnlySpan<byte> names, int count)
+    {
+        ulong hash = KeyHash.Of(names);
+        ref uint slot = ref Index.Find(hash, names, new ShapeNames(arena));
+        if (!Unsafe.IsNullRef(ref slot))
+        {
+            Share(slot);
+            return slot;
+        }
+        uint shape = arena.Allocate(NamesAt + names.Length);
+        Span<byte> bytes = arena.Bytes(shape, NamesAt + names.Length);
+        BinaryPrimitives.WriteInt32LittleEndian(bytes[UsersAt..], 1);
+        BinaryPrimitives.WriteInt32LittleEndian(bytes[CountAt..], count);
+        BinaryPrimitives.WriteInt32LittleEndian(bytes[LengthAt..], names.Length);
+        names.CopyTo(bytes[NamesAt..]);
+        _buffers += arena.Capacity(shape);
+        Index.Add(hash, shape);
+        return shape;
+    }
+
+    /// <summary>Whether it is worth a shape to meet these names: there is one, or they were met not long ago.</summary>
+    public bool Recur(ReadOnlySpan<byte> names)
+    {
+        ulong hash = KeyHash.Of(names);
+        if (!Unsafe.IsNullRef(ref Index.Find(hash, names, new ShapeNames(arena)))) return true;
+        ref ulong seen = ref _seen[hash % Remembered];
+        bool again = seen == hash;
+        seen = hash;
+        return again;
+    }
+
+    /// <summary>One hash more has a shape.</summary>
+    public void Share(uint shape) => Users(shape)++;
+
+    /// <summary>One hash less has a shape, which goes with the last.</summary>
+    public void Release(uint shape)
+    {
+        if (--Users(shape) > 0) return;
+        ulong hash = KeyHash.Of(Names(shape));
+        Index.Remove(hash, ref Index.FindHandle(hash, shape));
+        _buffers -= arena.Capacity(shape);
+        arena.Free(shape);
+    }
+
+    /// <summary>The names of a shape, as packed entries.</summary>
+    public ReadOnlySpan<byte> Names(uint shape) => NamesOf(arena, shape);
+
+    public int Count(uint shape) => BinaryPrimitives.ReadInt32LittleEndian(arena.FromStart(shape)[CountAt..]);
+
+    private ref int Users(uint shape) => ref Unsafe.As<byte, int>(ref arena.Bytes(shape, sizeof(int))[UsersAt]);
+
+    private static ReadOnlySpan<byte> NamesOf(Arena arena, uint shape)
+    {
+        ReadOnlySpan<byte> bytes = arena.FromStart(shape);
+        return bytes.Slice(NamesAt, BinaryPrimitives.ReadInt32LittleEndian(bytes[LengthAt..]));
+    }
+
+    private readonly struct ShapeNames(Arena arena) : IRecordKeys
+    {
+        public bool Matches(uint handle, ReadOnlySpan<byte> key) => NamesOf(arena, handle).SequenceEqual(key);
+    }
+}

@@ -1,0 +1,142 @@
+using System.Buffers.Binary;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>
+/// A small hash whose names are kept once for all hashes of its shape: the shape's handle, then the values as packed entries in the
+/// order of its names. Any change but another value makes a packed hash of its own of it.
+/// </summary>
+internal static class ShapedFields
+{
+    private const int ShapeBytes = sizeof(uint);
+
+    public static bool Is(in Entry entry) => entry.Encoding == ValueEncoding.Shaped;
+
+    /// <summary>Makes a hash of names and values; false where the settings ask for another form.</summary>
+    public static bool TryCreate<TValues>(
+        Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, FieldNames names, in TValues values, out Entry entry)
+        where TValues : struct, ITexts, allows ref struct
+    {
+        entry = default;
+        ValueLimits limits = keyspace.Store.Limits;
+        if (names.Count > limits.HashMaxListpackEntries || names.Longest > limits.HashMaxListpackValue) return false;
+        long bytes = ShapeBytes;
+        for (int i = 0; i < names.Count; i++)
+        {
+            ReadOnlySpan<byte> value = values[i];
+            if (value.Length > limits.HashMaxListpackValue) return false;
+            bytes += Packed.SizeOf(Element.Of(value));
+        }
+        if (bytes + names.Packed.Length > ValueLimits.MaxPackedBytes) return false;
+        uint shape = keyspace.Store.Shapes.Acquire(names.Packed, names.Count);
+        entry = keyspace.Insert(key, hash, ValueType.Hash, ValueEncoding.Shaped, (int)bytes);
+        Span<byte> to = entry.Value;
+        BinaryPrimitives.WriteUInt32LittleEndian(to, shape);
+        int at = ShapeBytes;
+        for (int i = 0; i < names.Count; i++) at += Packed.Write(to[at..], Element.Of(values[i]));
+        return true;
+    }
+
+    public static int Count(in Entry entry) => Shapes(entry).Count(ShapeOf(entry.Value));
+
+    public static ReadOnlySpan<byte> Names(in Entry entry) => Shapes(entry).Names(ShapeOf(entry.Value));
+
+    public static ReadOnlySpan<byte> Values(in Entry entry) => entry.Value[ShapeBytes..];
+
+    public static bool TryGet(in Entry entry, Element name, out HashField field)
+    {
+        ReadOnlySpan<byte> names = Names(entry);
+        int nameAt = Packed.Find(names, 0, name);
+        field = nameAt < 0 ? default : new HashField(
+            Packed.Read(names, nameAt, out _), Packed.Read(Values(entry), ValueAt(entry, names, nameAt), out _), expiry: 0);
+        return nameAt >= 0;
+    }
+
+    /// <summary>Gives a field that is there another value; false where there is no such field, or no room.</summary>
+    public static bool TryReplace(in Entry entry, Element name, Element value)
+    {
+        ReadOnlySpan<byte> names = Names(entry);
+        int nameAt = Packed.Find(names, 0, name);
+        if (nameAt < 0) return false;
+        PackedValue values = new(entry, ShapeBytes);
+        if (!values.HasRoom(value.Length)) return false;
+        values.Replace(ValueAt(entry, names, nameAt), value);
+        return true;
+    }
+
+    /// <summary>Makes a packed hash of it, which has its names to itself.</summary>
+    public static void Disassemble(in Entry entry)
+    {
+        uint shape = ShapeOf(entry.Value);
+        int count = Shapes(entry).Count(shape);
+        ReadOnlySpan<byte> names = Shapes(entry).Names(shape);
+        using Scratch values = new(Values(entry));
+        using Scratch entries = new(names.Length + values.Bytes.Length);
+        int to = 0;
+        for (int nameAt = 0, valueAt = 0; nameAt < names.Length;)
+        {
+            Append(names, ref nameAt, entries.Bytes, ref to);
+            Append(values.Bytes, ref valueAt, entries.Bytes, ref to);
+        }
+        entry.Keyspace.Resize(entry, PackedValue.CountBytes + to);
+        Keyspace.SetForm(entry, ValueType.Hash, ValueEncoding.Packed);
+        PackedValue packed = new(entry) { Count = count };
+        entries.Bytes.CopyTo(packed.Entries);
+        Shapes(entry).Release(shape);
+    }
+
+    /// <summary>The reverse, for a packed hash of which no field expires, if others have the same names in the same order.</summary>
+    public static void Assemble(in Entry entry)
+    {
+        PackedValue packed = PackedFields.Of(entry);
+        int count = packed.Count;
+        using Scratch entries = new(packed.Entries);
+        using Scratch names = new(entries.Bytes.Length);
+        using Scratch values = new(entries.Bytes.Length);
+        int namesEnd = 0, valuesEnd = 0;
+        for (int at = 0; at < entries.Bytes.Length;)
+        {
+            Append(entries.Bytes, ref at, names.Bytes, ref namesEnd);
+            Append(entries.Bytes, ref at, values.Bytes, ref valuesEnd);
+        }
+        HashShapes shapes = Shapes(entry);
+        if (!shapes.Recur(names.Bytes[..namesEnd])) return;
+        uint shape = shapes.Acquire(names.Bytes[..namesEnd], count);
+        entry.Keyspace.Resize(entry, ShapeBytes + valuesEnd);
+        Keyspace.SetForm(entry, ValueType.Hash, ValueEncoding.Shaped);
+        BinaryPrimitives.WriteUInt32LittleEndian(entry.Value, shape);
+        values.Bytes[..valuesEnd].CopyTo(entry.Value[ShapeBytes..]);
+    }
+
+    /// <summary>After the record was copied: the copy has the shape too, in its own store.</summary>
+    public static void ShareWith(ShardStore from, in Entry copy)
+    {
+        uint shape = ShapeOf(copy.Value);
+        ShardStore store = copy.Keyspace.Store;
+        if (store == from) store.Shapes.Share(shape);
+        else BinaryPrimitives.WriteUInt32LittleEndian(copy.Value, store.Shapes.Acquire(from.Shapes.Names(shape), from.Shapes.Count(shape)));
+    }
+
+    public static uint ShapeOf(ReadOnlySpan<byte> value) => BinaryPrimitives.ReadUInt32LittleEndian(value);
+
+    private static HashShapes Shapes(in Entry entry) => entry.Keyspace.Store.Shapes;
+
+    /// <summary>Where the value of the name at a position begins.</summary>
+    private static int ValueAt(in Entry entry, ReadOnlySpan<byte> names, int nameAt)
+    {
+        ReadOnlySpan<byte> values = Values(entry);
+        int valueAt = 0;
+        for (int at = 0; at < nameAt; at = Packed.Next(names, at)) valueAt = Packed.Next(values, valueAt);
+        return valueAt;
+    }
+
+    private static void Append(ReadOnlySpan<byte> from, ref int at, Span<byte> entries, ref int to)
+    {
+        int next = Packed.Next(from, at);
+        from[at..next].CopyTo(entries[to..]);
+        to += next - at;
+        at = next;
+    }
+}
