@@ -51,6 +51,12 @@ internal static class Limits
     /// <summary>What a stopping server gives clients to take what they are owed.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
+    /// <summary>Bytes by which one command may outgrow maxmemory without being noticed before the next that asks for more.</summary>
+    public const int NoticedGrowth = 64 * 1024;
+
+    /// <summary>Prefixes that one client may have broadcast to it: each write is compared with all.</summary>
+    public const int TrackingPrefixes = 1024;
+
     /// <summary>Lists of field names that one connection may prepare for HIMPORT.</summary>
     public const int Fieldsets = 1024;
 

@@ -4,6 +4,7 @@ using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Net;
@@ -33,6 +34,7 @@ public sealed class ServerCore
         Shards = new ShardMap(ShardCount(config), config.Databases);
         Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);
+        Invalidations = new Invalidations(this);
         AccessClock = new AccessClock(config);
         AdvanceClock(UnixMilliseconds());
         Eviction = new Eviction(this);
@@ -100,6 +102,9 @@ public sealed class ServerCore
     internal Notifications Notifications { get; }
 
     public KeyEvents KeyEvents { get; }
+
+    /// <summary>Tells clients that cache.</summary>
+    public Invalidations Invalidations { get; }
 
     public AccessClock AccessClock { get; }
 

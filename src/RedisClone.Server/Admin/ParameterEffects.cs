@@ -20,6 +20,8 @@ internal static class ParameterEffects
         On(server, "appendfsync", () => server.Journal?.Adapt());
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
+        On(server, "maxmemory", server.Eviction.Look);
+        On(server, "tracking-table-max-keys", server.Invalidations.ApplyLimit);
         On(server, "maxmemory-policy", server.AccessClock.Adapt);
         On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
         On(server, "acl-pubsub-default", server.Access.Adapt);

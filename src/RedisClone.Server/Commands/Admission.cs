@@ -22,6 +22,8 @@ internal static class Admission
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
         if ((FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && server.Eviction.MustRefuse) return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row) is { } disk) return disk;
+        // There are no replicas, so there are too few as soon as any is asked for.
+        if (server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 } && (FlagsOf(session, row) & CommandFlags.Write) != 0) return Errors.NoReplicas;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Scripts.IsRunning && server.Scripts.IsBusy && !row.Has(CommandFlags.AllowBusy))
@@ -29,9 +31,9 @@ internal static class Admission
         return null;
     }
 
-    /// <summary>What a command does: an EXEC does what was queued.</summary>
+    /// <summary>What a command does: an EXEC does what was queued, unless it will fail anyway.</summary>
     public static CommandFlags FlagsOf(Session session, CommandRow row) =>
-        row is { Name: "exec" } && session.Transaction is { } transaction ? row.Flags | transaction.Flags : row.Flags;
+        row is { Name: "exec" } && session.Transaction is { Aborted: false } transaction ? row.Flags | transaction.Flags : row.Flags;
 
     /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row)

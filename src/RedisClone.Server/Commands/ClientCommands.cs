@@ -41,6 +41,7 @@ internal static class ClientCommands
                 Sub("REPLY <ON | OFF | SKIP>", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or skips the next."),
                 Sub("UNBLOCK client-id [TIMEOUT | ERROR]", -3, Others, "5.0.0", Unblock, "Lets a blocked client go on, as if its time were over or with an error.",
                     "O(log N) where N is the number of client connections"),
+                .. TrackingCommands.Subcommands,
                 Help.Row("connection", "5.0.0"),
             ],
         },
@@ -101,7 +102,7 @@ internal static class ClientCommands
         var text = new StringBuilder();
         foreach (Session session in sessions)
         {
-            ClientDescription.Append(text, session, (c.Session, c.Args.ArgumentBytes));
+            ClientDescription.Append(text, session, (c.Session, c.Row, c.Args.ArgumentBytes));
             text.Append('\n');
         }
         c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(text.ToString()));

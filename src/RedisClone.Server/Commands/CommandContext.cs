@@ -265,6 +265,7 @@ public ref partial struct CommandContext
     private void Block(Waiter waiter, long milliseconds)
     {
         Waiter = waiter;
+        Session.LastCommand = Row;
         Session.Waiter = waiter;
         Server.Blocked.Entered();
         // The timer may fire at once, on another thread: everything it needs is in place.

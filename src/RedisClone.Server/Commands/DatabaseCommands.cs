@@ -23,6 +23,7 @@ internal static class DatabaseCommands
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
         Flush(ref c, c.Session.Database, waits);
+        c.Server.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         c.Reply.Ok();
     }
@@ -32,6 +33,7 @@ internal static class DatabaseCommands
         if (!TryFlushMode(ref c, out bool waits)) return;
         c.Server.Snapshots.CallOff();
         for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
+        c.Server.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         c.Reply.Ok();
     }
@@ -53,7 +55,7 @@ internal static class DatabaseCommands
         for (int i = 0; i < c.Server.Shards.Count; i++)
         {
             Shard shard = c.Server.Shards[i];
-            if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null);
+            if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null, c.Now);
             shard.Store.Abandon(database, c.Session.InTransaction ? atOnce : 0);
             if (!c.Session.InTransaction) shard.Store.FreeAbandoned(atOnce);
             AwaitedMayBeReady(ref c, shard, database);
@@ -73,13 +75,14 @@ internal static class DatabaseCommands
             if (shard.Keys.HasWatchers)
             {
                 var (a, b) = (shard.Store.ExistingDatabase((int)first), shard.Store.ExistingDatabase((int)second));
-                shard.Keys.TouchAllWatched((int)first, a, b);
-                shard.Keys.TouchAllWatched((int)second, b, a);
+                shard.Keys.TouchAllWatched((int)first, a, b, c.Now);
+                shard.Keys.TouchAllWatched((int)second, b, a, c.Now);
             }
             shard.Store.Swap((int)first, (int)second);
             AwaitedMayBeReady(ref c, shard, (int)first);
             AwaitedMayBeReady(ref c, shard, (int)second);
         }
+        if (first != second) c.Server.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         c.Reply.Ok();
     }
@@ -87,6 +90,6 @@ internal static class DatabaseCommands
     private static void AwaitedMayBeReady(ref CommandContext c, Shard shard, int database)
     {
         if (!shard.Keys.HasWaiters) return;
-        foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) c.Lane.ReadyKeys.Add((shard, key));
+        foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) c.Lane.AddReady(shard, key);
     }
 }

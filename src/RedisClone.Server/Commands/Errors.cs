@@ -14,6 +14,7 @@ public static class Errors
     public const string NoAuth = "NOAUTH Authentication required.";
     public const string WrongPass = "WRONGPASS invalid username-password pair or user is disabled.";
     public const string Internal = "ERR internal error";
+    public const string NoReplicas = "NOREPLICAS Not enough good replicas to write.";
     public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
     public const string InvalidExpire = "ERR invalid expire time in '{0}' command";
     public const string SameObject = "ERR source and destination objects are the same";

@@ -40,7 +40,17 @@ internal sealed class Executor(ServerCore server)
     {
         if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
-        if (server.Config.MaxMemory > 0 && (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && !server.Eviction.MakeRoom(held, lane, now))
+        return server.Config.MaxMemory > 0
+            ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
+            : RunUnit(session, row, request, hash, now, lane, onWorker, held, ref started);
+    }
+
+    /// <summary>Makes room first where memory is limited: before every command that may take more, and before any once one has taken much.</summary>
+    private Outcome RunWithinMemory(
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    {
+        bool grows = (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0;
+        if ((grows || server.Eviction.IsDue) && !server.Eviction.MakeRoom(held, lane, now))
         {
             // The shards at hand have nothing to give: all together may have.
             if (!held.ContainsAll(server.Shards.All))
@@ -48,16 +58,58 @@ internal sealed class Executor(ServerCore server)
                 session.WidenedShards = server.Shards.All;
                 return Outcome.Widened;
             }
-            session.Reply.Error(Errors.OutOfMemory);
-            lane.CountError(session.Reply.LastErrorCode);
-            lane.Calls[row.Id].Rejected++;
-            return Outcome.Done;
+            if (grows && !RefuseForMemory(session, row, lane)) return Outcome.Done;
         }
+        // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
+        if (lane.HasFollowUps && session.Tracking is not null)
+        {
+            FollowUp(lane, held);
+            session.Connection?.WriteMessages();
+        }
+        long before = server.Eviction.BytesOf(held);
+        Outcome outcome = RunUnit(session, row, request, hash, now, lane, onWorker, held, ref started);
+        if (grows && server.Eviction.BytesOf(held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
+        return outcome;
+    }
+
+    /// <summary>False when that is all; a transaction still has to end, and says why it ran nothing.</summary>
+    private static bool RefuseForMemory(Session session, CommandRow row, Lane lane)
+    {
+        if (row.Handler == TransactionCommands.ExecHandler && session.Transaction is { } transaction)
+        {
+            transaction.Abort(Errors.OutOfMemory);
+            return true;
+        }
+        session.Reply.Error(Errors.OutOfMemory);
+        lane.CountError(session.Reply.LastErrorCode);
+        lane.Calls[row.Id].Rejected++;
+        return false;
+    }
+
+    private Outcome RunUnit(
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    {
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
+        if (outcome == Outcome.Done) session.LastCommand = row;
         // Even a command that is to run again may have noticed that keys had expired.
         if (server.Effects.Wanted) PlaceEffects(session, lane, held);
-        if (lane.ReadyKeys.Count > 0) server.Blocked.Serve(lane, held);
+        if (lane.HasFollowUps) FollowUp(lane, held);
         return outcome;
+    }
+
+    /// <summary>Ends what happened in one shard by itself: its effects get their place, whom it concerns is told.</summary>
+    public void EndOwnUnit(Shard shard, Lane lane)
+    {
+        if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+        if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
+    }
+
+    /// <summary>Serves and tells those whom the unit that just ended concerns besides its author; its shards are held and its effects placed.</summary>
+    public void FollowUp(Lane lane, in ShardSet held)
+    {
+        server.Blocked.Serve(lane, held);
+        server.Invalidations.Deliver(lane.Invalidations);
+        lane.HasFollowUps = false;
     }
 
     /// <summary>
@@ -97,6 +149,7 @@ internal sealed class Executor(ServerCore server)
             server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
             ReplyInternalError(session, mark);
         }
+        if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, session, row, request, hash, lane);
         if (context.Changes > 0)
         {
             lane.Changes += context.Changes;

@@ -48,7 +48,16 @@ internal static class HashCommands
     public static void DropExpired(scoped ref CommandContext c, ref Entry entry, int from, int to, int step = 1)
     {
         if (!entry.Exists || !HasExpired(ref c, entry)) return;
-        for (int i = from; i < to && entry.Exists; i += step) TryGet(ref c, ref entry, i, out _);
+        int dropped = 0;
+        for (int i = from; i < to; i += step)
+        {
+            if (HashValue.TryGet(entry, c.Args[i], out HashField found) || found.Expiry == 0) continue;
+            c.Server.KeyEvents.DropField(entry, c.Args[i], c.Session.Database, c.Lane);
+            dropped++;
+        }
+        if (dropped == 0) return;
+        c.Server.KeyEvents.FieldsExpired(entry, dropped, c.Session.Database, c.Lane);
+        entry = c.Peek(1);
     }
 
     private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
@@ -65,7 +74,8 @@ internal static class HashCommands
             return true;
         }
         if (found.Expiry == 0 || !c.Server.ExpiryEnabled) return false;
-        c.Server.KeyEvents.ExpireField(entry, c.Args[argument], c.Session.Database, c.Lane);
+        c.Server.KeyEvents.DropField(entry, c.Args[argument], c.Session.Database, c.Lane);
+        c.Server.KeyEvents.FieldsExpired(entry, 1, c.Session.Database, c.Lane);
         entry = c.Peek(1);
         return false;
     }
@@ -219,6 +229,7 @@ internal static class HashCommands
     private static void GetMany(ref CommandContext c)
     {
         if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
+        DropExpired(ref c, ref entry, 2, c.Args.Count);
         c.Reply.ArrayHeader(c.Args.Count - 2);
         for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, ref entry, i);
     }

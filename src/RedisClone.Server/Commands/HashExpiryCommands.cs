@@ -151,7 +151,7 @@ internal static class HashExpiryCommands
     {
         if (fields.IsEmpty) return;
         foreach (int field in fields) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[field], arguments: 2);
-        c.Modified(1, NotifyFlags.Hash, "hexpired");
+        c.Modified(1, NotifyFlags.Hash, "hdel");
         HashCommands.RemoveIfEmpty(ref c, entry, 1);
     }
 
@@ -318,7 +318,7 @@ internal static class HashExpiryCommands
         for (int i = first; i < c.Args.Count; i += 2) removed |= HashValue.Remove(entry, c.Args[i]);
         if (!removed) return;
         for (int i = first; i < c.Args.Count; i += 2) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[i], arguments: 2);
-        c.Modified(1, NotifyFlags.Hash, "hexpired");
+        c.Modified(1, NotifyFlags.Hash, "hdel");
         HashCommands.RemoveIfEmpty(ref c, entry, 1);
     }
 }

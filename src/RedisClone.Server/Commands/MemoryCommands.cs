@@ -111,15 +111,16 @@ internal static class MemoryCommands
     {
         for (int database = 0; database < c.Server.Config.Databases; database++)
         {
-            long keys = 0, bytes = 0, expiringBytes = 0;
+            bool used = false;
+            long bytes = 0, expiringBytes = 0;
             for (int i = 0; i < c.Server.Shards.Count; i++)
             {
                 if (c.Server.Shards[i].Store.ExistingDatabase(database) is not { } keyspace) continue;
-                keys += keyspace.Count;
+                used = true;
                 bytes += keyspace.IndexBytes - keyspace.ExpiringIndexBytes;
                 expiringBytes += keyspace.ExpiringIndexBytes;
             }
-            if (keys == 0) continue;
+            if (!used) continue;
             pairs++;
             c.Reply.BulkString(string.Create(CultureInfo.InvariantCulture, $"db.{database}"));
             c.Reply.MapHeader(2);

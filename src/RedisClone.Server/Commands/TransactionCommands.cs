@@ -138,12 +138,8 @@ internal static class TransactionCommands
     /// <summary>A watched key that has expired since has changed, although nobody has removed it yet.</summary>
     private static bool AnyWatchedExpired(ref CommandContext c)
     {
-        foreach ((Shard shard, DatabaseKey key, bool wasExpired) in c.Session.Watched)
-        {
-            if (wasExpired) continue;
-            Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
-            if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= c.Now) return true;
-        }
+        foreach ((Shard shard, DatabaseKey key) in c.Session.Watched)
+            if (shard.Keys.HasExpired(c.Session, key, c.Now)) return true;
         return false;
     }
 
@@ -157,7 +153,7 @@ internal static class TransactionCommands
     internal static ShardSet ShardsOfWatch(in Request request, Session session)
     {
         var set = default(ShardSet);
-        foreach ((Shard shard, _, _) in session.Watched) set.Add(shard.Index);
+        foreach ((Shard shard, _) in session.Watched) set.Add(shard.Index);
         return set;
     }
 

@@ -16,10 +16,10 @@ public sealed class KeyEvents(ServerCore server)
     public void Modified(
         Shard shard, ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Session? author, Lane lane)
     {
-        if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key);
+        if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key, expires: kind == NotifyFlags.Expired);
         if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is not null)
-            lane.ReadyKeys.Add((shard, new DatabaseKey(database, key.ToArray())));
-        _ = author;
+            lane.AddReady(shard, new DatabaseKey(database, key.ToArray()));
+        if (server.Invalidations.IsOn) server.Invalidations.Invalidate(shard, key, author, lane);
         Notify(key, database, kind, keyEvent);
     }
 
@@ -54,20 +54,20 @@ public sealed class KeyEvents(ServerCore server)
         var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
         int removed = HashValue.RemoveExpired(entry, limit, ref visitor);
         ArrayPool<byte>.Shared.Return(copy);
-        SayExpired(entry, removed, database, lane);
+        FieldsExpired(entry, removed, database, lane);
         return removed;
     }
 
-    /// <summary>Removes one field that somebody asked for and whose time has passed. The entry is not valid any more then.</summary>
-    public void ExpireField(in Entry entry, ReadOnlySpan<byte> name, int database, Lane lane)
+    /// <summary>Removes one field that somebody asked for and whose time has passed; <see cref="FieldsExpired"/> follows the last of them.</summary>
+    public void DropField(in Entry entry, ReadOnlySpan<byte> name, int database, Lane lane)
     {
         entry.Keyspace.Preserve(entry);
         if (server.Effects.Wanted) new FieldDeletion(lane.Effects, database, entry.Key).Visit(new Element(name));
         HashValue.Remove(entry, name);
-        SayExpired(entry, 1, database, lane);
     }
 
-    private void SayExpired(in Entry entry, int removed, int database, Lane lane)
+    /// <summary>Says that fields of a hash have expired, and removes its key with the last of them. The entry is not valid any more then.</summary>
+    public void FieldsExpired(in Entry entry, int removed, int database, Lane lane)
     {
         if (removed == 0) return;
         lane.ExpiredFields += removed;

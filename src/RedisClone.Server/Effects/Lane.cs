@@ -1,4 +1,5 @@
 using RedisClone.Server.Admin;
+using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Shards;
 
@@ -38,7 +39,19 @@ public sealed class Lane
     /// <summary>Keys changed by the running command that clients are blocked on, in the order of their change.</summary>
     public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
 
+    /// <summary>What the running unit has made stale for clients that cache.</summary>
+    internal PendingInvalidations Invalidations { get; } = new();
+
+    /// <summary>The running unit has ready keys or invalidations: somebody besides its author is to be served or told when it ends.</summary>
+    internal bool HasFollowUps { get; set; }
+
     public EffectBuffer Effects { get; } = new();
+
+    internal void AddReady(Shard shard, in DatabaseKey key)
+    {
+        ReadyKeys.Add((shard, key));
+        HasFollowUps = true;
+    }
 
     /// <summary>Counts an error reply by its code, the first word of its text.</summary>
     public void CountError(ReadOnlySpan<byte> code)

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedisClone.Server.Commands;
 using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server.Net;
@@ -19,13 +20,13 @@ internal static class ClientDescription
 
     /// <param name="line">Where it is written, without a line end.</param>
     /// <param name="session">Whom it describes; may be a client of another thread, whose fields are read as they are.</param>
-    /// <param name="self">The client that asks and the bytes of its arguments.</param>
-    public static void Append(StringBuilder line, Session session, (Session Session, long ArgumentBytes)? self)
+    /// <param name="self">The client that asks, by which command, and the bytes of its arguments.</param>
+    public static void Append(StringBuilder line, Session session, (Session Session, CommandRow Row, long ArgumentBytes)? self)
     {
         long now = ServerCore.UnixMilliseconds();
         Connection? connection = session.Connection;
         Transaction? transaction = session.Transaction;
-        long argumentBytes = self is { } asker && asker.Session == session ? asker.ArgumentBytes : 0;
+        (CommandRow? command, long argumentBytes) = self is { } asker && asker.Session == session ? (asker.Row, asker.ArgumentBytes) : (session.LastCommand, 0);
         long transactionBytes = transaction?.HeldBytes ?? 0;
         long queryBytes = connection?.QueryBytes ?? 0;
         long replyBytes = connection?.ReplyBytes ?? 0;
@@ -40,7 +41,7 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
         line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
-        line.Append(CultureInfo.InvariantCulture, $" cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Text} redir=-1 resp={session.Reply.Version}");
+        line.Append(CultureInfo.InvariantCulture, $" cmd={command?.FullName ?? "NULL"} user={session.User.Text} redir={session.Tracking?.Redirect ?? -1} resp={session.Reply.Version}");
         line.Append(CultureInfo.InvariantCulture, $" lib-name={session.LibraryName} lib-ver={session.LibraryVersion}");
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }
@@ -56,6 +57,12 @@ internal static class ClientDescription
         if (session.Subscriptions > 0) line.Append('P');
         if (session.Transaction is not null) line.Append('x');
         if (session.Waiter is not null || session.IsPaused) line.Append('b');
+        if (session.Tracking is { } tracking)
+        {
+            line.Append('t');
+            if (tracking.RedirectBroken) line.Append('R');
+            if (tracking.Broadcasts) line.Append('B');
+        }
         if (session.WatchedKeyChanged) line.Append('d');
         if (session.CloseAfterReply) line.Append('c');
         if (session.IsUnixSocket) line.Append('U');

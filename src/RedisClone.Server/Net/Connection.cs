@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Net.EventLoop;
@@ -200,7 +201,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     }
 
     /// <summary>What others did may be told here only once it is durable: whatever was placed by now counts as seen.</summary>
-    private void WriteMessages()
+    internal void WriteMessages()
     {
         _output.WriteMessages();
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
@@ -291,6 +292,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued))
             {
                 transaction.Add(row, request);
+                Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);
             }
             else if (!Dispatch(Shown(row!, request), request, _prepared[_current].Hash, lane, ref started))
@@ -419,9 +421,10 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _batch.Clear();
         _server.Hub.UnsubscribeAll(Session);
         _server.Monitors.Remove(Session);
+        _server.Invalidations.Disable(Session);
         if (Session.Watched.Count == 0) return;
         var watched = default(ShardSet);
-        foreach ((Shard shard, _, _) in Session.Watched) watched.Add(shard.Index);
+        foreach ((Shard shard, _) in Session.Watched) watched.Add(shard.Index);
         bool first = true;
         await new ShardVisit(_server.Shards, watched, _ =>
         {
@@ -433,7 +436,6 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)
     {
         if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
-        Session.LastCommand = row;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
         lane.CommandsProcessed++;
@@ -452,12 +454,12 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         if (row is { Name: "exec" })
         {
             // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
-            Transaction ended = Session.Transaction ??= new Transaction();
-            ended.Aborted = true;
-            ended.Refusal = refusal;
+            (Session.Transaction ??= new Transaction()).Abort(refusal);
             return Dispatch(row, request, 0, lane, ref started);
         }
+        Session.LastCommand = row;
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
+        if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         Executor.Reject(Session, row, refusal, lane);
         return true;
     }

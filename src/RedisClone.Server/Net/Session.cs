@@ -1,6 +1,7 @@
 using RedisClone.Protocol;
 using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Pubsub;
 using RedisClone.Server.Shards;
@@ -73,14 +74,17 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public bool NoEvict { get; set; }
 
+    /// <summary>Set while the client caches and wants to hear of changes. A script's commands have their caller's.</summary>
+    public ClientTracking? Tracking { get; set; }
+
     /// <summary>What HIMPORT PREPARE defined; null for nothing.</summary>
     public Fieldsets? Fieldsets { get; set; }
 
     /// <summary>The commands queued since MULTI; null outside.</summary>
     public Transaction? Transaction { get; set; }
 
-    /// <summary>Keys watched, where they live, and whether they had already expired then.</summary>
-    public List<(Shard Shard, DatabaseKey Key, bool WasExpired)> Watched { get; } = [];
+    /// <summary>Keys watched, and where they live.</summary>
+    public List<(Shard Shard, DatabaseKey Key)> Watched { get; } = [];
 
     /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
     public bool InTransaction { get; set; }
@@ -116,6 +120,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long LastInteraction { get; set; }
 
+    /// <summary>The last command that was run, or that the client is blocked in.</summary>
     public CommandRow? LastCommand { get; set; }
 
     public long CommandsProcessed { get; set; }
@@ -127,16 +132,16 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Watches a key of the current database; its shard is held.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
     {
-        foreach ((_, DatabaseKey known, _) in Watched)
+        foreach ((_, DatabaseKey known) in Watched)
             if (known.Database == Database && key.SequenceEqual(known.Key)) return;
-        shard.Keys.Watch(this, Database, key);
-        Watched.Add((shard, new DatabaseKey(Database, key.ToArray()), expired));
+        shard.Keys.AddWatch(this, Database, key, expired);
+        Watched.Add((shard, new DatabaseKey(Database, key.ToArray())));
     }
 
     /// <summary>Forgets all watched keys; their shards are held.</summary>
     public void Unwatch()
     {
-        foreach ((Shard shard, DatabaseKey key, _) in Watched) shard.Keys.Unwatch(this, key.Database, key.Key);
+        foreach ((Shard shard, DatabaseKey key) in Watched) shard.Keys.Unwatch(this, key.Database, key.Key);
         Watched.Clear();
         WatchedKeyChanged = false;
     }
@@ -172,6 +177,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     {
         server.Hub.UnsubscribeAll(this);
         server.Monitors.Remove(this);
+        server.Invalidations.Disable(this);
         Database = 0;
         Authenticated = !server.Access.Users.MustAuthenticate;
         User = server.Access.Users.Default;

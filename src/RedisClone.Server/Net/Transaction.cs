@@ -18,7 +18,14 @@ public sealed class Transaction
     public bool Aborted { get; set; }
 
     /// <summary>Why EXEC itself was refused, if it was.</summary>
-    public string? Refusal { get; set; }
+    public string? Refusal { get; private set; }
+
+    /// <summary>EXEC will fail, and say why.</summary>
+    public void Abort(string refusal)
+    {
+        Aborted = true;
+        Refusal = refusal;
+    }
 
     /// <summary>The flags of all queued commands together.</summary>
     public CommandFlags Flags { get; private set; }

@@ -94,6 +94,7 @@ internal sealed class ScriptEngine
         }
         State.Reset();
         _running = false;
+        Session.Tracking = null;
         Current = null;
         Caller = null;
     }
@@ -107,6 +108,7 @@ internal sealed class ScriptEngine
         ReadOnly = readOnly || (script.Flags & ScriptFlags.NoWrites) != 0;
         Session.Database = c.Session.Database;
         Session.User = c.Session.User;
+        Session.Tracking = c.Session.Tracking;
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
         State.Random.Seed(0);

@@ -41,7 +41,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
                     server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
                 }
-                if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+                server.Executor.EndOwnUnit(shard, lane);
                 // Redis's bound: go on while more than a tenth of what was looked at had expired, or less with more effort.
                 if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
                 if (Stopwatch.GetTimestamp() > deadline) return;
@@ -56,7 +56,7 @@ internal sealed class ActiveExpiry(ServerCore server)
         {
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
-            if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+            server.Executor.EndOwnUnit(shard, lane);
             if (Stopwatch.GetTimestamp() > deadline) return false;
         }
         return true;

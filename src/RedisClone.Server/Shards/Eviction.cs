@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Storage;
@@ -25,6 +26,9 @@ public sealed class Eviction(ServerCore server)
         }
     }
 
+    /// <summary>Memory was found above its limit: whatever runs next makes room, even if it asks for none.</summary>
+    public bool IsDue { get; private set; }
+
     /// <summary>Over the limit, with a policy that frees nothing.</summary>
     public bool MustRefuse => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction && IsOver;
 
@@ -35,6 +39,13 @@ public sealed class Eviction(ServerCore server)
     /// holds all, be refused.
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
+    {
+        bool fits = TryMakeRoom(held, lane, now);
+        if (fits || held.ContainsAll(server.Shards.All)) IsDue = false;
+        return fits;
+    }
+
+    private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
     {
         if (server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         while (IsOver)
@@ -56,6 +67,30 @@ public sealed class Eviction(ServerCore server)
         if (!store.IsFreeing) return false;
         store.FreeAbandoned(FreedBuckets);
         return true;
+    }
+
+    /// <summary>Looks whether memory is above its limit, and something can be done about it.</summary>
+    public void Look() => IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+
+    /// <summary>One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands.</summary>
+    public void Run(Shard shard, TimeSpan budget)
+    {
+        long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
+        Lane lane = server.Lanes.Current;
+        while (IsDue && (FreeSome(shard.Store) || EvictOne(shard, lane)))
+        {
+            if (!IsOver) IsDue = false;
+            if (Stopwatch.GetTimestamp() > deadline) break;
+        }
+        server.Executor.EndOwnUnit(shard, lane);
+    }
+
+    /// <summary>Bytes of some shards.</summary>
+    public long BytesOf(in ShardSet shards)
+    {
+        long bytes = 0;
+        for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) bytes += server.Shards[i].Store.Arena.BytesUsed;
+        return bytes;
     }
 
     private bool EvictOne(Shard shard, Lane lane)

@@ -15,6 +15,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int ExpiryEffort = 10;
 
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
+    private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(1);
     private const int CompactBuckets = 512;
     private const long KeptFreeBytes = 1 << 20;
     private const int TrimmedPages = 256;
@@ -33,6 +34,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             long started = Stopwatch.GetTimestamp();
             long now = ServerCore.UnixMilliseconds();
             server.AdvanceClock(now);
+            server.Eviction.Look();
             TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
             for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
             server.Journal?.AppendedElsewhere();
@@ -55,6 +57,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
         if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, expirySlice);
+        if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
         if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
         if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(KeptFreeBytes, TrimmedPages);
         shard.Exit();

@@ -1,5 +1,6 @@
 using RedisClone.Server.Net;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Shards;
 
@@ -10,9 +11,12 @@ namespace RedisClone.Server.Shards;
 public sealed class ShardKeys(Shard shard)
 {
     private readonly KeyMap<List<Waiter>> _waiters = new();
-    private readonly KeyMap<List<Session>> _watchers = new();
+    private readonly KeyMap<List<Watch>> _watchers = new();
 
     public Shard Shard => shard;
+
+    /// <summary>Which clients that cache have read which keys; null until one has.</summary>
+    internal ReaderTable? Readers { get; set; }
 
     public bool HasWaiters => _waiters.Count > 0;
 
@@ -64,36 +68,76 @@ public sealed class ShardKeys(Shard shard)
         return keys;
     }
 
-    internal void Watch(Session session, int database, ReadOnlySpan<byte> key)
+    /// <param name="session">Who watches, once a key.</param>
+    /// <param name="database">The key's.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="expired">Its time had passed already, although it is still there: its removal will be no change.</param>
+    internal void AddWatch(Session session, int database, ReadOnlySpan<byte> key, bool expired)
     {
-        if (!_watchers.TryGet(database, key, out List<Session>? sessions)) _watchers.Set(database, key, sessions = []);
-        if (!sessions.Contains(session)) sessions.Add(session);
+        if (!_watchers.TryGet(database, key, out List<Watch>? watches)) _watchers.Set(database, key, watches = []);
+        watches.Add(new Watch(session) { Expired = expired });
     }
 
     internal void Unwatch(Session session, int database, ReadOnlySpan<byte> key)
     {
-        if (!_watchers.TryGet(database, key, out List<Session>? sessions)) return;
-        sessions.Remove(session);
-        if (sessions.Count == 0) _watchers.Remove(database, key);
+        if (!_watchers.TryGet(database, key, out List<Watch>? watches)) return;
+        watches.RemoveAll(watch => watch.Session == session);
+        if (watches.Count == 0) _watchers.Remove(database, key);
     }
 
+    /// <summary>Whether a key that a client watches is still there although its time has passed since: a change that nobody has made yet.</summary>
+    internal bool HasExpired(Session session, in DatabaseKey key, long now) =>
+        _watchers.TryGet(key.Database, key.Key, out List<Watch>? watches) && watches.Find(watch => watch.Session == session) is { Expired: false }
+        && IsExpired(Find(shard.Store.ExistingDatabase(key.Database), key.Key), now);
+
     /// <summary>Makes the transactions of all who watch a key fail.</summary>
-    internal void TouchWatched(int database, ReadOnlySpan<byte> key)
+    /// <param name="database">The key's.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="expires">It is removed because its time has passed.</param>
+    internal void TouchWatched(int database, ReadOnlySpan<byte> key, bool expires)
     {
-        if (_watchers.TryGet(database, key, out List<Session>? sessions))
-            foreach (Session session in sessions) session.WatchedKeyChanged = true;
+        if (!_watchers.TryGet(database, key, out List<Watch>? watches)) return;
+        foreach (Watch watch in watches)
+        {
+            if (!expires || !watch.Expired) watch.Session.WatchedKeyChanged = true;
+            else watch.Expired = false;
+        }
     }
 
     /// <summary>The same for every watched key of a database that is replaced as a whole, if it exists there or will.</summary>
-    internal void TouchAllWatched(int database, Keyspace? before, Keyspace? after)
+    internal void TouchAllWatched(int database, Keyspace? before, Keyspace? after, long now)
     {
-        foreach ((DatabaseKey key, List<Session> sessions) in _watchers)
+        foreach ((DatabaseKey key, List<Watch> watches) in _watchers)
         {
             if (key.Database != database) continue;
-            ulong hash = Storage.Memory.KeyHash.Of(key.Key);
-            bool exists = before is not null && before.Find(key.Key, hash).Exists || after is not null && after.Find(key.Key, hash).Exists;
-            if (exists)
-                foreach (Session session in sessions) session.WatchedKeyChanged = true;
+            bool existed = Find(before, key.Key).Exists;
+            Entry replacement = Find(after, key.Key);
+            if (!existed && !replacement.Exists) continue;
+            bool stale = IsExpired(replacement, now);
+            foreach (Watch watch in watches)
+            {
+                // Nothing to be seen before, nothing now.
+                bool unchanged = (watch.Expired || !existed) && (stale || !replacement.Exists);
+                if (unchanged) watch.Expired = stale;
+                else watch.Session.WatchedKeyChanged = true;
+            }
         }
+    }
+
+    private Entry Find(Keyspace? keyspace, ReadOnlySpan<byte> key)
+    {
+        ulong hash = KeyHash.Of(key);
+        return keyspace is null ? shard.Store.Scratch.Absent(hash) : keyspace.Find(key, hash);
+    }
+
+    private static bool IsExpired(in Entry entry, long now) => entry.Exists && entry.Expiry != 0 && entry.Expiry <= now;
+
+    /// <summary>One client's watch of one key.</summary>
+    private sealed class Watch(Session session)
+    {
+        public Session Session => session;
+
+        /// <summary>To the client the key does not exist, although it is there.</summary>
+        public bool Expired { get; set; }
     }
 }

@@ -72,7 +72,7 @@ internal static class ServerInfo
         info.Field("client_recent_max_input_buffer", maxInput);
         info.Field("client_recent_max_output_buffer", maxOutput);
         info.Field("blocked_clients", server.Blocked.Count + server.Pause.WaitingClients);
-        info.Field("tracking_clients", 0);
+        info.Field("tracking_clients", server.Invalidations.Clients);
         info.Field("pubsub_clients", pubsub);
         info.Field("watching_clients", watching);
         info.Field("clients_in_timeout_table", server.Blocked.Count);

@@ -54,9 +54,9 @@ internal static class StatsInfo
         info.Field("active_defrag_key_misses", 0);
         info.Field("total_active_defrag_time", 0);
         info.Field("current_active_defrag_time", 0);
-        info.Field("tracking_total_keys", 0);
-        info.Field("tracking_total_items", 0);
-        info.Field("tracking_total_prefixes", 0);
+        info.Field("tracking_total_keys", server.Invalidations.Keys);
+        info.Field("tracking_total_items", server.Invalidations.Items);
+        info.Field("tracking_total_prefixes", server.Invalidations.PrefixCount);
         info.Field("unexpected_error_replies", totals.UnexpectedErrors);
         info.Field("total_error_replies", totals.ErrorReplies);
         info.Field("dump_payload_sanitizations", 0);
