@@ -7,8 +7,8 @@ namespace RedisClone.Journal.Rdb;
 /// number of nodes comes before the nodes, so every node but the last is filled with the same number of entries.
 /// </summary>
 /// <remarks>
-/// Order: <see cref="Begin"/>; for each entry <see cref="BeginEntry"/> and its fields; <see cref="EndEntries"/>; for each
-/// group <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
+/// Order: <see cref="Begin"/>, and for each entry <see cref="BeginEntry"/> and its fields; or <see cref="BeginNodes"/>, and for each node
+/// <see cref="Node"/>; <see cref="EndEntries"/>; for each group <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
 /// its pending IDs.
 /// </remarks>
 public sealed class RdbStreamWriter(RdbWriter writer)
@@ -34,6 +34,24 @@ public sealed class RdbStreamWriter(RdbWriter writer)
         _left = entries;
         _wordCount = _nodeEntries = 0;
         writer.Length((ulong)((entries + EntriesPerNode - 1) / EntriesPerNode));
+    }
+
+    /// <summary>The same for a stream whose entries are in nodes already.</summary>
+    public void BeginNodes(RdbType type, long nodes)
+    {
+        _type = type;
+        _wordCount = 0;
+        writer.Length((ulong)nodes);
+    }
+
+    public void Node(RdbStreamId master, ReadOnlySpan<byte> listpack)
+    {
+        Span<byte> key = stackalloc byte[16];
+        BinaryPrimitives.WriteUInt64BigEndian(key, master.Milliseconds);
+        BinaryPrimitives.WriteUInt64BigEndian(key[8..], master.Sequence);
+        writer.BeginString(key.Length);
+        writer.Raw(key);
+        writer.String(listpack);
     }
 
     public void BeginEntry(RdbStreamId id)
@@ -119,12 +137,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
 
     private void EndNode()
     {
-        Span<byte> key = stackalloc byte[16];
-        BinaryPrimitives.WriteUInt64BigEndian(key, _master.Milliseconds);
-        BinaryPrimitives.WriteUInt64BigEndian(key[8..], _master.Sequence);
-        writer.BeginString(key.Length);
-        writer.Raw(key);
-        writer.String(_node.Finish());
+        Node(_master, _node.Finish());
         _nodeEntries = 0;
     }
 

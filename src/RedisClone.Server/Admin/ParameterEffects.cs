@@ -9,7 +9,7 @@ internal static class ParameterEffects
     private static readonly string[] Encodings =
     [
         "hash-max-listpack-entries", "hash-max-listpack-value", "list-max-listpack-size", "set-max-intset-entries", "set-max-listpack-entries",
-        "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value",
+        "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value", "stream-node-max-bytes", "stream-node-max-entries",
     ];
 
     public static void Attach(ServerCore server)
@@ -49,6 +49,8 @@ internal static class ParameterEffects
             SetMaxListpackValue = Clamp(c.SetMaxListpackValue),
             ZsetMaxListpackEntries = Clamp(c.ZsetMaxListpackEntries),
             ZsetMaxListpackValue = Clamp(c.ZsetMaxListpackValue),
+            StreamNodeMaxBytes = c.StreamNodeMaxBytes,
+            StreamNodeMaxEntries = c.StreamNodeMaxEntries,
         };
         for (int i = 0; i < server.Shards.Count; i++) server.Shards[i].Store.Limits = limits;
     }

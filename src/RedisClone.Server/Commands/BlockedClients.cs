@@ -53,16 +53,16 @@ internal sealed class BlockedClients(ServerCore server)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
         Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
-        if (!entry.Exists) return null;
-        if (entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
+        if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
         {
             server.KeyEvents.Expire(entry, key.Database, lane);
-            return null;
+            entry = entry.Keyspace.Absent(entry.Hash);
         }
         foreach (Waiter waiter in queue)
         {
-            if (waiter.IsClaimed || waiter.Wanted != entry.Type) continue;
-            if (waiter.Test is not null && !waiter.Test(entry, waiter)) continue;
+            if (waiter.IsClaimed) continue;
+            bool hasValue = entry.Exists && entry.Type == waiter.Wanted;
+            if (hasValue ? waiter.Test is not null && !waiter.Test(entry, waiter) : !waiter.ServedWithoutValue) continue;
             if (waiter.TryClaim(WakeReason.Served)) return waiter;
         }
         return null;
@@ -114,12 +114,13 @@ internal sealed class BlockedClients(ServerCore server)
         Shard shard = server.Shards.Of(KeyHash.Of(key));
         // A shard that is not held yet is looked at when it is.
         if (!held.Contains(shard.Index) || shard.Keys.WaitersOf(database, key) is not { } queue) return;
-        found ??= [];
         foreach (Waiter waiter in queue)
         {
-            if (found.Contains(waiter)) continue;
-            found.Add(waiter);
             needed.Add(waiter.Shards);
+            // Only those who write can wake others in turn: readers may be thousands.
+            if (waiter.Written.Count == 0) continue;
+            found ??= [];
+            if (!found.Contains(waiter)) found.Add(waiter);
         }
     }
 }

@@ -247,11 +247,17 @@ public ref partial struct CommandContext
     /// <param name="nullIsArray">Which null answers a timeout.</param>
     /// <param name="test">A further condition on the key's value.</param>
     /// <param name="state">What the test compares with.</param>
+    /// <param name="servedWithoutValue">Whether the command is to run again, for its error, when a key is gone or holds something else.</param>
     public void Block(
-        long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null)
+        long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
+        bool servedWithoutValue = false)
     {
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
-        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer) { State = state };
+        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer)
+        {
+            State = state,
+            ServedWithoutValue = servedWithoutValue,
+        };
         for (int i = firstKey; i < firstKey + keyCount; i++)
             Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
         NoteWrittenKeys(waiter, firstKey, keyCount);

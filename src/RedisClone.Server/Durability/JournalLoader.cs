@@ -26,7 +26,7 @@ internal sealed class JournalLoader : IJournalSink
     public JournalLoader(ServerCore server)
     {
         _server = server;
-        _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true };
+        _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
     string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)

@@ -18,6 +18,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     private int _keyLength;
     private ulong _hash;
     private long _expiry;
+    private readonly StreamValueReader _stream = new();
     private long _hint;
     private uint _handle;
     private bool _begun;
@@ -39,6 +40,7 @@ internal sealed class ValueReader : IRdbValueVisitor
         if (_key.Length < key.Length) _key = new byte[key.Length * 2];
         key.CopyTo(_key);
         (_keyspace, _keyLength, _hash, _expiry, _begun, Refusal) = (keyspace, key.Length, hash, expiry, false, null);
+        _stream.Stop();
         return this;
     }
 
@@ -83,7 +85,9 @@ internal sealed class ValueReader : IRdbValueVisitor
                 SortedSetValue.Reserve(entry, countHint, 0);
                 break;
             default:
-                return Refuse("streams are not known to this version");
+                entry = StreamValue.Create(_keyspace, Key, _hash);
+                _stream.Start();
+                break;
         }
         _begun = true;
         if (_expiry != 0) _keyspace.SetExpiry(entry, _expiry);
@@ -135,28 +139,30 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         Entry entry = _keyspace.Find(Key, _hash);
         if (entry.Type == ValueType.Hash) HashValue.ShareNames(entry);
-        return true;
+        return !_stream.IsOpen || _stream.End(entry);
     }
 
-    bool IRdbValueVisitor.StreamEntry(RdbStreamId id, int fields) => false;
+    bool IRdbValueVisitor.StreamEntry(RdbStreamId id, int fields) => _stream.Entry(id, fields);
 
-    bool IRdbValueVisitor.StreamField(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value) => false;
+    bool IRdbValueVisitor.StreamField(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value) => _stream.Field(Built, field, value);
 
-    bool IRdbValueVisitor.StreamState(in RdbStreamState state) => false;
+    bool IRdbValueVisitor.StreamState(in RdbStreamState state) => _stream.State(Built, state);
 
-    bool IRdbValueVisitor.StreamGroup(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead) => false;
+    bool IRdbValueVisitor.StreamGroup(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead) => _stream.Group(Built, name, last, entriesRead);
 
-    bool IRdbValueVisitor.StreamPending(RdbStreamId id, long deliveredMilliseconds, ulong deliveries) => false;
+    bool IRdbValueVisitor.StreamPending(RdbStreamId id, long deliveredMilliseconds, ulong deliveries) =>
+        _stream.Pending(Built, id, deliveredMilliseconds, deliveries);
 
-    bool IRdbValueVisitor.StreamConsumer(ReadOnlySpan<byte> name, long seenMilliseconds, long activeMilliseconds) => false;
+    bool IRdbValueVisitor.StreamConsumer(ReadOnlySpan<byte> name, long seenMilliseconds, long activeMilliseconds) =>
+        _stream.Consumer(Built, name, seenMilliseconds, activeMilliseconds);
 
-    bool IRdbValueVisitor.StreamConsumerPending(RdbStreamId id) => false;
+    bool IRdbValueVisitor.StreamConsumerPending(RdbStreamId id) => _stream.ConsumerPending(Built, id);
 
-    bool IRdbValueVisitor.StreamReturned(RdbStreamId id) => false;
+    bool IRdbValueVisitor.StreamReturned(RdbStreamId id) => _stream.Returned(Built, id);
 
-    bool IRdbValueVisitor.StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates) => false;
+    bool IRdbValueVisitor.StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates) => true;
 
-    bool IRdbValueVisitor.StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id) => false;
+    bool IRdbValueVisitor.StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id) => true;
 
     private bool Keep(in Entry entry)
     {

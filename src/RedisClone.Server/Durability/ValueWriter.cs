@@ -20,6 +20,7 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
     private const int EntryOverhead = 10;
 
     private readonly ListpackWriter _pack = new();
+    private readonly StreamValueWriter _streams = new(writer);
 
     /// <summary>The version of the format that a value needs.</summary>
     public static int VersionFor(bool fieldsExpire) => fieldsExpire ? RdbVersion.Redis74 : RdbVersion.Redis70;
@@ -52,6 +53,9 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
         bool isPacked = entry.Encoding is ValueEncoding.Packed or ValueEncoding.Shaped;
         switch (entry.Type)
         {
+            case ValueType.Stream:
+                // It is there even without entries.
+                return new Shape(StreamValueWriter.TypeOf(entry), 1);
             case ValueType.String:
                 return new Shape(RdbType.String, 1);
             case ValueType.List:
@@ -120,8 +124,11 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
                 }
                 writer.String(_pack.Finish());
                 break;
-            default:
+            case RdbType.Hash or RdbType.HashMetadata:
                 Hash(entry, shape);
+                break;
+            default:
+                _streams.Write(entry, shape.Type);
                 break;
         }
     }

@@ -89,6 +89,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
     public bool InTransaction { get; set; }
 
+    /// <summary>What it runs are effects that took place already: what clients may not ask for can be among them.</summary>
+    public bool IsReplay { get; init; }
+
     /// <summary>A watched key was changed: the next EXEC answers null. Written by whoever changes the key.</summary>
     public bool WatchedKeyChanged { get; set; }
 

@@ -10,7 +10,7 @@ namespace RedisClone.Server.Shards;
 /// </summary>
 public sealed class ShardKeys(Shard shard)
 {
-    private readonly KeyMap<List<Waiter>> _waiters = new();
+    private readonly KeyMap<WaiterQueue> _waiters = new();
     private readonly KeyMap<List<Watch>> _watchers = new();
 
     public Shard Shard => shard;
@@ -26,11 +26,15 @@ public sealed class ShardKeys(Shard shard)
 
     public int BlockedKeys => _waiters.Count;
 
+    /// <summary>Those of them on which somebody is blocked who is served when the key is gone.</summary>
+    public int BlockedKeysWithoutValue { get; private set; }
+
     internal void AddWaiter(Waiter waiter, int database, ReadOnlySpan<byte> key)
     {
-        if (!_waiters.TryGet(database, key, out List<Waiter>? queue)) _waiters.Set(database, key, queue = []);
+        if (!_waiters.TryGet(database, key, out WaiterQueue? queue)) _waiters.Set(database, key, queue = []);
         if (queue.Contains(waiter)) return;
         queue.Add(waiter);
+        if (waiter.ServedWithoutValue && queue.ServedWithoutValue++ == 0) BlockedKeysWithoutValue++;
         waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
     }
 
@@ -42,20 +46,20 @@ public sealed class ShardKeys(Shard shard)
             (int owner, DatabaseKey key) = waiter.Keys[i];
             if (owner != shard.Index) continue;
             waiter.Keys.RemoveAt(i);
-            if (!_waiters.TryGet(key.Database, key.Key, out List<Waiter>? queue)) continue;
-            queue.Remove(waiter);
+            if (!_waiters.TryGet(key.Database, key.Key, out WaiterQueue? queue) || !queue.Remove(waiter)) continue;
+            if (waiter.ServedWithoutValue && --queue.ServedWithoutValue == 0) BlockedKeysWithoutValue--;
             if (queue.Count == 0) _waiters.Remove(key.Database, key.Key);
         }
     }
 
     /// <summary>Those blocked on a key, first come first.</summary>
     internal List<Waiter>? WaitersOf(int database, ReadOnlySpan<byte> key) =>
-        _waiters.TryGet(database, key, out List<Waiter>? queue) ? queue : null;
+        _waiters.TryGet(database, key, out WaiterQueue? queue) ? queue : null;
 
     /// <summary>The shards of all commands blocked on any key here.</summary>
     internal void AddShardsOfWaiters(ref ShardSet into)
     {
-        foreach ((_, List<Waiter> queue) in _waiters)
+        foreach ((_, WaiterQueue queue) in _waiters)
             foreach (Waiter waiter in queue) into.Add(waiter.Shards);
     }
 
@@ -139,5 +143,12 @@ public sealed class ShardKeys(Shard shard)
 
         /// <summary>To the client the key does not exist, although it is there.</summary>
         public bool Expired { get; set; }
+    }
+
+    /// <summary>Those blocked on one key.</summary>
+    private sealed class WaiterQueue : List<Waiter>
+    {
+        /// <summary>How many of them are served when the key is gone.</summary>
+        public int ServedWithoutValue { get; set; }
     }
 }

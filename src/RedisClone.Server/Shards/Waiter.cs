@@ -52,6 +52,9 @@ public sealed class Waiter : IDisposable
     /// <summary>What it is answered when its time is over.</summary>
     public Action<ReplyWriter> Answer { get; }
 
+    /// <summary>Whether it is served, by an error, when its key is gone or holds something else.</summary>
+    public bool ServedWithoutValue { get; init; }
+
     /// <summary>What a test compares with (an ID of a stream, a group); the command's own.</summary>
     public object? State { get; init; }
 

@@ -244,7 +244,8 @@ internal static class Packed
         }
     }
 
-    private static int BackLength(int body) => body switch
+    /// <summary>Bytes that the length of a body takes behind it: what <see cref="Previous"/> steps over.</summary>
+    internal static int BackLength(int body) => body switch
     {
         <= 127 => 1,
         < 16383 => 2,
@@ -253,7 +254,7 @@ internal static class Packed
         _ => 5,
     };
 
-    private static int WriteBackLength(Span<byte> to, int body)
+    internal static int WriteBackLength(Span<byte> to, int body)
     {
         int bytes = BackLength(body);
         for (int i = bytes - 1; i >= 0; i--, body >>= 7) to[i] = (byte)(body & 0x7F | (i > 0 ? 0x80 : 0));

@@ -119,6 +119,9 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
     /// <summary>Moves a path to the last item of the leaf before; false, and nothing moved, at the first.</summary>
     public bool PreviousLeaf(scoped ref TreePath path) => StepBack(ref path, 1) && ToLast(ref path, 0);
 
+    /// <summary>Moves a path to the item before; false, and nothing moved, at the first.</summary>
+    public bool StepBack(scoped ref TreePath path) => _root.Node != 0 && StepBack(ref path, 0);
+
     private bool StepBack(scoped ref TreePath path, int at)
     {
         int level = at;

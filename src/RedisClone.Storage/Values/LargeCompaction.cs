@@ -8,6 +8,7 @@ namespace RedisClone.Storage;
 internal struct CompactionPlace
 {
     public bool TableDone;
+    public int Part;              // of a stream: its blocks, then the trees of its groups one by one
     public long Position;         // a bucket of the table, then a rank of the tree
 }
 
@@ -22,7 +23,7 @@ internal static class LargeCompaction
         ValueType.SortedSet => CompactSortedSet(arena, ref LargeValues.As<SortedSetRoot>(root), ref place, ref budget),
         ValueType.List => CompactTree(
             new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order), ref place, ref budget, new Blocks(arena)),
-        ValueType.Stream => true,
+        ValueType.Stream => CompactStream(arena, ref LargeValues.As<StreamRoot>(root), ref place, ref budget),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
 
@@ -40,6 +41,18 @@ internal static class LargeCompaction
             && CompactTree(new RankTree<ScoreItem>(arena, ref root.Order), ref place, ref budget, default(NoItems<ScoreItem>));
     }
 
+    private static bool CompactStream(Arena arena, ref StreamRoot root, ref CompactionPlace place, ref int budget)
+    {
+        if (place.Part == 0)
+        {
+            if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new StreamBlocks(arena))) return false;
+            place = new CompactionPlace { Part = 1 };
+        }
+        for (; LargeGroups.HasPart(arena, ref root, place.Part - 1); place = new CompactionPlace { Part = place.Part + 1 })
+            if (!LargeGroups.CompactPart(arena, ref root, ref place, ref budget)) return false;
+        return true;
+    }
+
     private static bool CompactTable<TMover>(MemberTable table, TMover mover, ref CompactionPlace place, ref int budget)
         where TMover : struct, IRecordMover, allows ref struct
     {
@@ -51,7 +64,7 @@ internal static class LargeCompaction
         return place.TableDone;
     }
 
-    private static bool CompactTree<T, TMover>(RankTree<T> tree, ref CompactionPlace place, ref int budget, TMover mover)
+    public static bool CompactTree<T, TMover>(RankTree<T> tree, ref CompactionPlace place, ref int budget, TMover mover)
         where T : unmanaged, ITreeItem<T>
         where TMover : struct, IItemMover<T>
     {
@@ -70,12 +83,12 @@ internal static class LargeCompaction
     }
 
     /// <summary>Moves what an item of a tree refers to.</summary>
-    private interface IItemMover<T>
+    internal interface IItemMover<T>
     {
         bool TryMove(T item, out T moved);
     }
 
-    private readonly struct NoItems<T> : IItemMover<T>
+    internal readonly struct NoItems<T> : IItemMover<T>
     {
         public bool TryMove(T item, out T moved)
         {
@@ -87,6 +100,18 @@ internal static class LargeCompaction
     private readonly struct Blocks(Arena arena) : IItemMover<BlockItem>
     {
         public bool TryMove(BlockItem item, out BlockItem moved)
+        {
+            moved = item;
+            if (!arena.TryMove(item.Block, out uint block)) return false;
+            arena.Free(item.Block);
+            moved = item with { Block = block };
+            return true;
+        }
+    }
+
+    private readonly struct StreamBlocks(Arena arena) : IItemMover<StreamBlockItem>
+    {
+        public bool TryMove(StreamBlockItem item, out StreamBlockItem moved)
         {
             moved = item;
             if (!arena.TryMove(item.Block, out uint block)) return false;

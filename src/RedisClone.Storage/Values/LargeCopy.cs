@@ -27,6 +27,11 @@ internal static class LargeCopy
             case ValueType.List:
                 LargeList.CopyBlocks(original, copy);
                 break;
+            case ValueType.Stream:
+                LargeStream.CopyBlocks(original, copy);
+                StreamValue.SetState(copy, StreamValue.State(original));
+                LargeGroups.Copy(original, copy);
+                break;
             default:
                 throw new UnreachableException($"a {original.Type} has no large form");
         }

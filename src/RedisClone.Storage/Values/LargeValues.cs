@@ -30,6 +30,7 @@ internal static class LargeValues
         ValueType.Hash => new MemberTable(arena, ref As<HashRoot>(root).Table).Bytes + As<HashRoot>(root).Expiries.Bytes,
         ValueType.SortedSet => new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
         ValueType.List => As<ListRoot>(root).BlockBytes + As<ListRoot>(root).Order.Bytes,
+        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes + LargeGroups.Bytes(arena, ref As<StreamRoot>(root)),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
 
@@ -51,6 +52,9 @@ internal static class LargeValues
                     && FreeTable(arena, ref As<SortedSetRoot>(root).Table, ref cursor, ref budget);
             case ValueType.List:
                 return FreeBlocks(arena, ref As<ListRoot>(root), ref budget);
+            case ValueType.Stream:
+                return LargeStream.FreeBlocks(arena, ref As<StreamRoot>(root), ref budget)
+                    && LargeGroups.Free(arena, ref As<StreamRoot>(root), ref budget);
             default:
                 throw new UnreachableException($"a {type} has no large form");
         }
@@ -65,7 +69,7 @@ internal static class LargeValues
         return done;
     }
 
-    private static bool FreeTree<T>(Arena arena, ref TreeRoot root, ref int budget) where T : unmanaged, ITreeItem<T>
+    public static bool FreeTree<T>(Arena arena, ref TreeRoot root, ref int budget) where T : unmanaged, ITreeItem<T>
     {
         var tree = new RankTree<T>(arena, ref root);
         while (!tree.IsEmpty)
@@ -95,4 +99,7 @@ internal static class LargeValues
     }
 
     public static ref T As<T>(Span<byte> root) where T : struct => ref MemoryMarshal.AsRef<T>(root);
+
+    /// <summary>A root that lies in no record, as one in a record is.</summary>
+    public static Span<byte> BytesOf<T>(ref T root) where T : struct => MemoryMarshal.AsBytes(new Span<T>(ref root));
 }

@@ -25,6 +25,12 @@ public sealed record ValueLimits
 
     public long ZsetMaxListpackValue { get; init; } = 64;
 
+    /// <summary>Bytes of a stream's block, 0 for as many as are sensible.</summary>
+    public long StreamNodeMaxBytes { get; init; } = 4096;
+
+    /// <summary>Entries of a stream's block, 0 for any number.</summary>
+    public long StreamNodeMaxEntries { get; init; } = 100;
+
     /// <summary>No packed value grows beyond this, whatever the settings say: its length must stay far from what an int counts.</summary>
     public const int MaxPackedBytes = 1 << 28;
 }

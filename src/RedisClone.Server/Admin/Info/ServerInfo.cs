@@ -58,12 +58,13 @@ internal static class ServerInfo
             maxInput = Math.Max(maxInput, session.Connection!.QueryBytes);
             maxOutput = Math.Max(maxOutput, session.Connection!.UnsentBytes);
         }
-        int watchedKeys = 0, blockingKeys = 0;
+        int watchedKeys = 0, blockingKeys = 0, withoutValue = 0;
         for (int i = 0; i < server.Shards.Count; i++)
         {
             ShardKeys keys = server.Shards[i].Keys;
             watchedKeys += keys.WatchedKeys;
             blockingKeys += keys.BlockedKeys;
+            withoutValue += keys.BlockedKeysWithoutValue;
         }
         info.Section("Clients");
         info.Field("connected_clients", server.Sessions.Count);
@@ -78,7 +79,7 @@ internal static class ServerInfo
         info.Field("clients_in_timeout_table", server.Blocked.Count);
         info.Field("total_watched_keys", watchedKeys);
         info.Field("total_blocking_keys", blockingKeys);
-        info.Field("total_blocking_keys_on_nokey", 0);
+        info.Field("total_blocking_keys_on_nokey", withoutValue);
     }
 
     public static void Cpu(ServerCore server, InfoWriter info)

@@ -1,0 +1,46 @@
+namespace RedisClone.Journal.Rdb;
+
+/// <summary>
+/// Builds one node of a stream, of entries none of which is deleted: see <see cref="RdbStreamNode"/>. Reusable.
+/// </summary>
+/// <remarks>
+/// Order: <see cref="Begin"/> and the shared fields as words; <see cref="EndFields"/>; for each entry <see cref="BeginEntry"/>, its words and
+/// <see cref="EndEntry"/>; <see cref="Finish"/>.
+/// </remarks>
+public sealed class RdbStreamNodeWriter
+{
+    private readonly ListpackWriter _node = new();
+    private RdbStreamId _master;
+    private int _entryBegan;
+
+    /// <summary>Begins a node of so many entries, which may share so many fields.</summary>
+    public void Begin(RdbStreamId master, int entries, int fields)
+    {
+        _master = master;
+        _node.Clear();
+        _node.Append(entries);
+        _node.Append(0);
+        _node.Append(fields);
+    }
+
+    public void EndFields() => _node.Append(0);
+
+    /// <summary>Begins an entry: values follow if it has the shared fields, else fields and values.</summary>
+    public void BeginEntry(RdbStreamId id, bool hasSharedFields, int fields)
+    {
+        _entryBegan = _node.Count;
+        _node.Append(hasSharedFields ? RdbStreamNode.SameFields : 0);
+        _node.Append(unchecked((long)(id.Milliseconds - _master.Milliseconds)));
+        _node.Append(unchecked((long)(id.Sequence - _master.Sequence)));
+        if (!hasSharedFields) _node.Append(fields);
+    }
+
+    public void EndEntry() => _node.Append(_node.Count - _entryBegan);
+
+    public void Word(ReadOnlySpan<byte> text) => _node.Append(text);
+
+    public void Word(long number) => _node.Append(number);
+
+    /// <summary>The node, valid until the next begins.</summary>
+    public ReadOnlySpan<byte> Finish() => _node.Finish();
+}

@@ -1,0 +1,239 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>Streams: entries of fields and values, appended, read in the order of their identifiers, and cut from the beginning.</summary>
+internal static class StreamCommands
+{
+    private const string OfRange = "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).";
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("XADD", -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append, "Appends an entry to a stream, creating it if need be.")
+        {
+            Complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
+            Tips = CommandTips.Nondeterministic,
+        },
+        new("XLEN", 2, Keys.At(1, RO), ReadOnly | Fast, "stream", "5.0.0", Length, "Tells how many entries a stream has."),
+        new("XRANGE", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Range, "Gives the entries between two identifiers.") { Complexity = OfRange },
+        new("XREVRANGE", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", ReverseRange, "Gives the entries between two identifiers, the last first.")
+            { Complexity = OfRange },
+        new("XDEL", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "5.0.0", Delete, "Deletes entries of a stream.")
+            { Complexity = "O(1) for each single item to delete in the stream, regardless of the stream size." },
+        new("XTRIM", -4, Keys.At(1, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Trim, "Cuts a stream from its beginning.")
+        {
+            Complexity = "O(N), with N being the number of evicted entries. Constant times are very small however, since entries are organized in blocks that go as a whole.",
+            Tips = CommandTips.Nondeterministic,
+        },
+        new("XSETID", -3, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", SetId, "Sets what a stream knows of itself: for the server's own use."),
+    ];
+
+    // ---- appending
+
+    private static void Append(ref CommandContext c)
+    {
+        var trimming = new StreamTrimOptions();
+        bool create = true, auto = false, hasSequence = true;
+        StreamId id = default;
+        int at = 2;
+        for (; at < c.Args.Count && !c.Failed; at++)
+        {
+            auto = StreamIds.IsWord(c.Args[at], '*');
+            if (auto) break;
+            if (trimming.TryRead(ref c, ref at)) continue;
+            if (c.Is(at, "NOMKSTREAM"u8))
+            {
+                create = false;
+                continue;
+            }
+            id = c.NewStreamId(at, out hasSequence);
+            break;
+        }
+        trimming.Finish(ref c);
+        int fields = c.Args.Count - at - 1;
+        if (!c.Failed && (fields < 2 || fields % 2 != 0)) c.Fail(Errors.WrongArity("xadd"));
+        if (!c.Failed && !auto && hasSequence && id == StreamId.Min) c.Fail("ERR The ID specified in XADD must be greater than 0-0");
+        if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        if (!entry.Exists && !create)
+        {
+            c.Reply.Null();
+            return;
+        }
+        if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
+        if (!entry.Exists) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        if (!StreamValue.Append(entry, id, new ArgumentFields(c.Args, at + 1)))
+        {
+            if (StreamValue.State(entry).Added == 0) entry.Keyspace.Remove(entry);
+            c.Fail("ERR Elements are too large to be stored");
+            return;
+        }
+        c.Reply.StreamId(id);
+        long trimmed = trimming.IsGiven ? trimming.Trim.Apply(entry) : 0;
+        if (auto || !hasSequence || trimming.Trim.Approximate) ReplaceByDecided(ref c, entry, trimming, id, at + 1);
+        c.Modified(1, NotifyFlags.Stream, "xadd");
+        if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
+    }
+
+    /// <summary>The identifier that a new entry gets, after the last one whatever the clock says.</summary>
+    private static bool TryChooseId(ref CommandContext c, StreamId last, bool auto, bool hasSequence, ref StreamId id)
+    {
+        if (last == StreamId.Max) return c.Fail("ERR The stream has exhausted the last possible ID, unable to add more items");
+        if (auto)
+        {
+            if (c.Now > 0 && (ulong)c.Now > last.Milliseconds) id = new StreamId((ulong)c.Now, 0);
+            else last.TryNext(out id);
+            return true;
+        }
+        if (!hasSequence && id.Milliseconds == last.Milliseconds && last.Sequence < ulong.MaxValue) id = last with { Sequence = last.Sequence + 1 };
+        return id > last || c.Fail("ERR The ID specified in XADD is equal or smaller than the target stream top item");
+    }
+
+    private static void ReplaceByDecided(ref CommandContext c, in Entry entry, in StreamTrimOptions trimming, StreamId id, int fields)
+    {
+        int arguments = 3 + (trimming.IsGiven ? StreamTrimOptions.EffectArguments : 0) + c.Args.Count - fields;
+        if (c.ReplaceEffect(arguments) is not { } effect) return;
+        effect.Add("XADD"u8);
+        effect.Add(c.Args[1]);
+        if (trimming.IsGiven) trimming.AddTo(effect, entry);
+        effect.Add(id);
+        for (int i = fields; i < c.Args.Count; i++) effect.Add(c.Args[i]);
+    }
+
+    /// <summary>Fields and values as they are sent.</summary>
+    private readonly ref struct ArgumentFields(Request request, int first) : IStreamFields
+    {
+        private readonly Request _request = request;
+
+        public int Count => (_request.Count - first) / 2;
+
+        public ReadOnlySpan<byte> Name(int index) => _request[first + 2 * index];
+
+        public ReadOnlySpan<byte> Value(int index) => _request[first + 2 * index + 1];
+    }
+
+    // ---- reading
+
+    private static void Length(ref CommandContext c)
+    {
+        if (c.TryFind(1, ValueType.Stream, write: false, out Entry entry)) c.Reply.Integer(entry.Exists ? StreamValue.Count(entry) : 0);
+    }
+
+    private static void Range(ref CommandContext c) => Range(ref c, 2, 3, backwards: false);
+
+    private static void ReverseRange(ref CommandContext c) => Range(ref c, 3, 2, backwards: true);
+
+    private static void Range(ref CommandContext c, int first, int last, bool backwards)
+    {
+        StreamId from = c.LowerStreamBound(first);
+        StreamId to = c.Failed ? default : c.UpperStreamBound(last);
+        long count = long.MaxValue;
+        for (int i = 4; i < c.Args.Count && !c.Failed; i += 2)
+        {
+            if (c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = Math.Max(0, c.Int64(i + 1));
+            else c.FailSyntax();
+        }
+        if (c.Failed || !c.TryFind(1, ValueType.Stream, write: false, out Entry entry)) return;
+        if (!entry.Exists) c.Reply.EmptyArray();
+        else if (count == 0) c.Reply.NullArray();
+        else if (!c.MoveToWorker(Math.Min(count, StreamValue.MostBetween(entry, from, to)))) Reply(c.Reply, entry, from, to, count, backwards);
+    }
+
+    /// <summary>Replies up to so many entries between two identifiers; returns how many.</summary>
+    public static long Reply(ReplyWriter reply, in Entry entry, StreamId from, StreamId to, long count, bool backwards = false)
+    {
+        DeferredReply array = reply.BeginDeferred();
+        long replied = 0;
+        foreach (StreamEntry found in StreamValue.Entries(entry, from, to, backwards))
+        {
+            reply.StreamEntry(found);
+            if (++replied == count) break;
+        }
+        reply.EndArray(array, replied);
+        return replied;
+    }
+
+    // ---- removing
+
+    private static void Delete(ref CommandContext c)
+    {
+        if (!c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        if (!entry.Exists)
+        {
+            c.Reply.Integer(0);
+            return;
+        }
+        for (int i = 2; i < c.Args.Count && !c.Failed; i++) c.StreamId(i);
+        if (c.Failed) return;
+        long deleted = 0;
+        for (int i = 2; i < c.Args.Count; i++)
+            if (StreamValue.Delete(entry, c.StreamId(i))) deleted++;
+        if (deleted > 0) c.Modified(1, NotifyFlags.Stream, "xdel");
+        c.Reply.Integer(deleted);
+    }
+
+    private static void Trim(ref CommandContext c)
+    {
+        var trimming = new StreamTrimOptions();
+        for (int i = 2; i < c.Args.Count && !c.Failed; i++)
+            if (!trimming.TryRead(ref c, ref i)) c.FailSyntax();
+        if (!c.Failed && !trimming.IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
+        trimming.Finish(ref c);
+        if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        long trimmed = entry.Exists ? trimming.Trim.Apply(entry) : 0;
+        if (trimmed > 0)
+        {
+            if (trimming.Trim.Approximate && c.ReplaceEffect(2 + StreamTrimOptions.EffectArguments) is { } effect)
+            {
+                effect.Add("XTRIM"u8);
+                effect.Add(c.Args[1]);
+                trimming.AddTo(effect, entry);
+            }
+            c.Modified(1, NotifyFlags.Stream, "xtrim");
+        }
+        c.Reply.Integer(trimmed);
+    }
+
+    // ---- what a stream knows of itself
+
+    private static void SetId(ref CommandContext c)
+    {
+        StreamId last = c.StreamId(2), highestDeleted = default;
+        long added = -1;
+        for (int i = 3; i < c.Args.Count && !c.Failed; i += 2)
+        {
+            bool hasMore = i + 1 < c.Args.Count;
+            if (hasMore && c.Is(i, "ENTRIESADDED"u8))
+            {
+                added = c.Int64(i + 1);
+                if (!c.Failed && added < 0) c.Fail("ERR entries_added must be positive");
+            }
+            else if (hasMore && c.Is(i, "MAXDELETEDID"u8))
+            {
+                highestDeleted = c.StreamId(i + 1);
+                if (!c.Failed && last < highestDeleted) c.Fail("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+            }
+            else
+            {
+                c.FailSyntax();
+            }
+        }
+        if (c.Failed) return;
+        Entry entry = c.FindForWrite(1);
+        if (!entry.Exists) c.Fail(Errors.NoSuchKey);
+        if (c.Failed || !c.Expect(entry, ValueType.Stream)) return;
+        StreamState state = StreamValue.State(entry);
+        long count = StreamValue.Count(entry);
+        if (last < state.HighestDeleted) c.Fail("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
+        else if (count > 0 && last < StreamValue.LastEntry(entry)) c.Fail("ERR The ID specified in XSETID is smaller than the target stream top item");
+        else if (count > 0 && added != -1 && added < count) c.Fail("ERR The entries_added specified in XSETID is smaller than the target stream length");
+        if (c.Failed) return;
+        StreamValue.SetState(entry, new StreamState(
+            last, highestDeleted == StreamId.Min ? state.HighestDeleted : highestDeleted, added < 0 ? state.Added : (ulong)added));
+        c.Modified(1, NotifyFlags.Stream, "xsetid");
+        c.Reply.Ok();
+    }
+}

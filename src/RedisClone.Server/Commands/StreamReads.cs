@@ -1,0 +1,178 @@
+using RedisClone.Protocol;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>XREAD and XREADGROUP: what is new in streams, waited for if need be.</summary>
+internal static class StreamReads
+{
+    private const string OfReads =
+        "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with " +
+        "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N clients that wait for it.";
+
+    /// <summary>Streams of a command whose identifiers fit on the stack.</summary>
+    private const int StackStreams = 16;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("XREAD", -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
+            { Complexity = OfReads },
+        new("XREADGROUP", -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
+            "Reads entries from streams for a consumer of a group, waiting for some.") { Complexity = OfReads },
+    ];
+
+    private static KeySpec[] After(string keyword, int startFrom) =>
+        [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
+
+    private static void Read(ref CommandContext c) => Read(ref c, grouped: false);
+
+    private static void ReadGroup(ref CommandContext c) => Read(ref c, grouped: true);
+
+    private static void Read(ref CommandContext c, bool grouped)
+    {
+        if (!StreamReadOptions.TryRead(ref c, grouped, out StreamReadOptions options)) return;
+        Span<StreamId> after = options.Keys <= StackStreams ? stackalloc StreamId[StackStreams] : new StreamId[options.Keys];
+        after = after[..options.Keys];
+        if (!TryResolve(ref c, options, after, out long work) || c.MoveToWorker(work)) return;
+
+        DeferredReply replies = default;
+        var budget = new StreamReadBudget(options);
+        long served = 0;
+        for (int i = 0; i < options.Keys && !budget.IsSpent; i++)
+        {
+            Entry entry = c.Peek(options.FirstKey + i);
+            if (!entry.Exists) continue;
+            var delivery = grouped ? StreamDelivery.Begin(ref c, entry, options, options.FirstKey + i, after[i]) : default;
+            if (!(grouped ? delivery.HasAny(entry, c.Now) : StreamValue.Count(entry) > 0 && StreamValue.LastEntry(entry) > after[i])) continue;
+            if (served++ == 0) replies = c.Reply.BeginDeferred();
+            if (c.Reply.Version < 3) c.Reply.ArrayHeader(2);
+            c.Reply.Bulk(c.Args[options.FirstKey + i]);
+            budget.BeginStream();
+            if (grouped) delivery.Serve(ref c, entry, ref budget);
+            else Serve(ref c, entry, after[i], ref budget);
+        }
+        if (served > 0 && c.Reply.Version < 3) c.Reply.EndArray(replies, served);
+        else if (served > 0) c.Reply.EndMap(replies, served);
+        else if (options.Milliseconds >= 0 && c.CanBlock) Block(ref c, options, after);
+        else c.Reply.NullArray();
+    }
+
+    private static void Serve(ref CommandContext c, in Entry entry, StreamId after, ref StreamReadBudget budget)
+    {
+        DeferredReply array = c.Reply.BeginDeferred();
+        long replied = 0;
+        if (after.TryNext(out StreamId from))
+            foreach (StreamEntry found in StreamValue.Entries(entry, from, StreamId.Max))
+            {
+                if (!budget.TryTake(found)) break;
+                c.Reply.StreamEntry(found);
+                replied++;
+            }
+        c.Reply.EndArray(array, replied);
+    }
+
+    /// <summary>Finds out behind which entry each stream is to be read; false with an error latched, before anything was done.</summary>
+    private static bool TryResolve(ref CommandContext c, in StreamReadOptions options, scoped Span<StreamId> after, out long work)
+    {
+        var wait = c.Session.Waiter?.State as StreamWait;
+        work = 0;
+        for (int i = 0; i < options.Keys; i++)
+        {
+            int key = options.FirstKey + i, id = key + options.Keys;
+            if (!c.TryFind(key, ValueType.Stream, write: false, out Entry entry)) return false;
+            StreamGroup group = default;
+            if (options.Group > 0 && (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[options.Group], out group)))
+                return c.Fail($"NOGROUP No such key '{c.Text(key)}' or consumer group '{c.Text(options.Group)}' in XREADGROUP with GROUP option");
+            bool isLast = StreamIds.IsWord(c.Args[id], '+'), isNew = StreamIds.IsWord(c.Args[id], '>');
+            if (StreamIds.IsWord(c.Args[id], '$') || isLast)
+            {
+                if (options.Group > 0) return c.Fail(Meaningless(isLast ? '+' : '$'));
+                // Whoever waited has waited for what came behind the entry that was the last one then.
+                if (wait is not null) after[i] = wait.After[i];
+                else if (!entry.Exists) after[i] = StreamId.Min;
+                else if (!isLast) after[i] = StreamValue.State(entry).Last;
+                else if (StreamValue.Count(entry) > 0) StreamValue.LastEntry(entry).TryPrevious(out after[i]);
+                else after[i] = StreamValue.State(entry).Last;
+            }
+            else if (isNew)
+            {
+                if (options.Group == 0) return c.Fail("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.");
+                after[i] = StreamId.Max;
+            }
+            else
+            {
+                after[i] = c.StreamId(id);
+                if (c.Failed) return false;
+            }
+            if (entry.Exists) work += Math.Min(options.Count, StreamValue.MostBetween(entry, isNew ? group.Last : after[i], StreamId.Max));
+        }
+        work = Math.Min(work, options.MaxCount);
+        return true;
+    }
+
+    private static string Meaningless(char id) =>
+        $"ERR The {id} ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID " +
+        $"to get new messages. The {id} ID would just return an empty result set.";
+
+    private static void Block(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after) =>
+        c.Block(options.Milliseconds, ValueType.Stream, options.FirstKey, options.Keys, nullIsArray: true, IsReady,
+            new StreamWait(options.FirstKey, options.Group, after.ToArray()), servedWithoutValue: options.Group > 0);
+
+    private static bool IsReady(in Entry entry, Waiter waiter)
+    {
+        var wait = (StreamWait)waiter.State!;
+        Request request = waiter.Session.Connection!.CurrentRequest;
+        StreamGroup group = default;
+        // Nobody waits for a group that is gone: the command runs again and says so.
+        if (wait.Group > 0 && !StreamGroup.TryGet(entry, request[wait.Group], out group)) return true;
+        if (StreamValue.Count(entry) == 0) return false;
+        StreamId last = StreamValue.LastEntry(entry);
+        for (int i = 0; i < wait.After.Length; i++)
+            if (last > (wait.Group > 0 ? group.Last : wait.After[i]) && entry.Key.SequenceEqual(request[wait.FirstKey + i])) return true;
+        return false;
+    }
+
+    /// <summary>What a blocked reader waits for.</summary>
+    private sealed record StreamWait(int FirstKey, int Group, StreamId[] After);
+}
+
+/// <summary>How much one read may still give.</summary>
+internal struct StreamReadBudget(in StreamReadOptions options)
+{
+    private readonly long _ofEach = options.Count;
+    private long _ofStream, _entries = options.MaxCount, _bytes = options.MaxSize;
+    private bool _any;
+
+    /// <summary>Entries that may still be given of the present stream.</summary>
+    public readonly long Entries => IsSpent ? 0 : Math.Min(_ofStream, _entries);
+
+    public readonly bool IsSpent => _entries <= 0 || _bytes <= 0 && _any;
+
+    public void BeginStream() => _ofStream = _ofEach;
+
+    /// <summary>Counts an entry that is to be given; false if it is too much. The first one never is.</summary>
+    public bool TryTake(scoped StreamEntry entry)
+    {
+        if (Entries <= 0) return false;
+        if (_bytes < long.MaxValue)
+        {
+            long bytes = 0;
+            foreach (StreamFields field in entry) bytes += field.Name.Length + field.Value.Length;
+            _bytes -= bytes;
+            if (_bytes < 0 && _any) return false;
+        }
+        TakeGone();
+        return true;
+    }
+
+    /// <summary>Counts an entry that is not there any more: only its identifier is given.</summary>
+    public void TakeGone()
+    {
+        _any = true;
+        _ofStream--;
+        _entries--;
+    }
+}

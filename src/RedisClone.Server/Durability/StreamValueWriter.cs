@@ -1,0 +1,85 @@
+using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>Writes streams in the form of redis-server 7.0: a block becomes a node.</summary>
+internal sealed class StreamValueWriter(RdbWriter writer)
+{
+    private readonly RdbStreamWriter _stream = new(writer);
+    private readonly RdbStreamNodeWriter _node = new();
+
+    /// <summary>The oldest form that has all of a stream; when a consumer was last active is told by when it was last seen.</summary>
+    public static RdbType TypeOf(in Entry entry) => RdbType.Stream2;
+
+    public void Write(in Entry entry, RdbType type)
+    {
+        _stream.BeginNodes(type, StreamValue.Blocks(entry));
+        Entries(entry);
+        StreamCounts counts = StreamCounts.Of(entry);
+        long groups = StreamGroup.Count(entry);
+        var state = new RdbStreamState
+        {
+            Length = (ulong)counts.Count,
+            Last = Id(counts.State.Last),
+            First = Id(counts.First),
+            HighestDeleted = Id(counts.State.HighestDeleted),
+            EntriesAdded = counts.State.Added,
+        };
+        _stream.EndEntries(state, groups);
+        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i));
+    }
+
+    private void Entries(in Entry entry)
+    {
+        StreamEntries entries = StreamValue.Entries(entry);
+        RdbStreamId master = default;
+        int left = 0;
+        while (entries.MoveNext())
+        {
+            StreamEntry next = entries.Current;
+            if (entries.BeginsBlock)
+            {
+                master = Id(entries.BlockFirst);
+                left = entries.BlockCount;
+                StreamNames names = entries.BlockNames;
+                _node.Begin(master, left, names.Count);
+                foreach (Element name in names) Word(name);
+                _node.EndFields();
+            }
+            _node.BeginEntry(Id(next.Id), next.SharesNames, next.FieldCount);
+            foreach (StreamFields field in next)
+            {
+                if (!next.SharesNames) Word(field.Name);
+                Word(field.Value);
+            }
+            _node.EndEntry();
+            if (--left == 0) _stream.Node(master, _node.Finish());
+        }
+    }
+
+    private void Group(StreamGroup group)
+    {
+        _stream.Group(group.Name, Id(group.Last), group.EntriesRead, group.PendingCount);
+        bool more = true;
+        for (StreamId next = StreamId.Min; more && group.TryNextPending(next, out PendingEntry pending); more = pending.Id.TryNext(out next))
+            _stream.Pending(Id(pending.Id), pending.Delivered, (ulong)pending.Deliveries);
+        _stream.Consumers(group.ConsumerCount);
+        for (long i = 0; i < group.ConsumerCount; i++)
+        {
+            StreamConsumer consumer = group.ConsumerAt(i);
+            _stream.Consumer(consumer.Name, consumer.Seen, consumer.Active, consumer.PendingCount);
+            more = true;
+            for (StreamId next = StreamId.Min; more && consumer.TryNextPending(next, out StreamId id); more = id.TryNext(out next))
+                _stream.ConsumerPending(Id(id));
+        }
+    }
+
+    private void Word(Element element)
+    {
+        if (element.IsInteger) _node.Word(element.Integer);
+        else _node.Word(element.Bytes);
+    }
+
+    private static RdbStreamId Id(StreamId id) => new(id.Milliseconds, id.Sequence);
+}

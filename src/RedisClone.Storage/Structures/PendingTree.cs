@@ -1,0 +1,45 @@
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>An entry that was delivered within a group: to whom, when last, and how often.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct PendingItem(StreamId Id, long Delivered, long Deliveries, uint Consumer) : ITreeItem<PendingItem>
+{
+    public static long WeightOf(ReadOnlySpan<PendingItem> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<PendingItem> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
+}
+
+/// <summary>The identifier of an entry that is pending with one consumer.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct PendingId(StreamId Id) : ITreeItem<PendingId>
+{
+    public static long WeightOf(ReadOnlySpan<PendingId> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<PendingId> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
+}
+
+/// <summary>A pending entry by the time of its last delivery.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct PendingTime(long Delivered, StreamId Id) : ITreeItem<PendingTime>
+{
+    public static long WeightOf(ReadOnlySpan<PendingTime> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<PendingTime> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
+}
+
+/// <summary>The places of identifiers and times in these orders.</summary>
+internal readonly struct BeforeId(StreamId id) : ITreeProbe<PendingItem>, ITreeProbe<PendingId>
+{
+    public bool IsAfter(in PendingItem item) => item.Id < id;
+
+    public bool IsAfter(in PendingId item) => item.Id < id;
+}
+
+internal readonly struct BeforeTime(PendingTime sought) : ITreeProbe<PendingTime>
+{
+    public bool IsAfter(in PendingTime item) =>
+        item.Delivered < sought.Delivered || item.Delivered == sought.Delivered && item.Id < sought.Id;
+}

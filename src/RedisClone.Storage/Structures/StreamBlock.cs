@@ -1,0 +1,157 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Storage.Structures;
+
+/// <summary>A block of a stream: the identifier that its entries count from, which its first entry had, and how many there are.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct StreamBlockItem(StreamId First, uint Block, int Count) : ITreeItem<StreamBlockItem>
+{
+    public static long WeightOf(ReadOnlySpan<StreamBlockItem> items)
+    {
+        long weight = 0;
+        foreach (ref readonly StreamBlockItem item in items) weight += item.Count;
+        return weight;
+    }
+
+    public static int IndexOf(ReadOnlySpan<StreamBlockItem> items, ref long rank)
+    {
+        int index = 0;
+        while (index < items.Length && rank >= items[index].Count) rank -= items[index++].Count;
+        return index;
+    }
+}
+
+/// <summary>
+/// Entries of a stream one after the other, walked forwards and backwards. The field names of the first entry are written once; an entry
+/// with the same names has its values only.
+/// </summary>
+/// <remarks>
+/// Header: bytes used, where the entries begin; then the number of shared names and the names. An entry is: the number of its own
+/// fields, or 0 if its names are the shared ones; its time as a difference to the block's; its sequence, as a difference if the time is
+/// the same; values, or names and values; and the length of all that written so that it can be read from its end.
+/// </remarks>
+internal readonly ref struct StreamBlock(Span<byte> bytes)
+{
+    private const int HeaderBytes = 8;
+
+    private readonly Span<byte> _bytes = bytes;
+
+    /// <summary>Bytes in use, header included.</summary>
+    public ref int Used => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[0];
+
+    /// <summary>Where the first entry begins.</summary>
+    public ref int EntriesAt => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[1];
+
+    public int Free => _bytes.Length - Used;
+
+    public ReadOnlySpan<byte> Content => _bytes[..Used];
+
+    /// <summary>At most so many bytes are needed for an entry, and for its names beside it if it is a block's first.</summary>
+    public static int MostBytes<TFields>(scoped in TFields fields, int textBytes) where TFields : struct, IStreamFields, allows ref struct =>
+        HeaderBytes + 3 * StreamWords.MaxNumber + 2 * StreamWords.Overhead * fields.Count + textBytes + StreamWords.Overhead;
+
+    /// <summary>Begins a block whose entries share the names of the first one.</summary>
+    public static StreamBlock Format<TFields>(Span<byte> bytes, scoped in TFields fields) where TFields : struct, IStreamFields, allows ref struct
+    {
+        var block = new StreamBlock(bytes);
+        int at = HeaderBytes;
+        at += StreamWords.WriteNumber(bytes[at..], (ulong)fields.Count);
+        for (int i = 0; i < fields.Count; i++) at += StreamWords.Write(bytes[at..], fields.Name(i));
+        block.Used = block.EntriesAt = at;
+        return block;
+    }
+
+    /// <summary>Whether fields have the shared names.</summary>
+    public bool SharesNames<TFields>(scoped in TFields fields) where TFields : struct, IStreamFields, allows ref struct
+    {
+        ReadOnlySpan<byte> names = Names(out int count);
+        if (count != fields.Count) return false;
+        for (int i = 0, at = 0; i < count; i++)
+            if (!StreamWords.Read(names, ref at).Is(fields.Name(i))) return false;
+        return true;
+    }
+
+    /// <summary>The shared names.</summary>
+    public ReadOnlySpan<byte> Names(out int count)
+    {
+        int at = HeaderBytes;
+        ReadOnlySpan<byte> head = _bytes[..EntriesAt];
+        count = (int)StreamWords.ReadNumber(head, ref at);
+        return head[at..];
+    }
+
+    /// <summary>Puts an entry at the end; there must be room for it.</summary>
+    public void Append<TFields>(StreamId first, StreamId id, scoped in TFields fields, bool shared)
+        where TFields : struct, IStreamFields, allows ref struct
+    {
+        Span<byte> to = _bytes[Used..];
+        int at = StreamWords.WriteNumber(to, shared ? 0 : (ulong)fields.Count);
+        ulong milliseconds = id.Milliseconds - first.Milliseconds;
+        at += StreamWords.WriteNumber(to[at..], milliseconds);
+        at += StreamWords.WriteNumber(to[at..], milliseconds == 0 ? id.Sequence - first.Sequence : id.Sequence);
+        for (int i = 0; i < fields.Count; i++)
+        {
+            if (!shared) at += StreamWords.Write(to[at..], fields.Name(i));
+            at += StreamWords.Write(to[at..], fields.Value(i));
+        }
+        Used += at + Packed.WriteBackLength(to[at..], at);
+    }
+
+    /// <summary>Where the entries of a greater or the same identifier begin: found from the end, since most are sought there.</summary>
+    public int Seek(StreamId first, StreamId id)
+    {
+        ReadOnlySpan<byte> content = Content;
+        int at = content.Length;
+        while (at > EntriesAt)
+        {
+            int previous = Packed.Previous(content, at), from = previous;
+            ReadHead(content, ref from, first, out StreamId found);
+            if (found < id) break;
+            at = previous;
+        }
+        return at;
+    }
+
+    /// <summary>Where the entry after the one at a position begins.</summary>
+    public int Next(int at)
+    {
+        ReadOnlySpan<byte> content = Content;
+        int from = at, own = ReadHead(content, ref from, default, out _);
+        if (own == 0) Names(out own);
+        else own *= 2;
+        int end = StreamWords.Skip(content, from, own);
+        return end + Packed.BackLength(end - at);
+    }
+
+    public StreamEntry Read(StreamId first, int at)
+    {
+        ReadOnlySpan<byte> content = Content;
+        int own = ReadHead(content, ref at, first, out StreamId id);
+        if (own > 0) return new StreamEntry(id, own, default, content[at..]);
+        ReadOnlySpan<byte> names = Names(out int count);
+        return new StreamEntry(id, count, names, content[at..]);
+    }
+
+    public StreamId IdAt(StreamId first, int at)
+    {
+        ReadHead(Content, ref at, first, out StreamId id);
+        return id;
+    }
+
+    /// <summary>Takes bytes out: whole entries.</summary>
+    public void Remove(int from, int to)
+    {
+        _bytes[to..Used].CopyTo(_bytes[from..]);
+        Used -= to - from;
+    }
+
+    private static int ReadHead(ReadOnlySpan<byte> content, ref int at, StreamId first, out StreamId id)
+    {
+        int own = (int)StreamWords.ReadNumber(content, ref at);
+        ulong milliseconds = StreamWords.ReadNumber(content, ref at), sequence = StreamWords.ReadNumber(content, ref at);
+        id = milliseconds == 0
+            ? new StreamId(first.Milliseconds, unchecked(first.Sequence + sequence))
+            : new StreamId(unchecked(first.Milliseconds + milliseconds), sequence);
+        return own;
+    }
+}

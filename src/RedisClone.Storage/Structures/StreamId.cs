@@ -1,0 +1,40 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Storage;
+
+/// <summary>The identifier of a stream's entry: a time in Unix milliseconds and a number within it. Entries are in its order.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+public readonly record struct StreamId(ulong Milliseconds, ulong Sequence) : IComparable<StreamId>
+{
+    public static StreamId Min => default;
+
+    public static StreamId Max => new(ulong.MaxValue, ulong.MaxValue);
+
+    /// <summary>The next greater one; false, and the least, after the greatest.</summary>
+    public bool TryNext(out StreamId next)
+    {
+        bool exists = this != Max;                     // told first: the next one may be written to this very place
+        next = Sequence < ulong.MaxValue ? new StreamId(Milliseconds, Sequence + 1) : new StreamId(unchecked(Milliseconds + 1), 0);
+        return exists;
+    }
+
+    /// <summary>The next lesser one; false, and the greatest, before the least.</summary>
+    public bool TryPrevious(out StreamId previous)
+    {
+        bool exists = this != Min;
+        previous = Sequence > 0 ? new StreamId(Milliseconds, Sequence - 1) : new StreamId(unchecked(Milliseconds - 1), ulong.MaxValue);
+        return exists;
+    }
+
+    public int CompareTo(StreamId other) =>
+        Milliseconds != other.Milliseconds ? Milliseconds.CompareTo(other.Milliseconds) : Sequence.CompareTo(other.Sequence);
+
+    public static bool operator <(StreamId a, StreamId b) =>
+        a.Milliseconds < b.Milliseconds || a.Milliseconds == b.Milliseconds && a.Sequence < b.Sequence;
+
+    public static bool operator >(StreamId a, StreamId b) => b < a;
+
+    public static bool operator <=(StreamId a, StreamId b) => !(b < a);
+
+    public static bool operator >=(StreamId a, StreamId b) => !(a < b);
+}

@@ -1,0 +1,167 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What the record of a consumer group holds beside its name.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct GroupRoot
+{
+    public StreamId Last;
+    public long Read;
+
+    /// <summary>All that was delivered and not acknowledged, by identifier.</summary>
+    public TreeRoot Pending;
+
+    /// <summary>The same by the time of delivery, from the first time on that somebody asks for this order.</summary>
+    public TreeRoot ByTime;
+
+    public TreeRoot Consumers;
+    public uint HasTimes;
+}
+
+/// <summary>What the record of a consumer holds beside its name.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct ConsumerRoot
+{
+    public long Seen, Active;
+
+    /// <summary>The identifiers of what is pending with it.</summary>
+    public TreeRoot Pending;
+}
+
+/// <summary>The groups of a stream as a whole: their bytes, freeing, copying and compacting them.</summary>
+/// <remarks>The records of groups and consumers never move: pending entries know their consumer by its handle.</remarks>
+internal static class LargeGroups
+{
+    public static ref GroupRoot Group(Arena arena, uint handle) => ref LargeValues.As<GroupRoot>(NameTree.ValueOf(arena, handle));
+
+    public static ref ConsumerRoot Consumer(Arena arena, uint handle) => ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
+
+    public static long Bytes(Arena arena, ref StreamRoot root)
+    {
+        var groups = new NameTree(arena, ref root.Groups);
+        long bytes = root.Groups.Bytes;
+        for (long i = 0; i < groups.Count; i++)
+        {
+            uint handle = groups.At(i);
+            ref GroupRoot group = ref Group(arena, handle);
+            bytes += arena.Capacity(handle) + group.Pending.Bytes + group.ByTime.Bytes + group.Consumers.Bytes;
+            var consumers = new NameTree(arena, ref group.Consumers);
+            for (long j = 0; j < consumers.Count; j++)
+                bytes += arena.Capacity(consumers.At(j)) + Consumer(arena, consumers.At(j)).Pending.Bytes;
+        }
+        return bytes;
+    }
+
+    /// <summary>Frees a part of all groups; true when there is none left.</summary>
+    public static bool Free(Arena arena, ref StreamRoot root, ref int budget)
+    {
+        var groups = new NameTree(arena, ref root.Groups);
+        while (groups.Count > 0)
+        {
+            uint handle = groups.At(groups.Count - 1);
+            if (!FreeGroup(arena, ref Group(arena, handle), ref budget) || budget-- <= 0) return false;
+            groups.Remove(handle);
+        }
+        return true;
+    }
+
+    public static void Copy(in Entry source, in Entry target)
+    {
+        Arena from = source.Keyspace.Store.Arena, to = target.Keyspace.Store.Arena;
+        var groups = new NameTree(from, ref LargeStream.Root(source).Groups);
+        var copies = new NameTree(to, ref LargeStream.Root(target).Groups);
+        for (long i = 0; i < groups.Count; i++)
+        {
+            uint handle = groups.At(i), copied = copies.Add(NameTree.NameOf(from, handle), Unsafe.SizeOf<GroupRoot>());
+            CopyGroup(new StreamGroup(from, handle), new StreamGroup(to, copied));
+        }
+    }
+
+    /// <summary>Whether there is such a part of what groups consist of: the tree of them, then the trees of each.</summary>
+    public static bool HasPart(Arena arena, ref StreamRoot root, int part)
+    {
+        bool found = TryFindPart(arena, ref root, part, out _, out _, out _);
+        return found;
+    }
+
+    /// <summary>Goes on with the compaction of one part; true when it is done.</summary>
+    public static bool CompactPart(Arena arena, ref StreamRoot root, ref CompactionPlace place, ref int budget)
+    {
+        TryFindPart(arena, ref root, place.Part - 1, out uint group, out uint consumer, out int tree);
+        if (consumer != 0) return Compact<PendingId>(arena, ref Consumer(arena, consumer).Pending, ref place, ref budget);
+        return tree switch
+        {
+            0 => Compact<NamedHandle>(arena, ref root.Groups, ref place, ref budget),
+            1 => Compact<PendingItem>(arena, ref Group(arena, group).Pending, ref place, ref budget),
+            2 => Compact<PendingTime>(arena, ref Group(arena, group).ByTime, ref place, ref budget),
+            _ => Compact<NamedHandle>(arena, ref Group(arena, group).Consumers, ref place, ref budget),
+        };
+    }
+
+    private static bool Compact<T>(Arena arena, ref TreeRoot root, ref CompactionPlace place, ref int budget) where T : unmanaged, ITreeItem<T> =>
+        LargeCompaction.CompactTree(new RankTree<T>(arena, ref root), ref place, ref budget, default(LargeCompaction.NoItems<T>));
+
+    private static bool TryFindPart(Arena arena, ref StreamRoot root, int part, out uint group, out uint consumer, out int tree)
+    {
+        const int TreesOfGroup = 3;
+        group = consumer = 0;
+        tree = 0;
+        var groups = new NameTree(arena, ref root.Groups);
+        if (part-- == 0) return groups.Count > 0;
+        for (long i = 0; i < groups.Count; i++)
+        {
+            group = groups.At(i);
+            if (part < TreesOfGroup)
+            {
+                tree = part + 1;
+                return true;
+            }
+            part -= TreesOfGroup;
+            var consumers = new NameTree(arena, ref Group(arena, group).Consumers);
+            if (part < consumers.Count)
+            {
+                consumer = consumers.At(part);
+                return true;
+            }
+            part -= (int)consumers.Count;
+        }
+        return false;
+    }
+
+    private static bool FreeGroup(Arena arena, ref GroupRoot group, ref int budget)
+    {
+        if (!LargeValues.FreeTree<PendingItem>(arena, ref group.Pending, ref budget)) return false;
+        if (!LargeValues.FreeTree<PendingTime>(arena, ref group.ByTime, ref budget)) return false;
+        var consumers = new NameTree(arena, ref group.Consumers);
+        while (consumers.Count > 0)
+        {
+            uint handle = consumers.At(consumers.Count - 1);
+            if (!LargeValues.FreeTree<PendingId>(arena, ref Consumer(arena, handle).Pending, ref budget) || budget-- <= 0) return false;
+            consumers.Remove(handle);
+        }
+        return true;
+    }
+
+    private static void CopyGroup(StreamGroup from, StreamGroup to)
+    {
+        to.Last = from.Last;
+        to.EntriesRead = from.EntriesRead;
+        for (long i = 0; i < from.ConsumerCount; i++)
+        {
+            StreamConsumer consumer = from.ConsumerAt(i);
+            StreamConsumer copy = to.AddConsumer(consumer.Name, consumer.Seen);
+            copy.Active = consumer.Active;
+        }
+        for (StreamId next = StreamId.Min; from.TryNextPending(next, out PendingEntry pending);)
+        {
+            StreamConsumer owner = default;
+            if (pending.HasConsumer) to.TryGetConsumer(from.ConsumerOf(pending).Name, out owner);
+            to.SetPending(pending.Id, owner, pending.Delivered, pending.Deliveries);
+            if (!pending.Id.TryNext(out next)) break;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What the record of a stream holds.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct StreamRoot
+{
+    public TreeRoot Blocks;
+
+    /// <summary>Bytes of all blocks.</summary>
+    public long BlockBytes;
+
+    public uint BlockCount;
+
+    /// <summary>The messages of producers that are remembered, 0 for none: see <see cref="StreamProducers"/>.</summary>
+    public uint Producers;
+
+    public StreamId Last, HighestDeleted;
+
+    /// <summary>Entries that were ever added.</summary>
+    public ulong Added;
+
+    /// <summary>Consumer groups by name.</summary>
+    public TreeRoot Groups;
+}
+
+/// <summary>The place behind an identifier.</summary>
+internal readonly struct AtOrBefore(StreamId id) : ITreeProbe<StreamBlockItem>
+{
+    public bool IsAfter(in StreamBlockItem item) => item.First <= id;
+}
+
+/// <summary>
+/// The blocks of a stream, in a tree that knows how many entries lie below each node. A block takes entries up to the same limits as a
+/// node of a Redis stream; where entries are removed it is closed up, and it goes with its last entry.
+/// </summary>
+internal static class LargeStream
+{
+    /// <summary>More bytes of text than this are no entry.</summary>
+    private const long MaxText = 1 << 30;
+
+    /// <summary>The most that a block of several entries takes where the settings name no limit.</summary>
+    private const int MaxBlock = 1 << 20;
+
+    public static ref StreamRoot Root(in Entry entry) => ref LargeValues.Root<StreamRoot>(entry);
+
+    public static RankTree<StreamBlockItem> Blocks(in Entry entry) => new(entry.Keyspace.Store.Arena, ref Root(entry).Blocks);
+
+    public static StreamBlock Block(Arena arena, in StreamBlockItem item) => new(arena.Whole(item.Block));
+
+    /// <summary>Adds an entry behind all others; false if it is too large.</summary>
+    public static bool Append<TFields>(in Entry entry, StreamId id, scoped in TFields fields)
+        where TFields : struct, IStreamFields, allows ref struct
+    {
+        long text = 0;
+        for (int i = 0; i < fields.Count; i++) text += fields.Name(i).Length + fields.Value(i).Length;
+        if (text > MaxText) return false;
+        Arena arena = entry.Keyspace.Store.Arena;
+        ref StreamRoot root = ref Root(entry);
+        RankTree<StreamBlockItem> blocks = Blocks(entry);
+        TreePath path = blocks.Last();
+        int most = StreamBlock.MostBytes(fields, (int)text);
+        if (!blocks.IsEmpty)
+        {
+            StreamBlockItem tail = blocks.At(ref path);
+            if (HasRoom(entry, tail, (int)text))
+            {
+                StreamBlock block = Block(arena, tail);
+                bool shared = block.SharesNames(fields);
+                if (block.Free < most)
+                {
+                    tail = Resized(arena, ref root, tail, block.Used + most + Math.Min(block.Used / 2, MaxBlock));
+                    block = Block(arena, tail);
+                }
+                block.Append(tail.First, id, fields, shared);
+                blocks.Update(ref path, tail with { Count = tail.Count + 1 });
+                return true;
+            }
+            StreamBlockItem closed = GiveBack(arena, ref root, tail, slack: 0);
+            if (closed != tail) blocks.Update(ref path, closed);
+            path[0].Index++;
+        }
+        AddBlock(entry, ref path, id, fields, most);
+        return true;
+    }
+
+    /// <summary>Removes an entry; false when there is none.</summary>
+    public static bool Remove(in Entry entry, StreamId id)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        RankTree<StreamBlockItem> blocks = Blocks(entry);
+        if (!TryFind(entry, id, out TreePath path, out int at)) return false;
+        StreamBlockItem item = blocks.At(ref path);
+        if (item.Count == 1)
+        {
+            RemoveBlock(entry, ref path);
+            return true;
+        }
+        StreamBlock block = Block(arena, item);
+        block.Remove(at, block.Next(at));
+        item = item with { Count = item.Count - 1 };
+        blocks.Update(ref path, GiveBack(arena, ref Root(entry), item, slack: block.Used));
+        return true;
+    }
+
+    public static bool TryFind(in Entry entry, StreamId id, out TreePath path, out int at)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        RankTree<StreamBlockItem> blocks = Blocks(entry);
+        path = blocks.Seek(new AtOrBefore(id));
+        at = 0;
+        if (!blocks.StepBack(ref path)) return false;
+        StreamBlockItem item = blocks.At(ref path);
+        StreamBlock block = Block(arena, item);
+        at = block.Seek(item.First, id);
+        return at < block.Used && block.IdAt(item.First, at) == id;
+    }
+
+    /// <summary>The identifier of the last entry of a block.</summary>
+    public static StreamId LastOf(Arena arena, in StreamBlockItem item)
+    {
+        StreamBlock block = Block(arena, item);
+        return block.IdAt(item.First, Packed.Previous(block.Content, block.Used));
+    }
+
+    public static void RemoveBlock(in Entry entry, scoped ref TreePath path)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        ref StreamRoot root = ref Root(entry);
+        RankTree<StreamBlockItem> blocks = Blocks(entry);
+        FreeBlock(arena, ref root, blocks.At(ref path).Block);
+        root.BlockCount--;
+        blocks.Remove(ref path);
+    }
+
+    /// <summary>Takes the first entries out of a block that has more of them.</summary>
+    public static void RemoveFirst(in Entry entry, scoped ref TreePath path, int count)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        RankTree<StreamBlockItem> blocks = Blocks(entry);
+        StreamBlockItem item = blocks.At(ref path);
+        StreamBlock block = Block(arena, item);
+        int to = block.EntriesAt;
+        for (int i = 0; i < count; i++) to = block.Next(to);
+        block.Remove(block.EntriesAt, to);
+        blocks.Update(ref path, GiveBack(arena, ref Root(entry), item with { Count = item.Count - count }, slack: block.Used));
+    }
+
+    /// <summary>Copies all blocks to an empty stream.</summary>
+    public static void CopyBlocks(in Entry source, in Entry target)
+    {
+        Arena from = source.Keyspace.Store.Arena, to = target.Keyspace.Store.Arena;
+        RankTree<StreamBlockItem> blocks = Blocks(source);
+        for (TreePath path = blocks.SeekRank(0, out _); blocks.IsAtItem(ref path); path[0].Index++)
+        {
+            StreamBlockItem item = blocks.At(ref path);
+            ReadOnlySpan<byte> content = Block(from, item).Content;
+            ref StreamRoot root = ref Root(target);
+            uint copy = NewBlock(to, ref root, content.Length);
+            content.CopyTo(to.Whole(copy));
+            RankTree<StreamBlockItem> copies = Blocks(target);
+            TreePath end = copies.Last();
+            if (!copies.IsEmpty) end[0].Index++;
+            copies.Insert(ref end, item with { Block = copy });
+            root.BlockCount++;
+        }
+    }
+
+    /// <summary>Frees a part of all blocks; true when there is none left.</summary>
+    public static bool FreeBlocks(Arena arena, ref StreamRoot root, ref int budget)
+    {
+        var blocks = new RankTree<StreamBlockItem>(arena, ref root.Blocks);
+        while (!blocks.IsEmpty)
+        {
+            if (budget <= 0) return false;
+            TreePath path = blocks.Last();
+            foreach (ref readonly StreamBlockItem item in blocks.Leaf(ref path))
+            {
+                FreeBlock(arena, ref root, item.Block);
+                budget--;
+            }
+            blocks.DropLastLeaf();
+        }
+        return true;
+    }
+
+    private static bool HasRoom(in Entry entry, in StreamBlockItem tail, int text)
+    {
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        if (limits.StreamNodeMaxEntries > 0 && tail.Count >= limits.StreamNodeMaxEntries) return false;
+        long most = limits.StreamNodeMaxBytes is > 0 and var bytes ? Math.Min(bytes, ValueLimits.MaxPackedBytes) : MaxBlock;
+        return (long)Block(entry.Keyspace.Store.Arena, tail).Used + text < most;
+    }
+
+    private static void AddBlock<TFields>(in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)
+        where TFields : struct, IStreamFields, allows ref struct
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        ref StreamRoot root = ref Root(entry);
+        uint handle = NewBlock(arena, ref root, most);
+        StreamBlock block = StreamBlock.Format(arena.Whole(handle), fields);
+        block.Append(id, id, fields, shared: true);
+        Blocks(entry).Insert(ref path, new StreamBlockItem(id, handle, 1));
+        root.BlockCount++;
+    }
+
+    /// <summary>Moves a block to a smaller buffer if that saves more than the slack that is let pass.</summary>
+    private static StreamBlockItem GiveBack(Arena arena, ref StreamRoot root, in StreamBlockItem item, int slack)
+    {
+        StreamBlock block = Block(arena, item);
+        return Arena.RoundUp(block.Used) + slack < block.Used + block.Free ? Resized(arena, ref root, item, block.Used) : item;
+    }
+
+    private static StreamBlockItem Resized(Arena arena, ref StreamRoot root, in StreamBlockItem item, int bytes)
+    {
+        uint moved = NewBlock(arena, ref root, bytes);
+        Block(arena, item).Content.CopyTo(arena.Whole(moved));
+        FreeBlock(arena, ref root, item.Block);
+        return item with { Block = moved };
+    }
+
+    private static uint NewBlock(Arena arena, ref StreamRoot root, int bytes)
+    {
+        uint handle = arena.Allocate(bytes);
+        root.BlockBytes += arena.Capacity(handle);
+        return handle;
+    }
+
+    private static void FreeBlock(Arena arena, ref StreamRoot root, uint handle)
+    {
+        root.BlockBytes -= arena.Capacity(handle);
+        arena.Free(handle);
+    }
+}

@@ -1,0 +1,276 @@
+using System.Runtime.CompilerServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>An entry that was delivered and not acknowledged. Time 0 and no consumer: it was given back.</summary>
+public readonly record struct PendingEntry(StreamId Id, long Delivered, long Deliveries)
+{
+    internal uint Consumer { get; init; }
+
+    public bool HasConsumer => Consumer != 0;
+}
+
+/// <summary>
+/// A consumer group: how far it has read, its consumers, and what was delivered to them and not acknowledged. Valid until the group, its stream
+/// or its key is removed.
+/// </summary>
+public readonly record struct StreamGroup
+{
+    /// <summary>The count of entries read where it is not known.</summary>
+    public const long UnknownRead = -1;
+
+    private readonly Arena _arena;
+    private readonly uint _handle;
+
+    internal StreamGroup(Arena arena, uint handle)
+    {
+        _arena = arena;
+        _handle = handle;
+    }
+
+    public ReadOnlySpan<byte> Name => NameTree.NameOf(_arena, _handle);
+
+    /// <summary>The last entry that was delivered.</summary>
+    public StreamId Last
+    {
+        get => Root.Last;
+        set => Root.Last = value;
+    }
+
+    /// <summary>How many entries of the stream were read, <see cref="UnknownRead"/> where that cannot be told.</summary>
+    public long EntriesRead
+    {
+        get => Root.Read;
+        set => Root.Read = value;
+    }
+
+    public long PendingCount => Root.Pending.Weight;
+
+    public long ConsumerCount => Root.Consumers.Weight;
+
+    internal uint Handle => _handle;
+
+    private ref GroupRoot Root => ref LargeGroups.Group(_arena, _handle);
+
+    private NameTree Consumers => new(_arena, ref Root.Consumers);
+
+    private RankTree<PendingItem> Pending => new(_arena, ref Root.Pending);
+
+    // ---- the groups of a stream, in the order of their names
+
+    public static long Count(in Entry entry) => LargeStream.Root(entry).Groups.Weight;
+
+    public static StreamGroup At(in Entry entry, long index) => new(entry.Keyspace.Store.Arena, GroupsOf(entry).At(index));
+
+    public static bool TryGet(in Entry entry, scoped ReadOnlySpan<byte> name, out StreamGroup group)
+    {
+        group = new StreamGroup(entry.Keyspace.Store.Arena, GroupsOf(entry).Find(name));
+        return group._handle != 0;
+    }
+
+    /// <summary>Adds a group that is not there.</summary>
+    public static StreamGroup Add(in Entry entry, scoped ReadOnlySpan<byte> name, StreamId last, long entriesRead)
+    {
+        uint handle = GroupsOf(entry).Add(name, Unsafe.SizeOf<GroupRoot>());
+        return new StreamGroup(entry.Keyspace.Store.Arena, handle) { Last = last, EntriesRead = entriesRead };
+    }
+
+    /// <summary>Removes a group; what it has pending is freed in slices if it is much.</summary>
+    public static void Remove(in Entry entry, StreamGroup group)
+    {
+        GroupsOf(entry).Detach(group._handle);
+        StreamRoot abandoned = default;
+        new NameTree(group._arena, ref abandoned.Groups).Attach(group._handle);
+        entry.Keyspace.Store.ReleaseValue(ValueType.Stream, ValueEncoding.Large, LargeValues.BytesOf(ref abandoned));
+    }
+
+    // ---- consumers, in the order of their names
+
+    public StreamConsumer ConsumerAt(long index) => new(_arena, Consumers.At(index));
+
+    public bool TryGetConsumer(scoped ReadOnlySpan<byte> name, out StreamConsumer consumer)
+    {
+        consumer = new StreamConsumer(_arena, Consumers.Find(name));
+        return consumer.Exists;
+    }
+
+    /// <summary>The consumer of a pending entry that has one.</summary>
+    public StreamConsumer ConsumerOf(scoped in PendingEntry pending) => new(_arena, pending.Consumer);
+
+    /// <summary>Adds a consumer that is not there, not active yet.</summary>
+    public StreamConsumer AddConsumer(scoped ReadOnlySpan<byte> name, long now) =>
+        new(_arena, Consumers.Add(name, Unsafe.SizeOf<ConsumerRoot>())) { Seen = now, Active = -1 };
+
+    /// <summary>Removes a consumer, and with it what is pending with it.</summary>
+    public void RemoveConsumer(StreamConsumer consumer)
+    {
+        while (consumer.TryNextPending(StreamId.Min, out StreamId id)) RemovePending(id);
+        Consumers.Remove(consumer.Handle);
+    }
+
+    // ---- pending entries
+
+    public bool TryGetPending(StreamId id, out PendingEntry pending) => TryNextPending(id, out pending) && pending.Id == id;
+
+    /// <summary>The first pending entry of this or a greater identifier.</summary>
+    public bool TryNextPending(StreamId from, out PendingEntry pending)
+    {
+        RankTree<PendingItem> tree = Pending;
+        TreePath path = tree.Seek(new BeforeId(from));
+        bool found = tree.IsAtItem(ref path);
+        pending = found ? EntryOf(tree.At(ref path)) : default;
+        return found;
+    }
+
+    public bool TryLastPending(out PendingEntry pending)
+    {
+        RankTree<PendingItem> tree = Pending;
+        TreePath path = tree.Last();
+        bool found = !tree.IsEmpty;
+        pending = found ? EntryOf(tree.At(ref path)) : default;
+        return found;
+    }
+
+    /// <summary>The pending entry that was delivered first of all after a place in the order of times.</summary>
+    public bool TryNextByTime(long delivered, StreamId from, out PendingEntry pending)
+    {
+        RankTree<PendingTime> times = Times();
+        TreePath path = times.Seek(new BeforeTime(new PendingTime(delivered, from)));
+        pending = default;
+        return times.IsAtItem(ref path) && TryGetPending(times.At(ref path).Id, out pending);
+    }
+
+    /// <summary>Makes an entry pending with a consumer (or nobody's), whatever it was before.</summary>
+    public void SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries)
+    {
+        RankTree<PendingItem> tree = Pending;
+        TreePath path = tree.Seek(new BeforeId(id));
+        var item = new PendingItem(id, delivered, deliveries, consumer.Handle);
+        if (tree.IsAtItem(ref path) && tree.At(ref path) is var old && old.Id == id)
+        {
+            tree.Update(ref path, item);
+            if (old.Delivered != delivered) RemoveTime(old);
+            if (old.Consumer != item.Consumer) new StreamConsumer(_arena, old.Consumer).Forget(id);
+            else consumer = default;
+            if (old.Delivered != delivered) AddTime(item);
+        }
+        else
+        {
+            tree.Insert(ref path, item);
+            AddTime(item);
+        }
+        consumer.Note(id);
+    }
+
+    /// <summary>Removes a pending entry; false when there is none.</summary>
+    public bool RemovePending(StreamId id)
+    {
+        RankTree<PendingItem> tree = Pending;
+        TreePath path = tree.Seek(new BeforeId(id));
+        if (!tree.IsAtItem(ref path) || tree.At(ref path) is var old && old.Id != id) return false;
+        tree.Remove(ref path);
+        RemoveTime(old);
+        new StreamConsumer(_arena, old.Consumer).Forget(id);
+        return true;
+    }
+
+    private static NameTree GroupsOf(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeStream.Root(entry).Groups);
+
+    private static PendingEntry EntryOf(in PendingItem item) => new(item.Id, item.Delivered, item.Deliveries) { Consumer = item.Consumer };
+
+    /// <summary>The order of times, which is made when it is first asked for.</summary>
+    private RankTree<PendingTime> Times()
+    {
+        var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
+        if (Root.HasTimes != 0) return times;
+        Root.HasTimes = 1;
+        RankTree<PendingItem> tree = Pending;
+        for (TreePath path = tree.SeekRank(0, out _); tree.IsAtItem(ref path); path[0].Index++) AddTime(tree.At(ref path));
+        return times;
+    }
+
+    private void AddTime(in PendingItem item)
+    {
+        if (Root.HasTimes == 0) return;
+        var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
+        var time = new PendingTime(item.Delivered, item.Id);
+        TreePath path = times.Seek(new BeforeTime(time));
+        times.Insert(ref path, time);
+    }
+
+    private void RemoveTime(in PendingItem item)
+    {
+        if (Root.HasTimes == 0) return;
+        var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
+        TreePath path = times.Seek(new BeforeTime(new PendingTime(item.Delivered, item.Id)));
+        bool found = times.IsAtItem(ref path);
+        System.Diagnostics.Debug.Assert(found && times.At(ref path).Id == item.Id);
+        times.Remove(ref path);
+    }
+}
+
+/// <summary>A consumer of a group. The default is nobody.</summary>
+public readonly record struct StreamConsumer
+{
+    private readonly Arena _arena;
+
+    internal StreamConsumer(Arena arena, uint handle)
+    {
+        _arena = arena;
+        Handle = handle;
+    }
+
+    public bool Exists => Handle != 0;
+
+    public ReadOnlySpan<byte> Name => NameTree.NameOf(_arena, Handle);
+
+    /// <summary>When it last tried to read or claim, in Unix milliseconds.</summary>
+    public long Seen
+    {
+        get => Root.Seen;
+        set => Root.Seen = value;
+    }
+
+    /// <summary>When it last got something, -1 for never.</summary>
+    public long Active
+    {
+        get => Root.Active;
+        set => Root.Active = value;
+    }
+
+    public long PendingCount => Root.Pending.Weight;
+
+    internal uint Handle { get; }
+
+    private ref ConsumerRoot Root => ref LargeGroups.Consumer(_arena, Handle);
+
+    /// <summary>The first of this or a greater identifier that is pending with it.</summary>
+    public bool TryNextPending(StreamId from, out StreamId id)
+    {
+        var tree = new RankTree<PendingId>(_arena, ref Root.Pending);
+        TreePath path = tree.Seek(new BeforeId(from));
+        bool found = tree.IsAtItem(ref path);
+        id = found ? tree.At(ref path).Id : default;
+        return found;
+    }
+
+    internal void Note(StreamId id)
+    {
+        if (!Exists) return;
+        var tree = new RankTree<PendingId>(_arena, ref Root.Pending);
+        TreePath path = tree.Seek(new BeforeId(id));
+        tree.Insert(ref path, new PendingId(id));
+    }
+
+    internal void Forget(StreamId id)
+    {
+        if (!Exists) return;
+        var tree = new RankTree<PendingId>(_arena, ref Root.Pending);
+        TreePath path = tree.Seek(new BeforeId(id));
+        bool found = tree.IsAtItem(ref path);
+        System.Diagnostics.Debug.Assert(found && tree.At(ref path).Id == id);
+        tree.Remove(ref path);
+    }
+}

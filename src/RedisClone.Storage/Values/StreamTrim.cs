@@ -1,0 +1,106 @@
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>How far a stream is to be cut from its beginning.</summary>
+public readonly record struct StreamTrim
+{
+    /// <summary>Whether entries before <see cref="MinId"/> go; else those beyond <see cref="MaxLength"/>.</summary>
+    public bool ById { get; init; }
+
+    public long MaxLength { get; init; }
+
+    public StreamId MinId { get; init; }
+
+    /// <summary>Only whole blocks go.</summary>
+    public bool Approximate { get; init; }
+
+    /// <summary>No more entries than this go, if it is not 0; then only whole blocks.</summary>
+    public long Limit { get; init; }
+
+    /// <summary>From so many blocks on, they are freed in slices.</summary>
+    private const long ManyBlocks = 256;
+
+    /// <summary>How many entries of a stream go.</summary>
+    public long Count(in Entry entry)
+    {
+        long excess = ById ? CountBefore(entry) : Math.Max(0, StreamValue.Count(entry) - MaxLength);
+        return Approximate || Limit > 0 ? WholeBlocks(entry, excess) : excess;
+    }
+
+    /// <summary>Cuts a stream; returns how many entries went.</summary>
+    public long Apply(in Entry entry)
+    {
+        long count = Count(entry);
+        if (count == 0) return 0;
+        RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
+        if (count == blocks.Weight || LargeStream.Root(entry).BlockCount > ManyBlocks && count > blocks.Weight / 2) RemoveMost(entry, count);
+        else RemoveSome(entry, count);
+        return count;
+    }
+
+    private long CountBefore(in Entry entry)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
+        TreePath path = blocks.Seek(new AtOrBefore(MinId));
+        if (!blocks.StepBack(ref path)) return 0;
+        long count = blocks.RankOf(ref path);
+        StreamBlockItem item = blocks.At(ref path);
+        StreamBlock block = LargeStream.Block(arena, item);
+        int end = block.Seek(item.First, MinId);
+        for (int at = block.EntriesAt; at < end; at = block.Next(at)) count++;
+        return count;
+    }
+
+    /// <summary>As many of so many entries as make whole blocks within the limit.</summary>
+    private long WholeBlocks(in Entry entry, long excess)
+    {
+        if (Limit > 0) excess = Math.Min(excess, Limit);
+        RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
+        blocks.SeekRank(excess, out long within);
+        return excess - within;
+    }
+
+    /// <summary>Block by block; what remains of the last one is closed up.</summary>
+    private static void RemoveSome(in Entry entry, long count)
+    {
+        while (count > 0)
+        {
+            RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
+            TreePath path = blocks.SeekRank(0, out _);
+            int present = blocks.At(ref path).Count;
+            if (present <= count) LargeStream.RemoveBlock(entry, ref path);
+            else LargeStream.RemoveFirst(entry, ref path, (int)count);
+            count -= present;
+        }
+    }
+
+    /// <summary>The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it.</summary>
+    private static void RemoveMost(in Entry entry, long count)
+    {
+        Arena arena = entry.Keyspace.Store.Arena;
+        ref StreamRoot root = ref LargeStream.Root(entry);
+        StreamRoot abandoned = new() { Blocks = root.Blocks, BlockBytes = root.BlockBytes };
+        var old = new RankTree<StreamBlockItem>(arena, ref abandoned.Blocks);
+        (root.Blocks, root.BlockBytes, root.BlockCount) = (default, 0, 0);
+        RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
+        long within = 0;
+        while (old.Weight > count)
+        {
+            TreePath path = old.Last();
+            StreamBlockItem item = old.At(ref path);
+            old.Remove(ref path);
+            within = Math.Max(0, count - old.Weight);
+            long bytes = arena.Capacity(item.Block);
+            abandoned.BlockBytes -= bytes;
+            root.BlockBytes += bytes;
+            root.BlockCount++;
+            TreePath front = blocks.SeekRank(0, out _);
+            blocks.Insert(ref front, item);
+        }
+        entry.Keyspace.Store.ReleaseValue(ValueType.Stream, ValueEncoding.Large, LargeValues.BytesOf(ref abandoned));
+        if (within > 0) RemoveSome(entry, within);
+    }
+}
