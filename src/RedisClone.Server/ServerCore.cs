@@ -36,6 +36,7 @@ public sealed class ServerCore
         KeyEvents = new KeyEvents(this);
         Invalidations = new Invalidations(this);
         AccessClock = new AccessClock(config);
+        TtlAverages = new TtlAverages(config.Databases);
         AdvanceClock(UnixMilliseconds());
         Eviction = new Eviction(this);
         Executor = new Executor(this);
@@ -107,6 +108,8 @@ public sealed class ServerCore
     public Invalidations Invalidations { get; }
 
     public AccessClock AccessClock { get; }
+
+    public TtlAverages TtlAverages { get; }
 
     public Eviction Eviction { get; }
 

@@ -54,7 +54,7 @@ internal static class MemoryInfo
         info.Field("mem_clients_slaves", 0);
         info.Field("mem_clients_normal", memory.Clients);
         info.Field("mem_cluster_links", 0);
-        info.Field("mem_aof_buffer", 0);
+        info.Field("mem_aof_buffer", server.Journal?.Engine.BytesPending ?? 0);
         info.Field("mem_allocator", "redisclone-arena");
         info.Field("mem_overhead_db_hashtable_rehashing", 0);
         info.Field("active_defrag_running", 0);
