@@ -92,6 +92,9 @@ public sealed class ServerCore
     /// <summary>Null where no journal is kept.</summary>
     internal JournalKeeper? Journal { get; set; }
 
+    /// <summary>Null once all data is there.</summary>
+    internal Loading? Loading { get; private set; }
+
     internal Snapshots Snapshots { get; }
 
     internal JournalRewrites Rewrites { get; }
@@ -144,15 +147,33 @@ public sealed class ServerCore
     /// <summary>Ticks of the clock that command times are measured with, as microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
 
-    /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
-    public string? LoadData()
+    /// <summary>What must be in force before the first client comes; why the server must not start. From here on it counts as loading.</summary>
+    public string? Prepare()
     {
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
-        if (!Config.AppendOnly) return Snapshots.Load();
-        Journal = new JournalKeeper(this);
-        return Journal.Start();
+        for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
+        Loading = new Loading();
+        return null;
+    }
+
+    /// <summary>Brings back what was kept, while clients are told to wait and every shard is held; why not, if the server must not go on.</summary>
+    public string? LoadData()
+    {
+        string? refusal;
+        if (!Config.AppendOnly) refusal = Snapshots.Load();
+        else
+        {
+            var journal = new JournalKeeper(this);
+            refusal = journal.Start();
+            Journal = journal;
+        }
+        if (refusal is not null) return refusal;
+        Snapshots.CountFromHere();
+        Loading = null;
+        for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
+        return null;
     }
 
     private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));

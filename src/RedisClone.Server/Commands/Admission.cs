@@ -26,6 +26,7 @@ internal static class Admission
         if (server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 } && (FlagsOf(session, row) & CommandFlags.Write) != 0) return Errors.NoReplicas;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+        if (server.Loading is not null && !row.Has(CommandFlags.Loading)) return Errors.Loading;
         if (server.Scripts.IsRunning && server.Scripts.IsBusy && !row.Has(CommandFlags.AllowBusy))
             return "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
         return null;

@@ -3,6 +3,7 @@ using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
@@ -50,9 +51,13 @@ internal static class DebugCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("DEBUG subcommand [arg [arg ...]]", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | AllShards | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
-            { Complexity = "Depends on subcommand." },
+        new("DEBUG subcommand [arg [arg ...]]", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
+            { Complexity = "Depends on subcommand.", Route = ShardsOf },
     ];
+
+    /// <summary>To write a line to the log needs nothing: it works while data is being loaded, too.</summary>
+    private static ShardSet ShardsOf(in Request request, Session session) =>
+        request.Count > 1 && Ascii.EqualsIgnoreCase(request[1], "LOG"u8) ? default : session.Server.Shards.All;
 
     private static void Run(ref CommandContext c)
     {

@@ -17,9 +17,13 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
 
     private readonly ValueReader _value = new();
     private readonly long _now = ServerCore.UnixMilliseconds();
-    private RdbReader _reader = null!;
+    private RdbReader? _reader;
+    private long _owed;
 
     public long Loaded { get; private set; }
+
+    /// <summary>How far the reading is; may be asked from any thread.</summary>
+    public long Offset => _reader?.Offset ?? 0;
 
     public long Expired { get; private set; }
 
@@ -60,6 +64,8 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
 
     IRdbValueVisitor? IRdbVisitor.Key(in RdbKey key)
     {
+        if (server.Loading is { IsCancelled: true }) return _value.Reject("the server is to end");
+        Pause();
         if (key.Database >= server.Config.Databases)
             return _value.Reject($"FATAL: Data file was created with a Redis server configured to handle more than {server.Config.Databases} databases. Exiting");
         if (!keepExpired && key.ExpireMilliseconds >= 0 && key.ExpireMilliseconds < _now)
@@ -68,7 +74,7 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
             return null;
         }
         if (++Loaded % LogEvery == 0)
-            server.Log.LogInformation("Loading: {Keys} keys, {Offset} of {Length} bytes", Loaded, _reader.Offset, _reader.Offset + _reader.Remaining);
+            server.Log.LogInformation("Loading: {Keys} keys, {Offset} of {Length} bytes", Loaded, _reader!.Offset, _reader.Offset + _reader.Remaining);
         ulong hash = KeyHash.Of(key.Name);
         var store = server.Shards.Of(hash).Store;
         store.Now = _now;
@@ -83,5 +89,14 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
         _value.Drop();
         Loaded--;
         Empty++;
+    }
+
+    /// <summary>For tests of what is done meanwhile: a little time for each key, in sleeps that are long enough for the clock.</summary>
+    private void Pause()
+    {
+        int delay = server.Config.KeyLoadDelay;
+        if (delay <= 0 || (_owed += delay) < 1000) return;
+        Thread.Sleep((int)(_owed / 1000));
+        _owed = 0;
     }
 }
