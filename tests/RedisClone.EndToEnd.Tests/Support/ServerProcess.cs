@@ -99,7 +99,6 @@ internal sealed class ServerProcess : IDisposable
         return client;
     }
 
-    private static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
 
     /// <summary>Fails if the process ended or if its log speaks of an exception: the last word of every hostile test.</summary>
     public void AssertWell()
