@@ -12,6 +12,12 @@ internal static class Limits
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
     public const int InlineWork = 4096;
 
+    /// <summary>Scripts that usually take longer are not run on an I/O thread.</summary>
+    public static readonly TimeSpan InlineScript = TimeSpan.FromMilliseconds(2);
+
+    /// <summary>Bytes of the name of a function or a library.</summary>
+    public const int FunctionName = 512;
+
     /// <summary>Scripts kept that were only sent by EVAL.</summary>
     public const int PassingScripts = 500;
 

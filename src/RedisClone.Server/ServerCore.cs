@@ -142,10 +142,15 @@ public sealed class ServerCore
     /// <summary>Begins a history of its own.</summary>
     public void ChangeReplicationId() => ReplicationId = NewId();
 
+    public static long UnixMicroseconds() => (DateTime.UtcNow.Ticks - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
+
     public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
 
     /// <summary>Ticks of the clock that command times are measured with, as microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
+
+    /// <summary>Why nothing can be written because it could not be made durable; null while all is well.</summary>
+    internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
 
     /// <summary>What must be in force before the first client comes; why the server must not start. From here on it counts as loading.</summary>
     public string? Prepare()

@@ -12,6 +12,9 @@ public sealed class Shutdown(ServerCore server)
 {
     private int _begun;
 
+    /// <summary>Nobody can connect any more; set by the host.</summary>
+    public Action StopListening { get; set; } = static () => { };
+
     /// <summary>Ends the process once all is done; set by the host.</summary>
     public Action StopHost { get; set; } = static () => { };
 
@@ -37,6 +40,7 @@ public sealed class Shutdown(ServerCore server)
             Volatile.Write(ref _begun, 0);
             return false;
         }
+        StopListening();
         StopHost();
         return true;
     }

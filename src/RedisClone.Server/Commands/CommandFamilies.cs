@@ -32,6 +32,7 @@ internal static class CommandFamilies
         .. ListMoves.Rows,
         .. ScanCommands.Rows,
         .. ScriptCommands.Rows,
+        .. FunctionCommands.Rows,
         .. SetAlgebra.Rows,
         .. SetCommands.Rows,
         .. SortedSetAlgebra.Rows,

@@ -189,12 +189,12 @@ internal static class DebugCommands
 
     private static void Reload(ref CommandContext c)
     {
-        bool flush = true, save = true;
+        bool flush = true, save = true, merge = false;
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
             if (c.Is(i, "noflush"u8)) flush = false;
             else if (c.Is(i, "nosave"u8)) save = false;
-            else if (c.Is(i, "merge"u8)) c.Fail("ERR DEBUG RELOAD MERGE is not supported: a key that is there twice is damage");
+            else if (c.Is(i, "merge"u8)) merge = true;
             else c.Fail("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
         }
         if (!c.Failed && c.Session.InTransaction) c.Fail(NotInTransaction);
@@ -205,7 +205,7 @@ internal static class DebugCommands
             return;
         }
         if (flush) DropAll(c.Server);
-        if (c.Server.Snapshots.Load() is { } reason)
+        if (c.Server.Snapshots.Load(replace: merge) is { } reason)
         {
             c.Server.Log.LogError("{Reason}", reason);
             c.Fail("ERR Error trying to load the RDB dump, check server logs");
@@ -227,6 +227,7 @@ internal static class DebugCommands
 
     private static void DropAll(ServerCore server)
     {
+        server.Scripts.Libraries.Clear();
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
     }

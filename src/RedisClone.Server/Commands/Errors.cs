@@ -23,6 +23,8 @@ public static class Errors
     public const string Overflow = "ERR increment or decrement would overflow";
     public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
+    public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {reason}";
+
     public static string WrongArity(string fullName) => $"ERR wrong number of arguments for '{fullName}' command";
 
     public static string InvalidExpireTime(string name) => $"ERR invalid expire time in '{name}' command";

@@ -49,7 +49,7 @@ internal sealed class Executor(ServerCore server)
     private Outcome RunWithinMemory(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        bool grows = (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0;
+        bool grows = (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0;
         if ((grows || server.Eviction.IsDue) && !server.Eviction.MakeRoom(held, lane, now))
         {
             // The shards at hand have nothing to give: all together may have.

@@ -79,8 +79,8 @@ internal static class SortCommands
         }
         long count = CountOf(entry);
         if (c.MoveToWorker(count * WorkPerElement)) return;
-        // A set has no order of its own: what is stored must not depend on how it lies in memory.
-        if (options is { Unsorted: true, Target: > 0 } && entry.Exists && entry.Type == ValueType.Set)
+        // A set has no order of its own: what is stored, or seen by a script, must not depend on how it lies in memory.
+        if (options.Unsorted && (options.Target > 0 || c.Session == c.Server.Scripts.Session) && entry.Exists && entry.Type == ValueType.Set)
         {
             options.Unsorted = false;
             options.Alphabetic = true;

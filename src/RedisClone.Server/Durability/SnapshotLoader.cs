@@ -2,6 +2,8 @@ using System.Buffers.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
+using RedisClone.Server.Scripting;
+using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Durability;
@@ -11,7 +13,8 @@ namespace RedisClone.Server.Durability;
 /// <param name="keepExpired">
 /// Whether keys whose time has passed are kept: in a journal's base they are, since the effect that removes them may follow.
 /// </param>
-internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdbVisitor
+/// <param name="replace">Whether what the file holds may replace what is there already.</param>
+internal sealed class SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false) : IRdbVisitor
 {
     private const int LogEvery = 1 << 20;
 
@@ -60,7 +63,11 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
     {
     }
 
-    string? IRdbVisitor.Function(ReadOnlySpan<byte> code) => "the file holds function libraries, which are not known to this version";
+    string? IRdbVisitor.Function(ReadOnlySpan<byte> code)
+    {
+        FunctionLibrary? library = server.Scripts.Load(code, patient: true, server.Scripts.Libraries, replace, out string error);
+        return library is null ? error : server.Scripts.Libraries.Add([library], replace);
+    }
 
     IRdbValueVisitor? IRdbVisitor.Key(in RdbKey key)
     {
@@ -80,7 +87,9 @@ internal sealed class SnapshotLoader(ServerCore server, bool keepExpired) : IRdb
         store.Now = _now;
         // In storage 0 is never: what expired in 1970 did so a millisecond later.
         long expiry = key.ExpireMilliseconds < 0 ? 0 : Math.Max(key.ExpireMilliseconds, 1);
-        return _value.Start(store.Database(key.Database), key.Name, hash, expiry);
+        Keyspace keyspace = store.Database(key.Database);
+        if (replace && keyspace.Find(key.Name, hash) is { Exists: true } old) keyspace.Remove(old);
+        return _value.Start(keyspace, key.Name, hash, expiry);
     }
 
     void IRdbVisitor.SkippedEmpty()

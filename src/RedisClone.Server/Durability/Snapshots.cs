@@ -101,14 +101,14 @@ internal sealed class Snapshots
     public void CountFromHere() => _changesSaved = Changes;
 
     /// <summary>Brings back the dump file, if there is one; why not, if it is damaged. Nobody else holds a shard.</summary>
-    public string? Load()
+    public string? Load(bool replace = false)
     {
         long started = Stopwatch.GetTimestamp();
         try
         {
             if (!Disk.Exists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
-            var loader = new SnapshotLoader(_server, keepExpired: false);
+            var loader = new SnapshotLoader(_server, keepExpired: false, replace);
             _server.Loading?.Measure(file.Length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {
