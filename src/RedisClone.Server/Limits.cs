@@ -37,7 +37,7 @@ internal static class Limits
     public const int StackKeys = 64;
 
     /// <summary>Elements that one command returns with repetitions (a negative count): a reply must not outgrow memory by a typing error.</summary>
-    public const long RepeatedElements = 1 << 27;
+    public const long ReplyElements = 1 << 27;
 
     /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
     public const int UnflushedReplies = 512 * 1024;

@@ -29,6 +29,7 @@ public sealed class ServerCore
         Lanes = new LaneSet(Commands.All.Length, errors);
         Statistics = new Statistics(Lanes);
         SlowLog = new SlowLog(config);
+        Latency = new LatencyMonitor(config);
         SecurityCheck = new SecurityCheck(log);
         RequestLimits = new RequestLimits { MaxBulkLength = config.ProtoMaxBulkLen, MaxBatchRequests = Limits.BatchRequests };
         Shards = new ShardMap(ShardCount(config), config.Databases);
@@ -72,6 +73,10 @@ public sealed class ServerCore
     public Sampler Sampler { get; }
 
     public SlowLog SlowLog { get; }
+
+    internal LatencyMonitor Latency { get; }
+
+    internal HotKeys HotKeys { get; } = new();
 
     public Shutdown Shutdown { get; }
 

@@ -15,6 +15,8 @@ internal static class CommandFamilies
         .. InfoCommands.Rows,
         .. ServerCommands.Rows,
         .. SlowLogCommands.Rows,
+        .. LatencyCommands.Rows,
+        .. HotKeysCommands.Rows,
         .. SnapshotCommands.Rows,
         .. ClusterCommands.Rows,
         .. DebugCommands.Rows,

@@ -160,6 +160,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _pool.Durable();
     }
 
+    void IJournalObserver.OnFlushed(long ticks)
+    {
+        if (HoldsReplies) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
+    }
+
     void IJournalObserver.OnFailed(string reason)
     {
         _server.Log.LogError("The journal has failed: {Reason}. Writes are refused until a rewrite succeeds", reason);

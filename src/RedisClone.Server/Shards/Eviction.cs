@@ -40,7 +40,9 @@ public sealed class Eviction(ServerCore server)
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
+        long started = server.Latency.Start();
         bool fits = TryMakeRoom(held, lane, now);
+        server.Latency.End(LatencyEvents.EvictionCycle, started);
         if (fits || held.ContainsAll(server.Shards.All)) IsDue = false;
         return fits;
     }
