@@ -305,7 +305,6 @@ internal static class HashCommands
             return;
         }
         long count = wanted.CountOf(HashValue.Count(entry));
-        if (wanted.Repeats && !c.MayReply(count)) return;
         if (c.MoveToWorker(wanted.WorkOf(count, HashValue.Count(entry)))) return;
         if (wanted.Single)
         {
@@ -319,7 +318,7 @@ internal static class HashCommands
             foreach (HashField field in HashValue.Sample(entry, count)) ReplyRandom(ref c, field, wanted.With);
             return;
         }
-        for (; count > 0 && !c.Reply.Overflowed; count--)
+        for (; count > 0; count--)
         {
             HashValue.TryGetRandom(entry, out HashField field);
             ReplyRandom(ref c, field, wanted.With);

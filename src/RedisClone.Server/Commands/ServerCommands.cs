@@ -1,7 +1,6 @@
 using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
-using RedisClone.Server.Scripting;
 using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
@@ -47,8 +46,7 @@ internal static class ServerCommands
 
     private static void Time(ref CommandContext c)
     {
-        ScriptEngine scripts = c.Server.Scripts;
-        long microseconds = c.Session == scripts.Session ? scripts.TimeMicroseconds : ServerCore.UnixMicroseconds();
+        long microseconds = DateTime.UtcNow.Ticks / TimeSpan.TicksPerMicrosecond - DateTime.UnixEpoch.Ticks / TimeSpan.TicksPerMicrosecond;
         c.Reply.ArrayHeader(2);
         c.Reply.BulkInteger(microseconds / 1_000_000);
         c.Reply.BulkInteger(microseconds % 1_000_000);
@@ -100,9 +98,7 @@ internal static class ServerCommands
         bool contradicts = options.HasFlag(ShutdownOptions.NoSave | ShutdownOptions.Save) || abort && options != ShutdownOptions.Default;
         if (contradicts) c.FailSyntax();
         else if (abort) c.Fail("ERR No shutdown in progress.");
-        if (!options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
         if (c.Failed) return;
-        if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Progress.Abandon();
         if (!c.Server.Shutdown.Begin(options, "User requested shutdown...")) c.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
         else c.Session.CloseAfterReply = true;
     }

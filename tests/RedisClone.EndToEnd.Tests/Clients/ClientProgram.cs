@@ -1,3 +1,4 @@
+using System.ComponentModel;
 using System.Diagnostics;
 using System.Text;
 
@@ -24,7 +25,14 @@ internal sealed class ClientProgram : IDisposable
         start.Environment["TERM"] = "xterm";
         start.Environment["REDISCLI_HISTFILE"] = "/dev/null";
         start.Environment["REDISCLI_RCFILE"] = "/dev/null";
-        _process = Process.Start(start)!;
+        try
+        {
+            _process = Process.Start(start)!;
+        }
+        catch (Win32Exception e)
+        {
+            throw new InvalidOperationException($"{program} cannot be started ({e.Message}); tests/run installs what the tests need", e);
+        }
     }
 
     /// <summary>tests/clients, where the scripts and their packages are.</summary>

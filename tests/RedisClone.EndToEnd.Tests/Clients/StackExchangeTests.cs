@@ -32,6 +32,68 @@ public sealed class StackExchangeTests
         redis.Close(allowCommandsToComplete: false);
     }
 
+    [Fact]
+    public async Task Conditional_transactions_from_several_multiplexers_lose_nothing()
+    {
+        using ServerProcess server = ServerProcess.Ours();
+        ConnectionMultiplexer[] all = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => ConnectAsync(server)));
+        await all[0].GetDatabase().StringSetAsync("balance", 0);
+        await Task.WhenAll(all.Select(redis => IncrementAsync(redis.GetDatabase(), times: 25)));
+        Assert.Equal(100, (int)await all[0].GetDatabase().StringGetAsync("balance"));
+        Assert.Equal(100, await all[0].GetDatabase().ListLengthAsync("history"));
+        foreach (ConnectionMultiplexer redis in all) redis.Close(allowCommandsToComplete: false);
+        server.AssertWell();
+    }
+
+    [Fact]
+    public async Task Messages_arrive_in_the_order_in_which_each_publisher_sent_them()
+    {
+        const int publishers = 3, messages = 1000;
+        using ServerProcess server = ServerProcess.Ours();
+        using ConnectionMultiplexer listener = await ConnectAsync(server);
+        var received = new List<int>[publishers];
+        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        int left = 2 * publishers * messages;
+        // One publisher, one channel and one pattern: each is told of in order.
+        for (int i = 0; i < publishers; i++)
+        {
+            List<int> mine = received[i] = [];
+            await listener.GetSubscriber().SubscribeAsync($"news.{i}", (_, message) => Take(mine, (int)message));
+        }
+        await listener.GetSubscriber().SubscribeAsync(new RedisChannel("news.*", RedisChannel.PatternMode.Pattern), (_, _) => Take(null, 0));
+        ConnectionMultiplexer[] senders = await Task.WhenAll(Enumerable.Range(0, publishers).Select(_ => ConnectAsync(server)));
+        long[][] counts = await Task.WhenAll(senders.Select((sender, i) =>
+            Task.WhenAll(Enumerable.Range(0, messages).Select(n => sender.GetSubscriber().PublishAsync($"news.{i}", n)))));
+        Assert.All(counts, of => Assert.All(of, receivers => Assert.Equal(2, receivers)));
+        await done.Task.WaitAsync(TimeSpan.FromMinutes(1));
+        Assert.All(received, of => Assert.Equal(Enumerable.Range(0, messages), of));
+        foreach (ConnectionMultiplexer sender in senders) sender.Close(allowCommandsToComplete: false);
+        listener.Close(allowCommandsToComplete: false);
+        server.AssertWell();
+
+        void Take(List<int>? into, int message)
+        {
+            into?.Add(message);
+            if (Interlocked.Decrement(ref left) == 0) done.SetResult();
+        }
+    }
+
+    private static Task<ConnectionMultiplexer> ConnectAsync(ServerProcess server) => ConnectionMultiplexer.ConnectAsync(
+        $"127.0.0.1:{server.Port},syncTimeout=60000,connectTimeout=60000,responseTimeout=60000");
+
+    private static async Task IncrementAsync(IDatabase db, int times)
+    {
+        for (int done = 0; done < times;)
+        {
+            RedisValue before = await db.StringGetAsync("balance");
+            ITransaction transaction = db.CreateTransaction();
+            transaction.AddCondition(Condition.StringEqual("balance", before));
+            _ = transaction.StringSetAsync("balance", (int)before + 1);
+            _ = transaction.ListRightPushAsync("history", before);
+            if (await transaction.ExecuteAsync()) done++;
+        }
+    }
+
     private static async Task Strings(IDatabase db)
     {
         Assert.True(await db.StringSetAsync("key", "value", TimeSpan.FromHours(1)));

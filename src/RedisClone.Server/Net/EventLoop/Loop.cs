@@ -33,12 +33,13 @@ internal sealed class Loop : IEventLoop
     private readonly byte[] _events = new byte[EventsPerRound * Native.EventBytes];
     private readonly BufferPool _pool = new();
     private readonly ConcurrentQueue<Callback> _posted = new();
-    private readonly Queue<Callback> _endOfRound = new();
+    private readonly List<Callback> _endOfRound = [];
     private readonly List<int> _closing = [];
-    private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
 
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
-    private int _eventCount, _nextEvent;      // of the events received, those not dispatched yet
+    private List<LoopConnection> _readable = [], _readableNow = [];
+    private List<LoopConnection> _toSend = [], _toSendNow = [];
+    private readonly Queue<LoopConnection> _toSendLast = new();
     private int _threadId;
     private int _sleeping;
     private int _connections;
@@ -91,7 +92,7 @@ internal sealed class Loop : IEventLoop
     public void AtEndOfRound(Action<object?> callback, object? state)
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can ask for the end of its round.");
-        _endOfRound.Enqueue(new Callback(callback, state));
+        _endOfRound.Add(new Callback(callback, state));
     }
 
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
@@ -128,7 +129,7 @@ internal sealed class Loop : IEventLoop
     {
         if (connection.IsQueuedToRead) return;
         connection.IsQueuedToRead = true;
-        _readable.Enqueue(connection);
+        _readable.Add(connection);
     }
 
     /// <summary>
@@ -138,19 +139,14 @@ internal sealed class Loop : IEventLoop
     {
         if (connection.IsQueuedToSend) return;
         connection.IsQueuedToSend = true;
-        (connection.AwaitsInput ? _toSendLast : _toSend).Enqueue(connection);
-    }
-
-    public void RunRound()
-    {
-        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can run a round.");
-        Round(mayWait: false);
+        if (connection.AwaitsInput) _toSendLast.Enqueue(connection);
+        else _toSend.Add(connection);
     }
 
     private void Run()
     {
         _threadId = Environment.CurrentManagedThreadId;
-        while (!_stopping) Round(mayWait: true);
+        while (!_stopping) Round();
         RunPosted();
         foreach (var target in _targets) target?.OnLoopStopping();
         RunPosted();
@@ -159,12 +155,10 @@ internal sealed class Loop : IEventLoop
         _ = Native.Close(_epoll);
     }
 
-    /// <summary>Every step takes what it works on from a queue, so a round that runs within another goes on where that one is.</summary>
-    private void Round(bool mayWait)
+    private void Round()
     {
-        DispatchEvents();
-        ReceiveEvents(mayWait);
-        DispatchEvents();
+        int count = WaitForEvents();
+        DispatchEvents(count);
         ReceiveFromReadable();
         RunPosted();
         RunEndOfRound();
@@ -172,25 +166,25 @@ internal sealed class Loop : IEventLoop
         CloseQueued();
     }
 
-    private void ReceiveEvents(bool mayWait)
+    private int WaitForEvents()
     {
         int timeout = 0;
-        if (mayWait && _readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
+        if (_readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
             if (_posted.IsEmpty) timeout = -1;
         }
-        _nextEvent = 0;
-        _eventCount = Native.Wait(_epoll, _events, timeout);
+        int count = Native.Wait(_epoll, _events, timeout);
         Volatile.Write(ref _sleeping, 0);
+        return count;
     }
 
-    private void DispatchEvents()
+    private void DispatchEvents(int count)
     {
-        while (_nextEvent < _eventCount)
+        for (int i = 0; i < count; i++)
         {
-            (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
+            (uint events, int fd) = Native.ReadEvent(_events, i);
             // The wake-up has no target: being edge-triggered, it need not even be read.
             _targets[fd]?.OnEvents(events);
         }
@@ -198,11 +192,14 @@ internal sealed class Loop : IEventLoop
 
     private void ReceiveFromReadable()
     {
-        for (int budget = _readable.Count; budget > 0 && _readable.TryDequeue(out LoopConnection? connection); budget--)
+        if (_readable.Count == 0) return;
+        (_readable, _readableNow) = (_readableNow, _readable);
+        foreach (var connection in _readableNow)
         {
             connection.IsQueuedToRead = false;
             connection.Receive();
         }
+        _readableNow.Clear();
     }
 
     private void RunPosted()
@@ -213,13 +210,19 @@ internal sealed class Loop : IEventLoop
 
     private void RunEndOfRound()
     {
-        while (_endOfRound.TryDequeue(out Callback callback)) Run(callback);
+        for (int i = 0; i < _endOfRound.Count; i++) Run(_endOfRound[i]);
+        _endOfRound.Clear();
     }
 
     private void SendQueued()
     {
-        for (int budget = _toSend.Count; budget > 0 && _toSend.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
-        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
+        if (_toSend.Count > 0)
+        {
+            (_toSend, _toSendNow) = (_toSendNow, _toSend);
+            foreach (var connection in _toSendNow) Send(connection);
+            _toSendNow.Clear();
+        }
+        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out var connection); budget--) Send(connection);
     }
 
     private static void Send(LoopConnection connection)

@@ -1,0 +1,22 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Clients;
+
+/// <summary>Applications' own libraries, which lean on scripts, blocking pops, sorted sets and messages all at once.</summary>
+public sealed class FrameworkTests
+{
+    [Theory]
+    [InlineData("node", "bullmq.mjs", "eventloop")]
+    [InlineData("node", "bullmq.mjs", "sockets")]
+    [InlineData("node", "ioredis-scripts.mjs", "eventloop")]
+    [InlineData("node", "ioredis-scripts.mjs", "sockets")]
+    [InlineData("ruby", "sidekiq.rb", "eventloop")]
+    [InlineData("/usr/bin/python3", "celery_tour.py", "eventloop")]
+    public async Task A_framework_finds_what_it_needs(string program, string script, string transport)
+    {
+        using ServerProcess server = ServerProcess.Ours("--transport", transport);
+        using var client = new ClientProgram(program, script, $"{server.Port}");
+        Assert.EndsWith("tour complete\n", await client.Finish(), StringComparison.Ordinal);
+        server.AssertWell();
+    }
+}
