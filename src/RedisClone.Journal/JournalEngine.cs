@@ -319,7 +319,9 @@ public sealed class JournalEngine : IDisposable
             if (!flush || !_writer.HasUnflushed) return true;
             var start = Stopwatch.GetTimestamp();
             _writer.Flush();
-            _flushTicks += (Stopwatch.GetTimestamp() - start - _flushTicks) / 8;
+            var took = Stopwatch.GetTimestamp() - start;
+            _flushTicks += (took - _flushTicks) / 8;
+            _observer.OnFlushed(took);
             _flushes++;
         }
         catch (Exception error) when (IsDiskError(error))

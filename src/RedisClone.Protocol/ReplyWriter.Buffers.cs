@@ -170,13 +170,16 @@ public sealed partial class ReplyWriter
         _pos += bytes.Length;
     }
 
+    /// <summary>Gives the replies up: nothing that is not sent yet will be, and whoever owns the output ends it.</summary>
+    public void Overflow()
+    {
+        Overflowed = true;
+        _output = new DiscardWriter();
+    }
+
     private void Grow(int size)
     {
-        if (BytesWritten - _committed > Limit && !Overflowed)
-        {
-            Overflowed = true;
-            _output = new DiscardWriter();
-        }
+        if (BytesWritten - _committed > Limit && !Overflowed) Overflow();
         if (_inScratch)
         {
             NextScratchChunk(size);

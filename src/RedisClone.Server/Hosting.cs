@@ -28,7 +28,8 @@ internal static class Hosting
         builder.Services.AddSingleton<RedisConnectionHandler>();
         builder.Services.AddSingleton<Maintenance>();
         builder.Services.AddHostedService(services => services.GetRequiredService<Maintenance>());
-        builder.Services.AddHostedService<ProcessPresence>();
+        builder.Services.AddSingleton<ProcessPresence>();
+        builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddSingleton<SignalLifetime>();
         builder.Services.AddSingleton<IHostLifetime>(services => services.GetRequiredService<SignalLifetime>());
         builder.Services.AddHostedService(services => services.GetRequiredService<SignalLifetime>());

@@ -12,6 +12,12 @@ internal static class Limits
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
     public const int InlineWork = 4096;
 
+    /// <summary>Scripts that usually take longer are not run on an I/O thread.</summary>
+    public static readonly TimeSpan InlineScript = TimeSpan.FromMilliseconds(2);
+
+    /// <summary>Bytes of the name of a function or a library.</summary>
+    public const int FunctionName = 512;
+
     /// <summary>Scripts kept that were only sent by EVAL.</summary>
     public const int PassingScripts = 500;
 
@@ -31,7 +37,7 @@ internal static class Limits
     public const int StackKeys = 64;
 
     /// <summary>Elements that one command returns with repetitions (a negative count): a reply must not outgrow memory by a typing error.</summary>
-    public const long RepeatedElements = 1 << 27;
+    public const long ReplyElements = 1 << 27;
 
     /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
     public const int UnflushedReplies = 512 * 1024;

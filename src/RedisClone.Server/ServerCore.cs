@@ -29,6 +29,7 @@ public sealed class ServerCore
         Lanes = new LaneSet(Commands.All.Length, errors);
         Statistics = new Statistics(Lanes);
         SlowLog = new SlowLog(config);
+        Latency = new LatencyMonitor(config);
         SecurityCheck = new SecurityCheck(log);
         RequestLimits = new RequestLimits { MaxBulkLength = config.ProtoMaxBulkLen, MaxBatchRequests = Limits.BatchRequests };
         Shards = new ShardMap(ShardCount(config), config.Databases);
@@ -36,6 +37,7 @@ public sealed class ServerCore
         KeyEvents = new KeyEvents(this);
         Invalidations = new Invalidations(this);
         AccessClock = new AccessClock(config);
+        TtlAverages = new TtlAverages(config.Databases);
         AdvanceClock(UnixMilliseconds());
         Eviction = new Eviction(this);
         Executor = new Executor(this);
@@ -72,6 +74,10 @@ public sealed class ServerCore
 
     public SlowLog SlowLog { get; }
 
+    internal LatencyMonitor Latency { get; }
+
+    internal HotKeys HotKeys { get; } = new();
+
     public Shutdown Shutdown { get; }
 
     /// <summary>What DEBUG turned off or on.</summary>
@@ -91,6 +97,9 @@ public sealed class ServerCore
     /// <summary>Null where no journal is kept.</summary>
     internal JournalKeeper? Journal { get; set; }
 
+    /// <summary>Null once all data is there.</summary>
+    internal Loading? Loading { get; private set; }
+
     internal Snapshots Snapshots { get; }
 
     internal JournalRewrites Rewrites { get; }
@@ -107,6 +116,8 @@ public sealed class ServerCore
     public Invalidations Invalidations { get; }
 
     public AccessClock AccessClock { get; }
+
+    public TtlAverages TtlAverages { get; }
 
     public Eviction Eviction { get; }
 
@@ -136,20 +147,43 @@ public sealed class ServerCore
     /// <summary>Begins a history of its own.</summary>
     public void ChangeReplicationId() => ReplicationId = NewId();
 
+    public static long UnixMicroseconds() => (DateTime.UtcNow.Ticks - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
+
     public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
 
     /// <summary>Ticks of the clock that command times are measured with, as microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
 
-    /// <summary>Brings back what was kept, before anybody is served; why not, if the server must not start.</summary>
-    public string? LoadData()
+    /// <summary>Why nothing can be written because it could not be made durable; null while all is well.</summary>
+    internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
+
+    /// <summary>What must be in force before the first client comes; why the server must not start. From here on it counts as loading.</summary>
+    public string? Prepare()
     {
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
-        if (!Config.AppendOnly) return Snapshots.Load();
-        Journal = new JournalKeeper(this);
-        return Journal.Start();
+        for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
+        Loading = new Loading();
+        return null;
+    }
+
+    /// <summary>Brings back what was kept, while clients are told to wait and every shard is held; why not, if the server must not go on.</summary>
+    public string? LoadData()
+    {
+        string? refusal;
+        if (!Config.AppendOnly) refusal = Snapshots.Load();
+        else
+        {
+            var journal = new JournalKeeper(this);
+            refusal = journal.Start();
+            Journal = journal;
+        }
+        if (refusal is not null) return refusal;
+        Snapshots.CountFromHere();
+        Loading = null;
+        for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
+        return null;
     }
 
     private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));

@@ -1,5 +1,6 @@
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
+using RedisClone.Journal.Rdb;
 using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Offline;
@@ -41,6 +42,32 @@ public static class JournalTools
         {
             return report with { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = error.Message };
         }
+    }
+
+    /// <summary>Reads an RDB for its structure and checksum: null when it is whole, or what is wrong at about which offset.</summary>
+    public static string? VerifySnapshot(IDisk disk, string path, out long offset)
+    {
+        offset = 0;
+        try
+        {
+            using var file = disk.Open(path, DiskOpen.Read);
+            var reader = new RdbReader(file);
+            var error = RdbFileReader.Read(reader, new StructureCheck());
+            offset = reader.Offset;
+            return error ?? (reader.Remaining > 0 ? "something follows the end of the snapshot" : null);
+        }
+        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        {
+            return error.Message;
+        }
+    }
+
+    /// <summary>Copies a file and flushes the copy.</summary>
+    public static void CopyFile(IDisk disk, string from, string to)
+    {
+        long length;
+        using (var file = disk.Open(from, DiskOpen.Read)) length = file.Length;
+        FileCopy.Copy(disk, from, to, length);
     }
 
     private static void Copy(IDisk disk, JournalNames names, JournalNames target, JournalReport report)

@@ -24,7 +24,7 @@ public static class DumpPayload
     /// <summary>Whether the payload's version can be read and its checksum (not left out either) is right: else RESTORE refuses it.</summary>
     public static bool IsValid(ReadOnlySpan<byte> payload, bool verifyChecksum = true)
     {
-        if (payload.Length <= FooterLength) return false;
+        if (payload.Length < FooterLength) return false;
         var footer = payload[^FooterLength..];
         if (BinaryPrimitives.ReadUInt16LittleEndian(footer) > RdbVersion.Highest) return false;
         return !verifyChecksum || BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]) == Crc64.Compute(payload[..^8]);
@@ -42,4 +42,19 @@ public static class DumpPayload
             _ => reader.Remaining == 0 ? null : "it goes on behind the value",
         };
     }
+
+    /// <summary>The sources of the libraries in a valid payload of FUNCTION DUMP; ends with null where it holds anything else.</summary>
+    public static IEnumerable<byte[]?> ReadFunctions(ReadOnlyMemory<byte> payload)
+    {
+        var reader = new RdbReader(payload[..^FooterLength]);
+        while (reader.Remaining > 0)
+        {
+            var source = ReadFunction(reader);
+            yield return source;
+            if (source is null) yield break;
+        }
+    }
+
+    private static byte[]? ReadFunction(RdbReader reader) =>
+        reader.TryByte(out var type) && type == RdbOpcode.Function && reader.TryString(out var source) ? source.ToArray() : null;
 }

@@ -119,7 +119,7 @@ public static class RdbFileReader
         var stored = System.Buffers.Binary.BinaryPrimitives.ReadUInt64LittleEndian(bytes);
         return !verify || stored == 0 || stored == computed
             ? null
-            : $"Wrong RDB checksum expected: ({computed:x}) but got ({stored:x}). Aborting now.";
+            : $"RDB CRC error: Wrong RDB checksum expected: ({computed:x}) but got ({stored:x}). Aborting now.";
     }
 
     private struct KeyState()

@@ -104,7 +104,18 @@ internal static class BaseLibrary
         if (call.Failed) return 0;
         int from = call.StackIndex(1);
         LuaOutcome outcome = call.ProtectedCall(call.Count - 1, CallFrame.AllResults);
+        if (outcome == LuaOutcome.Failed && call.State.CaughtField is { } name) UnwrapError(ref call, name);
         return call.ReturnOutcome(outcome, from);
+    }
+
+    /// <summary>The error's text stands in for the table that holds it; where the table has none, what it has instead is returned as well.</summary>
+    private static void UnwrapError(ref LuaCall call, LuaString name)
+    {
+        ref LuaValue error = ref call.Thread.Stack[call.Thread.Top - 1];
+        if (error.Tag is not LuaTable table) return;
+        LuaValue text = table.Get(name);
+        if (text.Type is LuaType.String or LuaType.Number) error = text;
+        else call.Push(text);
     }
 
     private static int HandledCall(ref LuaCall call)

@@ -39,6 +39,12 @@ public sealed partial class LuaState
 
     public LuaTable Globals { get; }
 
+    /// <summary>What the host keeps alive from one call to the next, out of scripts' reach, so that its memory counts.</summary>
+    public LuaTable Registry { get; } = new();
+
+    /// <summary>Where errors are tables with this field, <c>pcall</c> returns the field; null where it returns errors as they are.</summary>
+    public LuaString? CaughtField { get; set; }
+
     /// <summary>The metatable that all strings share.</summary>
     public LuaTable? StringMetatable { get; set; }
 
@@ -56,6 +62,12 @@ public sealed partial class LuaState
 
     /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
     public long AllocatedBytes => Meter.Allocated;
+
+    /// <summary>
+    /// Says that nothing is left of what was allocated since this many bytes were: between two scripts, of which the first could not
+    /// leave anything behind.
+    /// </summary>
+    public void ForgetSince(long allocatedBytes) => Meter.ForgetSince(allocatedBytes);
 
     /// <summary>The functions that <c>pairs</c> and <c>ipairs</c> return: loops recognise them.</summary>
     internal LuaHostFunction? NextFunction;
@@ -110,6 +122,13 @@ public sealed partial class LuaState
     public bool TrySet(LuaTable table, LuaValue key, LuaValue value) =>
         table.Set(Meter, in key, in value) == StoreResult.Stored;
 
+    /// <summary>A value as <c>tostring</c> shows it, metamethods aside.</summary>
+    public LuaString Describe(LuaValue value)
+    {
+        var call = new LuaCall(Current, null!, 0, 0);
+        return Libraries.BaseLibrary.Describe(ref call, in value);
+    }
+
     /// <summary>The string object that the interpreter itself uses for a name: lookups with it are the fastest.</summary>
     public LuaString Name(string text) => Names.Intern(Encoding.Latin1.GetBytes(text));
 
@@ -163,6 +182,7 @@ public sealed partial class LuaState
     {
         var census = new MemoryCensus();
         census.Visit(Globals);
+        census.Visit(Registry);
         census.Visit(StringMetatable);
         census.Visit(Main);
         census.Visit(Current);

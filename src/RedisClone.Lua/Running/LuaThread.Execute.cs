@@ -57,7 +57,11 @@ internal sealed partial class LuaThread
                 case Op.GetGlobal:
                 {
                     ref readonly LuaValue value = ref closure.Environment.Get(prototype.Names[i.B]);
-                    if (value.IsNil) break;
+                    if (value.IsNil)
+                    {
+                        value = ref GetInherited(closure.Environment, prototype.Names[i.B]);
+                        if (value.IsNil) break;
+                    }
                     r[i.A].Set(in value);
                     continue;
                 }

@@ -47,6 +47,20 @@ public sealed partial class LuaTable : LuaObject
     /// <summary>Indexes for traversal: the array first, then the nodes.</summary>
     internal int SlotCount => _array.Length + _nodes.Length;
 
+    /// <summary>False where there are only the keys 1..n: nothing else need be looked for.</summary>
+    public bool HasFields => _nodes != s_noNodes;
+
+    /// <summary>The elements, counted one by one.</summary>
+    public int Count
+    {
+        get
+        {
+            int count = 0;
+            for (int at = -1; Advance(ref at, out _, out _);) count++;
+            return count;
+        }
+    }
+
     /// <summary>The value at a string key, nil if there is none.</summary>
     public LuaValue this[LuaString key] => Get(key);
 
@@ -150,18 +164,11 @@ public sealed partial class LuaTable : LuaObject
         return false;
     }
 
-    /// <summary>All elements, for the host; the table must not change meanwhile.</summary>
-    public IEnumerable<(LuaValue Key, LuaValue Value)> Pairs()
-    {
-        int at = -1;
-        while (Advance(ref at, out LuaValue key, out LuaValue value)) yield return (key, value);
-    }
-
     /// <summary>
     /// Steps to the next element; false at the end, and then the index is past it. Start at -1; an index stays valid
     /// while nothing is inserted.
     /// </summary>
-    internal bool Advance(ref int index, out LuaValue key, out LuaValue value)
+    public bool Advance(ref int index, out LuaValue key, out LuaValue value)
     {
         int i = index + 1;
         for (; i < _array.Length; i++)

@@ -22,6 +22,7 @@ internal static class ParameterEffects
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
         On(server, "maxmemory", server.Eviction.Look);
         On(server, "tracking-table-max-keys", server.Invalidations.ApplyLimit);
+        On(server, "latency-monitor-threshold", server.Latency.Adapt);
         On(server, "maxmemory-policy", server.AccessClock.Adapt);
         On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
         On(server, "acl-pubsub-default", server.Access.Adapt);

@@ -22,11 +22,10 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    public Task StartedAsync(CancellationToken cancellationToken)
-    {
-        _supervisor.Ready();
-        return Task.CompletedTask;
-    }
+    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+    /// <summary>All data is there: clients are served from here on.</summary>
+    public void Ready() => _supervisor.Ready();
 
     public Task StoppingAsync(CancellationToken cancellationToken)
     {

@@ -12,23 +12,35 @@ public sealed class Shutdown(ServerCore server)
 {
     private int _begun;
 
+    /// <summary>Nobody can connect any more; set by the host.</summary>
+    public Action StopListening { get; set; } = static () => { };
+
     /// <summary>Ends the process once all is done; set by the host.</summary>
     public Action StopHost { get; set; } = static () => { };
 
     /// <summary>Makes durable what the options ask for; answers whether it could. Null: there is nothing to save.</summary>
     public Func<ShutdownOptions, bool>? Save { get; set; }
 
+    public bool HasBegun => Volatile.Read(ref _begun) != 0;
+
     /// <summary>False when something could not be saved: the server goes on.</summary>
     public bool Begin(ShutdownOptions options, string why)
     {
         if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
         server.Log.LogWarning("{Why}", why);
+        if (server.Loading is { } loading)
+        {
+            // What is half loaded must not replace what it is loaded from.
+            options |= ShutdownOptions.NoSave;
+            loading.Cancel();
+        }
         if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
         {
             server.Log.LogWarning("Error trying to save the DB, can't exit.");
             Volatile.Write(ref _begun, 0);
             return false;
         }
+        StopListening();
         StopHost();
         return true;
     }

@@ -1,6 +1,8 @@
 using System.Runtime.InteropServices;
+using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Net.EventLoop;
 
 namespace RedisClone.Server.Admin;
 
@@ -8,7 +10,7 @@ namespace RedisClone.Server.Admin;
 /// How the process hears that it is to end: SIGTERM and SIGINT do what the configuration says, a second SIGINT ends it at once. Once it is to
 /// end, clients are let go first, since the transport waits for them.
 /// </summary>
-internal sealed class SignalLifetime(ServerCore server, IHostApplicationLifetime host) : IHostLifetime, IHostedLifecycleService, IDisposable
+internal sealed class SignalLifetime(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostLifetime, IHostedLifecycleService, IDisposable
 {
     private readonly List<PosixSignalRegistration> _registrations = [];
     private int _interrupts;
@@ -16,6 +18,7 @@ internal sealed class SignalLifetime(ServerCore server, IHostApplicationLifetime
     public Task WaitForStartAsync(CancellationToken cancellationToken)
     {
         server.Shutdown.StopHost = host.StopApplication;
+        foreach (EventLoopListenerFactory listeners in factories.OfType<EventLoopListenerFactory>()) server.Shutdown.StopListening = listeners.StopListening;
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal => On(signal, server.Config.ShutdownOnSigterm)));
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGINT, signal => On(signal, server.Config.ShutdownOnSigint)));
         return Task.CompletedTask;

@@ -20,28 +20,24 @@ internal static class Admission
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
-        if ((FlagsOf(session, row) & CommandFlags.DenyOom) != 0 && server.Eviction.MustRefuse) return Errors.OutOfMemory;
-        if (RefuseForDisk(server, session, row) is { } disk) return disk;
-        // There are no replicas, so there are too few as soon as any is asked for.
-        if (server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 } && (FlagsOf(session, row) & CommandFlags.Write) != 0) return Errors.NoReplicas;
+        if (server.Eviction.MustRefuse && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0) return Errors.OutOfMemory;
+        if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
+        if (LacksReplicas(server) && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.NoReplicas;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
-        if (server.Scripts.IsRunning && server.Scripts.IsBusy && !row.Has(CommandFlags.AllowBusy))
-            return "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        if (server.Loading is not null && !row.Has(CommandFlags.Loading)) return Errors.Loading;
+        if (server.Scripts.Progress.IsBusy && !row.Has(CommandFlags.AllowBusy)) return server.Scripts.Progress.BusyError;
         return null;
     }
 
-    /// <summary>What a command does: an EXEC does what was queued, unless it will fail anyway.</summary>
-    public static CommandFlags FlagsOf(Session session, CommandRow row) =>
-        row is { Name: "exec" } && session.Transaction is { Aborted: false } transaction ? row.Flags | transaction.Flags : row.Flags;
+    /// <summary>There are no replicas, so there are too few as soon as any is asked for.</summary>
+    public static bool LacksReplicas(ServerCore server) => server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 };
 
     /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
-    private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row)
+    private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)
     {
-        bool snapshotsFail = server.Snapshots.RefusesWrites;
-        if (!snapshotsFail && server.Journal is not { Failure.Length: > 0 }) return null;
-        if ((FlagsOf(session, row) & CommandFlags.Write) == 0 && row.Name != "ping") return null;
-        return snapshotsFail ? Errors.SnapshotsFail : $"MISCONF Errors writing to the AOF file: {server.Journal!.Failure}";
+        if (server.DiskRefusal is not { } refusal) return null;
+        return (row.FlagsFor(request, session) & CommandFlags.Write) != 0 || row.Name == "ping" ? refusal : null;
     }
 
     /// <summary>DEBUG and MODULE can hurt the server itself, so they are off unless the configuration turns them on.</summary>

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
@@ -40,12 +41,14 @@ internal sealed class BlockedClients(ServerCore server)
     {
         // The command may have taken long: what it brought can have expired since.
         long now = ServerCore.UnixMilliseconds();
+        long started = server.Latency.Start();
         for (int i = 0; i < lane.ReadyKeys.Count; i++)
         {
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
             while (NextWaiter(shard, key, lane, now) is { } waiter) ServeOne(waiter, lane, now, held);
         }
         lane.ReadyKeys.Clear();
+        server.Latency.End(LatencyEvents.Unblocking, started);
     }
 
     /// <summary>The first in the queue whom the key's present value satisfies, claimed; null when there is none.</summary>

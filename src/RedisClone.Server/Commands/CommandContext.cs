@@ -67,6 +67,17 @@ public ref partial struct CommandContext
         return false;
     }
 
+    /// <summary>
+    /// False where so many elements are more than any client may leave unread: it is disconnected, as if all of them had been written. What has
+    /// no client, such as a script, gets an error.
+    /// </summary>
+    public bool MayReply(long elements)
+    {
+        if (elements <= Limits.ReplyElements) return true;
+        if (Session.Connection is not null) Reply.Overflow();
+        return Fail(Errors.OutOfRange);
+    }
+
     public bool FailSyntax() => Fail(Errors.Syntax);
 
     /// <summary>Whether an argument is this word, in either case.</summary>

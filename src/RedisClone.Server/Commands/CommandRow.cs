@@ -12,6 +12,9 @@ public delegate ShardSet ShardRoute(in Request request, Session session);
 /// <summary>Whether an argument must not be shown by the slow log, MONITOR and the log.</summary>
 public delegate bool SecretArgument(in Request request, int index);
 
+/// <summary>What a request does, where its command alone does not tell: an EXEC does what was queued, an EVAL what its script declares.</summary>
+public delegate CommandFlags RequestFlags(CommandRow row, in Request request, Session session);
+
 /// <summary>The flags of the key at a position where the arguments decide them.</summary>
 public delegate KeyFlags KeyFlagsOf(in Request request, int position);
 
@@ -94,6 +97,9 @@ public sealed class CommandRow
     /// <summary>For keys whose rule has <see cref="KeyFlags.VariableFlags"/>.</summary>
     public KeyFlagsOf? KeyFlagsOf { get; init; }
 
+    /// <summary>For commands of which each request has flags of its own.</summary>
+    public RequestFlags? FlagsOf { get; init; }
+
     /// <summary>Dense number, the index of per-command statistics; set by the table.</summary>
     public int Id { get; private set; }
 
@@ -114,6 +120,8 @@ public sealed class CommandRow
     public bool IsWrite => (Flags & CommandFlags.Write) != 0;
 
     public bool Has(CommandFlags flag) => (Flags & flag) != 0;
+
+    public CommandFlags FlagsFor(in Request request, Session session) => FlagsOf is null ? Flags : FlagsOf(this, request, session);
 
     public bool ArityFits(int arguments) => Arity >= 0 ? arguments == Arity : arguments >= -Arity;
 

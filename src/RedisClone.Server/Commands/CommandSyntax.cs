@@ -127,7 +127,7 @@ internal sealed partial class CommandSyntax
 
     private static CommandArgument Value(string name) => new(s_kinds.GetValueOrDefault(name, ArgumentKind.Text), name);
 
-    private static bool IsWord(string token) => token[0] == '"' || (token.Any(char.IsAsciiLetterUpper) && !token.Any(char.IsAsciiLetterLower));
+    private static bool IsWord(string token) => token is not ("[" or "<") && !token.Any(char.IsAsciiLetterLower);
 
     private static Dictionary<string, ArgumentKind> Kinds(params (ArgumentKind Kind, string Names)[] kinds) =>
         kinds.SelectMany(kind => kind.Names.Split(' '), (kind, name) => (name, kind.Kind)).ToDictionary();

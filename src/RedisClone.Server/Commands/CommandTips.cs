@@ -7,6 +7,8 @@ internal static class CommandTips
     public static readonly string[] NondeterministicOrder = ["nondeterministic_output_order"];
     public static readonly string[] AllNodes = ["request_policy:all_nodes", "response_policy:all_succeeded"];
     public static readonly string[] AllShards = ["request_policy:all_shards", "response_policy:all_succeeded"];
+    public static readonly string[] AllShardsOne = ["request_policy:all_shards", "response_policy:one_succeeded"];
+    public static readonly string[] AllShardsAnd = ["request_policy:all_shards", "response_policy:agg_logical_and"];
     public static readonly string[] AllShardsMinimum = ["request_policy:all_shards", "response_policy:agg_min"];
 
     /// <summary>Every node answers something of its own.</summary>

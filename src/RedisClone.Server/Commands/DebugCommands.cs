@@ -3,6 +3,7 @@ using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
@@ -50,9 +51,13 @@ internal static class DebugCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("DEBUG subcommand [arg [arg ...]]", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | AllShards | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
-            { Complexity = "Depends on subcommand." },
+        new("DEBUG subcommand [arg [arg ...]]", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
+            { Complexity = "Depends on subcommand.", Route = ShardsOf },
     ];
+
+    /// <summary>To write a line to the log needs nothing: it works while data is being loaded, too.</summary>
+    private static ShardSet ShardsOf(in Request request, Session session) =>
+        request.Count > 1 && Ascii.EqualsIgnoreCase(request[1], "LOG"u8) ? default : session.Server.Shards.All;
 
     private static void Run(ref CommandContext c)
     {
@@ -184,12 +189,12 @@ internal static class DebugCommands
 
     private static void Reload(ref CommandContext c)
     {
-        bool flush = true, save = true;
+        bool flush = true, save = true, merge = false;
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
             if (c.Is(i, "noflush"u8)) flush = false;
             else if (c.Is(i, "nosave"u8)) save = false;
-            else if (c.Is(i, "merge"u8)) c.Fail("ERR DEBUG RELOAD MERGE is not supported: a key that is there twice is damage");
+            else if (c.Is(i, "merge"u8)) merge = true;
             else c.Fail("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
         }
         if (!c.Failed && c.Session.InTransaction) c.Fail(NotInTransaction);
@@ -200,7 +205,7 @@ internal static class DebugCommands
             return;
         }
         if (flush) DropAll(c.Server);
-        if (c.Server.Snapshots.Load() is { } reason)
+        if (c.Server.Snapshots.Load(replace: merge) is { } reason)
         {
             c.Server.Log.LogError("{Reason}", reason);
             c.Fail("ERR Error trying to load the RDB dump, check server logs");
@@ -222,6 +227,7 @@ internal static class DebugCommands
 
     private static void DropAll(ServerCore server)
     {
+        server.Scripts.Libraries.Clear();
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
     }

@@ -23,6 +23,8 @@ public static class Errors
     public const string Overflow = "ERR increment or decrement would overflow";
     public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
+    public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {reason}";
+
     public static string WrongArity(string fullName) => $"ERR wrong number of arguments for '{fullName}' command";
 
     public static string InvalidExpireTime(string name) => $"ERR invalid expire time in '{name}' command";
@@ -33,6 +35,8 @@ public static class Errors
     /// <summary>For containers whose subcommands take a range of arguments.</summary>
     public static string SubcommandSyntax(string subcommand, string container) =>
         $"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
+
+    public const string Loading = "LOADING Redis is loading the dataset in memory";
 
     public const string SnapshotsFail =
         "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, " +

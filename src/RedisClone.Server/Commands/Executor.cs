@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 
@@ -49,7 +50,7 @@ internal sealed class Executor(ServerCore server)
     private Outcome RunWithinMemory(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        bool grows = (Admission.FlagsOf(session, row) & CommandFlags.DenyOom) != 0;
+        bool grows = (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0;
         if ((grows || server.Eviction.IsDue) && !server.Eviction.MakeRoom(held, lane, now))
         {
             // The shards at hand have nothing to give: all together may have.
@@ -135,6 +136,8 @@ internal sealed class Executor(ServerCore server)
     {
         var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker);
         ReplyMark mark = session.Reply.Mark();
+        HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
+        long replied = watching is null ? 0 : session.Reply.BytesWritten;
         try
         {
             row.Handler!(ref context);
@@ -162,6 +165,9 @@ internal sealed class Executor(ServerCore server)
         Count(session, row, ticks, lane);
         // A script's commands have a session without a connection: the script itself is what was slow.
         if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, request, ticks);
+        if (ticks >= server.Latency.Threshold && session.Connection is not null)
+            server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
+        watching?.Note(row, request, ticks, session.Reply.BytesWritten - replied);
         return Outcome.Done;
     }
 

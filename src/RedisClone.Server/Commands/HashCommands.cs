@@ -305,6 +305,7 @@ internal static class HashCommands
             return;
         }
         long count = wanted.CountOf(HashValue.Count(entry));
+        if (wanted.Repeats && !c.MayReply(count)) return;
         if (c.MoveToWorker(wanted.WorkOf(count, HashValue.Count(entry)))) return;
         if (wanted.Single)
         {
@@ -318,7 +319,7 @@ internal static class HashCommands
             foreach (HashField field in HashValue.Sample(entry, count)) ReplyRandom(ref c, field, wanted.With);
             return;
         }
-        for (; count > 0; count--)
+        for (; count > 0 && !c.Reply.Overflowed; count--)
         {
             HashValue.TryGetRandom(entry, out HashField field);
             ReplyRandom(ref c, field, wanted.With);

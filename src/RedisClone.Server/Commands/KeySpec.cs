@@ -86,6 +86,9 @@ public static class Keys
     public static KeySpec[] After(string keyword, int startFrom, KeyFlags flags = KeyFlags.None) =>
         [new KeySpec(flags) { Keyword = keyword, StartFrom = startFrom }];
 
+    /// <summary>Keys that no rule finds, beside those that the other rules do.</summary>
+    public static KeySpec Unknown(KeyFlags flags) => new(flags | KeyFlags.Incomplete) { IsUnknown = true };
+
     public static KeySpec[] And(this KeySpec[] first, params KeySpec[] more) => [.. first, .. more];
 }
 

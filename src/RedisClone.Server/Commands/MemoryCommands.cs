@@ -79,7 +79,7 @@ internal static class MemoryCommands
         Integer(ref c, ref pairs, "clients.slaves", 0);
         Integer(ref c, ref pairs, "clients.normal", memory.Clients);
         Integer(ref c, ref pairs, "cluster.links", 0);
-        Integer(ref c, ref pairs, "aof.buffer", 0);
+        Integer(ref c, ref pairs, "aof.buffer", c.Server.Journal?.Engine.BytesPending ?? 0);
         Integer(ref c, ref pairs, "lua.caches", 0);
         Integer(ref c, ref pairs, "functions.caches", 0);
         Databases(ref c, ref pairs);

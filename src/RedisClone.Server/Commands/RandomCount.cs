@@ -31,7 +31,7 @@ internal readonly record struct RandomCount
         if (c.Failed) return false;
         bool with = c.Args.Count == 4 && !withWord.IsEmpty && c.Is(3, withWord);
         if (c.Args.Count > 3 && !with) return c.FailSyntax();
-        if (with && wanted is < -long.MaxValue / 2 or > long.MaxValue / 2 || -wanted > Limits.RepeatedElements) return c.Fail(Errors.OutOfRange);
+        if (with && wanted is < -long.MaxValue / 2 or > long.MaxValue / 2) return c.Fail(Errors.OutOfRange);
         count = new RandomCount(Math.Abs(wanted), single: false, repeats: wanted < 0, with);
         return true;
     }

@@ -1,38 +1,78 @@
-using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Net;
 using RedisClone.Server.Scripting;
 using static RedisClone.Server.Commands.CommandFlags;
+using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
 /// <summary>Lua scripts sent by clients.</summary>
 internal static class ScriptCommands
 {
-    private const CommandFlags Running = NoScript | SkipMonitor | MayReplicate | NoMandatoryKeys | Stale | AllShards | Long;
-    private const string Complexity = "Depends on the script that is executed.";
+    public const string Complexity = "Depends on the script that is executed.";
+
+    /// <summary>What a command that runs scripts is, before it is known which one.</summary>
+    public const CommandFlags Running = NoScript | SkipMonitor | NoMandatoryKeys | Stale | AllShards;
+
+    private const string TooManyKeys = "ERR Number of keys can't be greater than number of args";
+    private const string NegativeKeys = "ERR Number of keys can't be negative";
+    private const string NotKnown = "NOSCRIPT No matching script. Please use EVAL.";
 
     public static readonly CommandRow[] Rows =
     [
         new("EVAL script numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", Eval, "Runs a Lua script.") { Complexity = Complexity },
+            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", Eval, "Runs a Lua script.") { Complexity = Complexity, FlagsOf = FlagsOfEval },
         new("EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, KeyFlags.RW | KeyFlags.Access | KeyFlags.Update), Running, "scripting", "2.6.0", EvalSha, "Runs a Lua script by its digest.") { Complexity = Complexity },
+            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", EvalSha, "Runs a Lua script by its digest.") { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
         new("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly, "Runs a Lua script that only reads.") { Complexity = Complexity },
+            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly, "Runs a Lua script that only reads.") { Complexity = Complexity, FlagsOf = FlagsOfEval },
         new("EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, KeyFlags.RO | KeyFlags.Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly, "Runs a Lua script that only reads by its digest.") { Complexity = Complexity },
-        new("SCRIPT", -2, Keys.None, None, "scripting", "2.6.0", null, "Keeps scripts for EVALSHA.")
+            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly, "Runs a Lua script that only reads by its digest.") { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
+        new("SCRIPT", -2, Keys.None, CommandFlags.None, "scripting", "2.6.0", null, "Keeps scripts for EVALSHA.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("LOAD script", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Complexity = "O(N) with N being the length in bytes of the script body." },
-                new("EXISTS sha1 [sha1 ...]", -3, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)." },
-                new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache" },
-                new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written."),
+                new("LOAD script", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Complexity = "O(N) with N being the length in bytes of the script body.", Tips = CommandTips.AllNodes },
+                new("EXISTS sha1 [sha1 ...]", -3, Keys.None, NoScript, "scripting", "2.6.0", Exists, "Tells which digests are known.") { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).", Tips = CommandTips.AllShardsAnd },
+                new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache", Tips = CommandTips.AllNodes },
+                new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written.") { Tips = CommandTips.AllShardsOne },
+                new("SHOW sha1", 3, Keys.None, NoScript, "scripting", "8.0.0", Show, "Gives the source of a script."),
+                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "Accepted: there is no debugger, scripts run as ever."),
                 Help.Row("scripting", "5.0.0"),
             ],
         },
     ];
+
+    /// <summary>The flags of a command that runs this: what it declares counts instead of what might be.</summary>
+    public static CommandFlags FlagsOf(CommandFlags command, ScriptFlags script)
+    {
+        if ((script & ScriptFlags.Compatible) != 0) return command;
+        command &= ~(Stale | MayReplicate);
+        if ((script & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0) command |= DenyOom;
+        if ((script & ScriptFlags.NoWrites) == 0) command |= Write;
+        if ((script & ScriptFlags.AllowStale) != 0) command |= Stale;
+        return command;
+    }
+
+    /// <summary>How many keys stand behind their number.</summary>
+    public static bool TryKeys(ref CommandContext c, out int keys, string notNumber = Errors.NotInteger)
+    {
+        long count = c.Int64(2, notNumber);
+        keys = (int)Math.Clamp(count, 0, int.MaxValue);
+        if (c.Failed) return false;
+        if (count > c.Args.Count - 3) return c.Fail(TooManyKeys);
+        return count >= 0 || c.Fail(NegativeKeys);
+    }
+
+    private static CommandFlags FlagsOfEval(CommandRow row, in Request request, Session session)
+    {
+        if (session.Server.Scripts.Cache.TryGet(request[1], out Script? script)) return FlagsOf(row.Flags, script.Flags);
+        return Shebang.TryParse(request[1], out ScriptFlags flags, out _, out _) ? FlagsOf(row.Flags, flags) : row.Flags;
+    }
+
+    private static CommandFlags FlagsOfEvalSha(CommandRow row, in Request request, Session session) =>
+        session.Server.Scripts.Cache.Find(request[1]) is { } script ? FlagsOf(row.Flags, script.Flags) : row.Flags;
 
     private static void Eval(ref CommandContext c) => Eval(ref c, readOnly: false);
 
@@ -45,45 +85,52 @@ internal static class ScriptCommands
     private static void Eval(ref CommandContext c, bool readOnly)
     {
         if (!TryKeys(ref c, out int keys)) return;
-        Script? script = c.Server.Scripts.Cache.Get(c.Args[1], pin: false, out string error);
-        if (script is null) c.Fail(error);
-        else c.Server.Scripts.Run(ref c, script, 3, keys, readOnly);
+        ScriptEngine scripts = c.Server.Scripts;
+        if (!scripts.Cache.TryGet(c.Args[1], out Script? script))
+        {
+            // A long source takes long to compile.
+            if (c.MoveToWorker(c.Args[1].Length / Limits.BytesPerWork)) return;
+            script = scripts.Cache.Add(c.Args[1], keep: false, out string error);
+            if (script is null)
+            {
+                c.Fail(error);
+                return;
+            }
+        }
+        scripts.Cache.Use(script);
+        scripts.Run(ref c, script, keys, readOnly);
     }
 
     private static void EvalSha(ref CommandContext c, bool readOnly)
     {
-        const string noScript = "NOSCRIPT No matching script. Please use EVAL.";
-        if (c.Args[1].Length != 40)
+        if (c.Args[1].Length != 2 * System.Security.Cryptography.SHA1.HashSizeInBytes)
         {
-            c.Fail(noScript);
+            c.Fail(NotKnown);
             return;
         }
         if (!TryKeys(ref c, out int keys)) return;
-        Script? script = c.Server.Scripts.Cache.Find(Encoding.Latin1.GetString(c.Args[1]));
-        if (script is null) c.Fail(noScript);
-        else c.Server.Scripts.Run(ref c, script, 3, keys, readOnly);
-    }
-
-    private static bool TryKeys(ref CommandContext c, out int keys)
-    {
-        long count = c.Int64(2);
-        keys = (int)Math.Clamp(count, 0, int.MaxValue);
-        if (c.Failed) return false;
-        if (count > c.Args.Count - 3) return c.Fail("ERR Number of keys can't be greater than number of args");
-        return count >= 0 || c.Fail("ERR Number of keys can't be negative");
+        ScriptEngine scripts = c.Server.Scripts;
+        if (scripts.Cache.Find(c.Args[1]) is not { } script)
+        {
+            c.Fail(NotKnown);
+            return;
+        }
+        scripts.Cache.Use(script);
+        scripts.Run(ref c, script, keys, readOnly);
     }
 
     private static void Load(ref CommandContext c)
     {
-        Script? script = c.Server.Scripts.Cache.Get(c.Args[2], pin: true, out string error);
+        if (c.MoveToWorker(c.Args[2].Length / Limits.BytesPerWork)) return;
+        Script? script = c.Server.Scripts.Cache.Add(c.Args[2], keep: true, out string error);
         if (script is null) c.Fail(error);
-        else c.Reply.BulkString(script.Digest);
+        else c.Reply.BulkString(script.Name);
     }
 
     private static void Exists(ref CommandContext c)
     {
         c.Reply.ArrayHeader(c.Args.Count - 2);
-        for (int i = 2; i < c.Args.Count; i++) c.Reply.Integer(c.Server.Scripts.Cache.Find(Encoding.Latin1.GetString(c.Args[i])) is null ? 0 : 1);
+        for (int i = 2; i < c.Args.Count; i++) c.Reply.Integer(c.Server.Scripts.Cache.Find(c.Args[i]) is null ? 0 : 1);
     }
 
     private static void Flush(ref CommandContext c)
@@ -97,21 +144,21 @@ internal static class ScriptCommands
         c.Reply.Ok();
     }
 
+    private static void Show(ref CommandContext c)
+    {
+        if (c.Server.Scripts.Cache.Find(c.Args[2]) is { } script) c.Reply.Bulk(script.Source);
+        else c.Fail("NOSCRIPT No matching script.");
+    }
+
+    private static void Debug(ref CommandContext c)
+    {
+        if (c.Is(2, "no"u8) || c.Is(2, "yes"u8) || c.Is(2, "sync"u8)) c.Reply.Ok();
+        else c.Fail("ERR Use SCRIPT DEBUG YES/SYNC/NO");
+    }
+
     private static void Kill(ref CommandContext c)
     {
-        ScriptEngine scripts = c.Server.Scripts;
-        if (!scripts.IsRunning)
-        {
-            c.Fail("NOTBUSY No scripts in execution right now.");
-        }
-        else if (scripts.HasWritten)
-        {
-            c.Fail("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
-        }
-        else
-        {
-            scripts.Kill();
-            c.Reply.Ok();
-        }
+        if (c.Server.Scripts.Progress.Kill(script: true) is { } refusal) c.Fail(refusal);
+        else c.Reply.Ok();
     }
 }

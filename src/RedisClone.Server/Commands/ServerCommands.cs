@@ -1,6 +1,7 @@
 using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Scripting;
 using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
@@ -46,7 +47,8 @@ internal static class ServerCommands
 
     private static void Time(ref CommandContext c)
     {
-        long microseconds = DateTime.UtcNow.Ticks / TimeSpan.TicksPerMicrosecond - DateTime.UnixEpoch.Ticks / TimeSpan.TicksPerMicrosecond;
+        ScriptEngine scripts = c.Server.Scripts;
+        long microseconds = c.Session == scripts.Session ? scripts.TimeMicroseconds : ServerCore.UnixMicroseconds();
         c.Reply.ArrayHeader(2);
         c.Reply.BulkInteger(microseconds / 1_000_000);
         c.Reply.BulkInteger(microseconds % 1_000_000);
@@ -98,7 +100,9 @@ internal static class ServerCommands
         bool contradicts = options.HasFlag(ShutdownOptions.NoSave | ShutdownOptions.Save) || abort && options != ShutdownOptions.Default;
         if (contradicts) c.FailSyntax();
         else if (abort) c.Fail("ERR No shutdown in progress.");
+        if (!options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
         if (c.Failed) return;
+        if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Progress.Abandon();
         if (!c.Server.Shutdown.Begin(options, "User requested shutdown...")) c.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
         else c.Session.CloseAfterReply = true;
     }

@@ -193,6 +193,7 @@ internal static class SetCommands
             return;
         }
         long all = SetValue.Count(entry), count = wanted.CountOf(all);
+        if (wanted.Repeats && !c.MayReply(count)) return;
         if (c.MoveToWorker(wanted.WorkOf(count, all))) return;
         if (wanted.Single)
         {
@@ -205,7 +206,7 @@ internal static class SetCommands
             foreach (Element member in SetValue.Sample(entry, count)) ListCommands.Reply(ref c, member);
             return;
         }
-        for (; count > 0; count--) ListCommands.Reply(ref c, SetValue.Random(entry));
+        for (; count > 0 && !c.Reply.Overflowed; count--) ListCommands.Reply(ref c, SetValue.Random(entry));
     }
 
     private static void Scan(ref CommandContext c)

@@ -22,7 +22,7 @@ internal static class SortCommands
             "Returns the elements of a list, set or sorted set in order, or stores them.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
         new("SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
-            -2, Keys.At(1, RO | Access), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
+            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access)), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
     ];
 
@@ -79,8 +79,8 @@ internal static class SortCommands
         }
         long count = CountOf(entry);
         if (c.MoveToWorker(count * WorkPerElement)) return;
-        // A set has no order of its own: what is stored must not depend on how it lies in memory.
-        if (options is { Unsorted: true, Target: > 0 } && entry.Exists && entry.Type == ValueType.Set)
+        // A set has no order of its own: what is stored, or seen by a script, must not depend on how it lies in memory.
+        if (options.Unsorted && (options.Target > 0 || c.Session == c.Server.Scripts.Session) && entry.Exists && entry.Type == ValueType.Set)
         {
             options.Unsorted = false;
             options.Alphabetic = true;

@@ -246,6 +246,7 @@ internal static class SortedSetCommands
             return;
         }
         long count = wanted.CountOf(SortedSetValue.Count(entry));
+        if (wanted.Repeats && !c.MayReply(count)) return;
         if (c.MoveToWorker(wanted.WorkOf(count, SortedSetValue.Count(entry)))) return;
         if (wanted.Single)
         {
@@ -258,7 +259,7 @@ internal static class SortedSetCommands
             foreach (ScoredMember member in SortedSetValue.Sample(entry, count)) Reply(ref c, member, wanted.With);
             return;
         }
-        for (; count > 0; count--) Reply(ref c, SortedSetValue.Random(entry), wanted.With);
+        for (; count > 0 && !c.Reply.Overflowed; count--) Reply(ref c, SortedSetValue.Random(entry), wanted.With);
     }
 
     private static void Scan(ref CommandContext c)

@@ -18,7 +18,7 @@ internal static class TransactionCommands
         new("MULTI", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "1.2.0", Multi,
             "Begins a transaction: what follows is queued."),
         new("EXEC", 1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", ExecHandler,
-            "Runs the queued commands as one.") { Route = ShardsOfExec, Complexity = "Depends on commands in the transaction" },
+            "Runs the queued commands as one.") { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
             "Drops the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
         new("WATCH key [key ...]", -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.2.0", Watch,
@@ -156,6 +156,8 @@ internal static class TransactionCommands
         foreach ((Shard shard, _) in session.Watched) set.Add(shard.Index);
         return set;
     }
+
+    private static CommandFlags FlagsOfExec(CommandRow row, in Request request, Session session) => row.Flags | (session.Transaction?.Flags ?? None);
 
     private static ShardSet ShardsOfExec(in Request request, Session session)
     {

@@ -1,4 +1,3 @@
-using System.Buffers.Text;
 using RedisClone.Journal.Rdb;
 using RedisClone.Protocol;
 using RedisClone.Storage;
@@ -12,17 +11,19 @@ internal sealed class CommandForm : IKeyForm
     private const int CommandElements = 64;
 
     private readonly RdbMemoryTarget _elements = new();
-    private IRdbTarget _target = null!;
+    private readonly CommandText _text = new();
+    private readonly StreamCommandForm _streams;
     private int _arguments;
-    private long _written;
 
-    public void Begin(IRdbTarget target) => (_target, _written) = (target, 0);
+    public CommandForm() => _streams = new StreamCommandForm(_text);
+
+    public void Begin(IRdbTarget target) => _text.Begin(target);
 
     public void Select(int database)
     {
-        Head(2);
-        Bulk("SELECT"u8);
-        Bulk(database);
+        _text.Head(2);
+        _text.Bulk("SELECT"u8);
+        _text.Bulk(database);
     }
 
     public void Key(in Entry entry)
@@ -37,7 +38,7 @@ internal sealed class CommandForm : IKeyForm
 
     public bool Part(in Entry entry, ref CapturePlace place)
     {
-        _written = 0;
+        _text.Written = 0;
         bool done = entry.Type switch
         {
             ValueType.String => StringPart(entry, ref place),
@@ -45,14 +46,15 @@ internal sealed class CommandForm : IKeyForm
             ValueType.Set => SetPart(entry, ref place),
             ValueType.SortedSet => SortedSetPart(entry, ref place),
             ValueType.Hash => HashPart(entry, ref place),
+            ValueType.Stream => _streams.Part(entry, ref place),
             _ => throw new System.Diagnostics.UnreachableException($"a {entry.Type} has no form in commands"),
         };
         if (done && entry.Expiry != 0)
         {
-            Head(3);
-            Bulk("PEXPIREAT"u8);
-            Bulk(entry.Key);
-            Bulk(entry.Expiry);
+            _text.Head(3);
+            _text.Bulk("PEXPIREAT"u8);
+            _text.Bulk(entry.Key);
+            _text.Bulk(entry.Expiry);
         }
         return done;
     }
@@ -63,17 +65,17 @@ internal sealed class CommandForm : IKeyForm
         ReadOnlySpan<byte> value = StringValue.Bytes(entry, digits);
         if (!place.Begun)
         {
-            Head(3);
-            Bulk("SET"u8);
-            Bulk(entry.Key);
-            Line((byte)'$', value.Length);
+            _text.Head(3);
+            _text.Bulk("SET"u8);
+            _text.Bulk(entry.Key);
+            _text.BeginBulk(value.Length);
         }
         ReadOnlySpan<byte> rest = value[(int)place.Cursor..];
         ReadOnlySpan<byte> part = rest[..Math.Min(rest.Length, RdbForm.PartBytes)];
-        Raw(part);
+        _text.Raw(part);
         place.Cursor += (ulong)part.Length;
         if (part.Length < rest.Length) return false;
-        Raw("\r\n"u8);
+        _text.Raw("\r\n"u8);
         return true;
     }
 
@@ -81,7 +83,7 @@ internal sealed class CommandForm : IKeyForm
     {
         foreach (Element element in ListValue.Elements(entry, (long)place.Cursor))
         {
-            if (_written >= RdbForm.PartBytes && _arguments == 0) return false;
+            if (_text.Written >= RdbForm.PartBytes && _arguments == 0) return false;
             Add(element);
             place.Cursor++;
             if (_arguments == CommandElements) Command("RPUSH"u8, entry.Key);
@@ -100,7 +102,7 @@ internal sealed class CommandForm : IKeyForm
                 if (_arguments == CommandElements) Command("SADD"u8, entry.Key);
             }
         }
-        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
         Command("SADD"u8, entry.Key);
         return place.Cursor == 0;
     }
@@ -117,7 +119,7 @@ internal sealed class CommandForm : IKeyForm
                 if (_arguments == 2 * CommandElements) Command("ZADD"u8, entry.Key);
             }
         }
-        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
         Command("ZADD"u8, entry.Key);
         return place.Cursor == 0;
     }
@@ -134,7 +136,7 @@ internal sealed class CommandForm : IKeyForm
                 if (_arguments == 2 * CommandElements) Command("HMSET"u8, entry.Key);
             }
         }
-        while (place.Cursor != 0 && _written < RdbForm.PartBytes);
+        while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
         Command("HMSET"u8, entry.Key);
         if (HashValue.NextExpiry(entry) != 0) FieldExpiries(entry, from, place.Cursor);
         return place.Cursor == 0;
@@ -149,13 +151,13 @@ internal sealed class CommandForm : IKeyForm
             foreach (HashField field in HashValue.ScanAll(entry, ref from))
             {
                 if (field.Expiry == 0) continue;
-                Head(6);
-                Bulk("HPEXPIREAT"u8);
-                Bulk(entry.Key);
-                Bulk(field.Expiry);
-                Bulk("FIELDS"u8);
-                Bulk("1"u8);
-                Bulk(field.Name.Text(digits));
+                _text.Head(6);
+                _text.Bulk("HPEXPIREAT"u8);
+                _text.Bulk(entry.Key);
+                _text.Bulk(field.Expiry);
+                _text.Bulk("FIELDS"u8);
+                _text.Bulk("1"u8);
+                _text.Bulk(field.Name.Text(digits));
             }
         }
         while (from != to);
@@ -169,7 +171,7 @@ internal sealed class CommandForm : IKeyForm
 
     private void Add(ReadOnlySpan<byte> argument)
     {
-        Bulk(_elements, argument);
+        CommandText.Bulk(_elements, argument);
         _arguments++;
     }
 
@@ -177,50 +179,11 @@ internal sealed class CommandForm : IKeyForm
     private void Command(ReadOnlySpan<byte> name, ReadOnlySpan<byte> key)
     {
         if (_arguments == 0) return;
-        Head(_arguments + 2);
-        Bulk(name);
-        Bulk(key);
-        Raw(_elements.Bytes);
+        _text.Head(_arguments + 2);
+        _text.Bulk(name);
+        _text.Bulk(key);
+        _text.Raw(_elements.Bytes);
         _elements.Clear();
         _arguments = 0;
-    }
-
-    private void Head(int arguments) => Line((byte)'*', arguments);
-
-    private void Bulk(long number)
-    {
-        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
-        Utf8Formatter.TryFormat(number, digits, out int length);
-        Bulk(digits[..length]);
-    }
-
-    private void Bulk(ReadOnlySpan<byte> argument)
-    {
-        _written += argument.Length;
-        Bulk(_target, argument);
-    }
-
-    private void Line(byte type, int number) => Line(_target, type, number);
-
-    private void Raw(ReadOnlySpan<byte> bytes)
-    {
-        _written += bytes.Length;
-        _target.Write(bytes);
-    }
-
-    private static void Bulk(IRdbTarget target, ReadOnlySpan<byte> argument)
-    {
-        Line(target, (byte)'$', argument.Length);
-        target.Write(argument);
-        target.Write("\r\n"u8);
-    }
-
-    private static void Line(IRdbTarget target, byte type, int number)
-    {
-        Span<byte> line = stackalloc byte[16];
-        line[0] = type;
-        Utf8Formatter.TryFormat(number, line[1..], out int length);
-        "\r\n"u8.CopyTo(line[(1 + length)..]);
-        target.Write(line[..(length + 3)]);
     }
 }

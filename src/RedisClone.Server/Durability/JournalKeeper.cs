@@ -111,6 +111,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
         var loader = new JournalLoader(_server);
+        _server.Loading?.Measure(FileBytes(directory, except: ""), () => reader.BytesRead + loader.SnapshotOffset);
         JournalReport report = reader.Read(loader);
         if (report.Outcome == JournalOutcome.Refused)
             return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
@@ -134,17 +135,21 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>The files but the increment that is being written.</summary>
     private void MeasureFiles()
     {
-        long bytes = 0;
         JournalDirectory directory = _directory!;
-        string current = directory.Manifest.Increments.Count > 0 ? directory.Manifest.Increments[^1].Name : "";
+        _closedBytes = FileBytes(directory, except: directory.Manifest.Increments.Count > 0 ? directory.Manifest.Increments[^1].Name : "");
+    }
+
+    private static long FileBytes(JournalDirectory directory, string except)
+    {
+        long bytes = 0;
         foreach (ManifestFile file in directory.Manifest.Files)
         {
             string path = directory.Names.PathOf(file.Name);
-            if (file.Name == current || !directory.Disk.Exists(path)) continue;
+            if (file.Name == except || !directory.Disk.Exists(path)) continue;
             using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
             bytes += opened.Length;
         }
-        _closedBytes = bytes;
+        return bytes;
     }
 
     long IEffectSink.Append(EffectBuffer unit) => _engine.Append(unit.Database, unit.Unit);
@@ -153,6 +158,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
         _pool.Durable();
+    }
+
+    void IJournalObserver.OnFlushed(long ticks)
+    {
+        if (HoldsReplies) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
     }
 
     void IJournalObserver.OnFailed(string reason)

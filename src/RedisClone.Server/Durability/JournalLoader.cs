@@ -23,16 +23,22 @@ internal sealed class JournalLoader : IJournalSink
     private readonly RequestBatch _batch = new();
     private readonly ArrayBufferWriter<byte> _replies = new(4096);
 
+    private SnapshotLoader? _snapshot;
+
     public JournalLoader(ServerCore server)
     {
         _server = server;
         _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
+    /// <summary>How far the reading of a base is, 0 when none is read.</summary>
+    public long SnapshotOffset => Volatile.Read(ref _snapshot)?.Offset ?? 0;
+
     string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
     {
-        var loader = new SnapshotLoader(_server, keepExpired: true);
+        var loader = _snapshot = new SnapshotLoader(_server, keepExpired: true);
         string? error = loader.Load(file, out end);
+        _snapshot = null;
         lsn = loader.Lsn;
         if (error is null) _server.Log.LogInformation("{File}: {Keys} keys loaded", name, loader.Loaded);
         return error;
@@ -40,6 +46,7 @@ internal sealed class JournalLoader : IJournalSink
 
     string? IJournalSink.Apply(in JournalUnit unit)
     {
+        if (_server.Loading is { IsCancelled: true }) return "the server is to end";
         _server.ExpiryEnabled = false;
         _session.Database = unit.Database;
         byte[] bytes = ArrayPool<byte>.Shared.Rent(unit.Bytes.Length);

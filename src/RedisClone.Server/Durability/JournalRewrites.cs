@@ -59,7 +59,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// <summary>Ten times a second.</summary>
     public void Tend(long now)
     {
-        if (server.Journal is not { } journal || slot.Kind != SnapshotKind.None) return;
+        if (server.Journal is not { } journal || slot.Kind != SnapshotKind.None || server.Loading is not null) return;
         if (!_scheduled && (now < _retryAt || !(journal.Engine.State is JournalState.Failed or JournalState.Off || HasGrown(journal)))) return;
         if (!slot.TryClaim(SnapshotKind.Rewrite)) return;
         _scheduled = false;

@@ -9,8 +9,12 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
     /// <summary>About so many bytes are written of a large value at a time.</summary>
     public const int PartBytes = 64 * 1024;
 
+    /// <summary>Nodes of a stream that take about as much.</summary>
+    private const int StreamNodes = 16;
+
     private readonly RdbWriter _writer;
     private readonly ValueWriter _values;
+    private readonly StreamValueWriter _streams;
     private IRdbTarget _target = null!;
     private long _written;
 
@@ -18,6 +22,7 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
     {
         _writer = new RdbWriter(this, compress, bufferSize: 4096, checksum: false);
         _values = new ValueWriter(_writer, withExpired: true);
+        _streams = new StreamValueWriter(_writer);
     }
 
     public void Begin(IRdbTarget target) => (_target, _written) = (target, 0);
@@ -53,6 +58,8 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
                     place.Cursor++;
                 }
                 return true;
+            case ValueType.Stream:
+                return _streams.Part(entry, StreamNodes, ref place);
             case ValueType.Set:
                 do
                 {
@@ -87,13 +94,15 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
             ValueType.Set => (RdbType.Set, SetValue.Count(entry)),
             ValueType.SortedSet => (RdbType.SortedSet, SortedSetValue.Count(entry)),
             ValueType.Hash => (HashValue.NextExpiry(entry) == 0 ? RdbType.Hash : RdbType.HashMetadata, HashValue.Count(entry)),
+            ValueType.Stream => (StreamValueWriter.TypeOf(entry), 0L),
             _ => throw new System.Diagnostics.UnreachableException($"a {entry.Type} is not written in parts"),
         };
         _writer.KeyAttributes(entry.Expiry == 0 ? -1 : Math.Max(entry.Expiry, 0));
         _writer.Type(type);
         _writer.String(entry.Key);
         if (type == RdbType.HashMetadata) _writer.Milliseconds(HashValue.NextExpiry(entry));
-        _writer.Length((ulong)count);
+        if (entry.Type == ValueType.Stream) _streams.Begin(entry, type);
+        else _writer.Length((ulong)count);
     }
 
     private void Fields(in Entry entry, ref CapturePlace place)

@@ -22,6 +22,7 @@ internal sealed class SnapshotFile : IDisposable
     private readonly int _version;
     private readonly long _now = ServerCore.UnixMilliseconds();
     private readonly List<(int Database, long Keys, long Expiring)> _databases = [];
+    private readonly byte[][] _libraries;
     private IDiskFile? _file;
     private RdbWriter? _rdb;
     private RdbFileTarget? _target;
@@ -31,6 +32,7 @@ internal sealed class SnapshotFile : IDisposable
     {
         _order = order;
         _withChecksum = server.Config.RdbChecksum;
+        _libraries = [.. server.Scripts.Libraries.All.Select(static library => library.Source)];
         bool fieldsExpire = false;
         for (int database = 0; database < server.Config.Databases; database++)
         {
@@ -55,7 +57,11 @@ internal sealed class SnapshotFile : IDisposable
     {
         _file = _order.Disk.Open(_order.Path, DiskOpen.New);
         _target = new RdbFileTarget(_file);
-        if (!_order.AsRdb) return;
+        if (!_order.AsRdb)
+        {
+            foreach (byte[] library in _libraries) WriteLoad(library);
+            return;
+        }
         _rdb = new RdbWriter(_target, compress: false);
         _rdb.Header(_version);
         _rdb.Aux("redis-ver"u8, Encoding.ASCII.GetBytes(ServerVersion.Redis));
@@ -63,11 +69,19 @@ internal sealed class SnapshotFile : IDisposable
         _rdb.Aux("ctime"u8, Number(_now / 1000));
         _rdb.Aux("aof-base"u8, _order.Lsn >= 0 ? "1"u8 : "0"u8);
         if (_order.Lsn >= 0) _rdb.Aux(RdbAux.JournalPosition, Number(_order.Lsn));
+        foreach (byte[] library in _libraries) _rdb.Function(library);
         foreach ((int database, long keys, long expiring) in _databases)
         {
             _rdb.SelectDatabase(database);
             _rdb.ResizeDatabase(keys, expiring);
         }
+    }
+
+    private void WriteLoad(byte[] library)
+    {
+        _target!.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n${library.Length}\r\n")));
+        _target.Write(library);
+        _target.Write("\r\n"u8);
     }
 
     public void Append(ReadOnlySpan<byte> bytes)

@@ -171,7 +171,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     public bool MustWait(Session session, CommandRow row, in Request request)
     {
         if (IsOver || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
-        if (Interlocked.Read(ref _waiting) > _most && (Admission.FlagsOf(session, row) & CommandFlags.Write) != 0) return true;
+        if (Interlocked.Read(ref _waiting) > _most && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return true;
         if (session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(session.Database, row, request);
         int database = session.Database;
         for (int i = 0; i < transaction.Count; i++)

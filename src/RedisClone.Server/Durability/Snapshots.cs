@@ -97,15 +97,19 @@ internal sealed class Snapshots
     /// <summary>All data is gone: what is being saved of it is not wanted any more.</summary>
     public void CallOff() => Slot.Cancel(SnapshotKind.Save);
 
+    /// <summary>What was loaded are no changes.</summary>
+    public void CountFromHere() => _changesSaved = Changes;
+
     /// <summary>Brings back the dump file, if there is one; why not, if it is damaged. Nobody else holds a shard.</summary>
-    public string? Load()
+    public string? Load(bool replace = false)
     {
         long started = Stopwatch.GetTimestamp();
         try
         {
             if (!Disk.Exists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
-            var loader = new SnapshotLoader(_server, keepExpired: false);
+            var loader = new SnapshotLoader(_server, keepExpired: false, replace);
+            _server.Loading?.Measure(file.Length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {
                 _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
@@ -125,7 +129,7 @@ internal sealed class Snapshots
     /// <summary>Ten times a second: saves when a save point is reached, or somebody asked for it while it was not possible.</summary>
     public void Tend(long now)
     {
-        if (Slot.Kind != SnapshotKind.None) return;
+        if (Slot.Kind != SnapshotKind.None || _server.Loading is not null) return;
         if (_scheduled)
         {
             if (now - _lastTry < RetryMilliseconds && Failure is not null || !Slot.TryClaim(SnapshotKind.Save)) return;

@@ -14,8 +14,28 @@ internal sealed class StreamValueWriter(RdbWriter writer)
 
     public void Write(in Entry entry, RdbType type)
     {
-        _stream.BeginNodes(type, StreamValue.Blocks(entry));
-        Entries(entry);
+        Begin(entry, type);
+        Nodes(StreamValue.Entries(entry), long.MaxValue, out _);
+        End(entry);
+    }
+
+    /// <summary>What stands before the entries.</summary>
+    public void Begin(in Entry entry, RdbType type) => _stream.BeginNodes(type, StreamValue.Blocks(entry));
+
+    /// <summary>Some nodes, from a place that the part before left; true when they were the last, and all that follows them was written too.</summary>
+    public bool Part(in Entry entry, int nodes, ref CapturePlace place)
+    {
+        if (!Nodes(StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max), nodes, out StreamId next))
+        {
+            (place.Cursor, place.Sequence) = (next.Milliseconds, next.Sequence);
+            return false;
+        }
+        End(entry);
+        return true;
+    }
+
+    private void End(in Entry entry)
+    {
         StreamCounts counts = StreamCounts.Of(entry);
         long groups = StreamGroup.Count(entry);
         var state = new RdbStreamState
@@ -30,16 +50,19 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i));
     }
 
-    private void Entries(in Entry entry)
+    /// <summary>Writes up to so many nodes; false when there are more, which begin at <paramref name="behind"/>.</summary>
+    private bool Nodes(StreamEntries entries, long nodes, out StreamId behind)
     {
-        StreamEntries entries = StreamValue.Entries(entry);
         RdbStreamId master = default;
         int left = 0;
+        behind = default;
         while (entries.MoveNext())
         {
             StreamEntry next = entries.Current;
             if (entries.BeginsBlock)
             {
+                behind = next.Id;
+                if (nodes-- == 0) return false;
                 master = Id(entries.BlockFirst);
                 left = entries.BlockCount;
                 StreamNames names = entries.BlockNames;
@@ -56,6 +79,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             _node.EndEntry();
             if (--left == 0) _stream.Node(master, _node.Finish());
         }
+        return true;
     }
 
     private void Group(StreamGroup group)

@@ -39,8 +39,12 @@ public sealed class EffectBuffer
         }
     }
 
+    /// <summary>What is written now is not kept.</summary>
+    public bool IsMuted { get; set; }
+
     public void Begin(int database, int arguments)
     {
+        if (IsMuted) return;
         Debug.Assert(_owed == 0, "an effect has fewer arguments than announced");
         if (Commands == 0) Database = _current = database;
         else if (database != _current) Select(database);
@@ -51,6 +55,7 @@ public sealed class EffectBuffer
 
     public void Add(scoped ReadOnlySpan<byte> argument)
     {
+        if (IsMuted) return;
         Debug.Assert(_owed > 0, "an effect has more arguments than announced");
         _owed--;
         Header((byte)'$', argument.Length);

@@ -22,6 +22,9 @@ public sealed class EffectLog
 
     public void Detach(IEffectSink sink) => _sinks = [.. _sinks.Where(s => s != sink)];
 
+    /// <summary>Nothing that happens from here on is written down.</summary>
+    public void DetachAll() => _sinks = [];
+
     /// <summary>Places the unit, if it has anything, and returns the position behind it; 0 otherwise.</summary>
     internal long Append(EffectBuffer unit)
     {

@@ -12,6 +12,7 @@ namespace RedisClone.Server;
 public sealed class Lane
 {
     [ThreadStatic] private static Lane? t_lane;
+    [ThreadStatic] private static Lane? t_nested;
 
     private readonly LaneSet _owner;
     private CommandCounters[] _calls;
@@ -72,6 +73,19 @@ public sealed class Lane
         _latencies = new LatencyHistogram?[_latencies.Length];
     }
 
+    /// <summary>
+    /// Gives the thread another lane for what it does while a command of the present one has not ended: the effects of both must not mix. Returns
+    /// the present one.
+    /// </summary>
+    internal static Lane EnterNested(LaneSet set)
+    {
+        Lane outer = Current(set);
+        t_lane = t_nested is { } nested && nested._owner == set ? nested : t_nested = set.Add(new Lane(set));
+        return outer;
+    }
+
+    internal static void LeaveNested(Lane outer) => t_lane = outer;
+
     internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.Add(new Lane(set));
 }
 
@@ -92,6 +106,11 @@ public sealed class LaneSet(int commands, ErrorStatistics errors)
     public ErrorStatistics Errors => errors;
 
     public Lane Current => Lane.Current(this);
+
+    /// <inheritdoc cref="Lane.EnterNested"/>
+    internal Lane EnterNested() => Lane.EnterNested(this);
+
+    internal static void LeaveNested(Lane outer) => Lane.LeaveNested(outer);
 
     public ReadOnlySpan<Lane> All => _lanes;
 

@@ -29,7 +29,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     private readonly RequestBatch _batch = new();
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
-    private readonly ShardHold _hold;
+    private ShardHold _hold;
     private Prepared[] _prepared = new Prepared[16];
     private int _current;               // the request that is being executed
     private bool _begun;                // it was counted already, and is looked at again after a pause
@@ -78,6 +78,9 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     internal CommandRow CurrentRow => _prepared[_current].Row!;
 
     internal Request CurrentRequest => _batch[_current];
+
+    /// <summary>The loop that owns it; null where the transport has none.</summary>
+    internal IEventLoop? Loop => _loop?.EventLoop;
 
     /// <summary>Bytes of requests that are being executed, or of a half received one.</summary>
     public long QueryBytes { get; private set; }
@@ -135,6 +138,18 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Lets a suspended connection go on, on its own thread; may be called by any thread, also under a hold.</summary>
     internal void Resume() => _resumed.Set();
 
+    /// <summary>
+    /// Has a command that waits for its shards looked at again, since it would be refused now; any thread may ask. Its place in a shard's queue
+    /// stays behind, so the connection gets another hold.
+    /// </summary>
+    internal void Reconsider()
+    {
+        if (!_hold.TryGiveUp()) return;
+        _hold = new ShardHold(_server.Shards, this);
+        _begun = true;
+        _resumed.Set();
+    }
+
     /// <summary>The same on its own thread, inline.</summary>
     internal void ResumeHere() => _resumed.SetHere();
 
@@ -189,6 +204,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                     if (KillIfOverLimit() || !await SendAsync(rounds)) return;
                 }
             }
+            // A long script has ended rounds of its loop within this one: what it did then belongs to a round all the same.
+            if (any) rounds?.Enter();
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
             _batch.Clear();
             input.AdvanceTo(consumed, examined);
@@ -281,11 +298,11 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             {
                 if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
             }
-            else if (_server.Pause.IsOn && _server.Pause.HoldsBack(Admission.FlagsOf(Session, row!)))
+            else if (_server.Pause.IsOn && _server.Pause.HoldsBack(row!.FlagsFor(request, Session)))
             {
                 _begun = true;
                 if (_output.Unflushed > 0) return Pace.OutputFull;
-                if (AwaitPause(row!)) return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
+                if (AwaitPause(row!, request)) return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
                 _current--;
                 continue;
             }
@@ -330,6 +347,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             var only = ShardSet.Of(shard.Index);
             if (!shard.TryEnter())
             {
+                _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy);
                 if (!_hold.TryAcquire(only)) return false;
                 return RunHeldHere(row, request, hash, lane, ref started);
             }
@@ -339,12 +357,22 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         }
 
         ShardSet wanted = Router.ShardsOf(_server, Session, row, request);
+        // An EXEC that was refused must end its transaction.
+        _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy) && Session.Transaction is not { Aborted: true };
         if (row.Has(CommandFlags.Long))
         {
             _hold.AcquireOnWorker(wanted);
             return false;
         }
+        if (row.Has(CommandFlags.AllShards) && _server.Shards.TryEnterAll()) return RunHoldingAll(row, request, hash, lane, ref started);
         return _hold.TryAcquire(wanted) && RunHeldHere(row, request, hash, lane, ref started);
+    }
+
+    private bool RunHoldingAll(CommandRow row, in Request request, ulong hash, Lane lane, ref long started)
+    {
+        Outcome outcome = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, _server.Shards.All, ref started);
+        _server.Shards.ExitAll();
+        return outcome == Outcome.Done || Continue(outcome, _server.Shards.All);
     }
 
     private bool RunHeldHere(CommandRow row, in Request request, ulong hash, Lane lane, ref long started)
@@ -465,12 +493,12 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     }
 
     /// <summary>Waits for the end of CLIENT PAUSE; false when it is over already, and the command is looked at again.</summary>
-    private bool AwaitPause(CommandRow row)
+    private bool AwaitPause(CommandRow row, in Request request)
     {
         if (IsClosed) return Session.CloseAfterReply = true;
         // Once we are in its list, another thread may let us go on at once: all that we leave behind is in place before.
         Session.IsPaused = true;
-        if (!_server.Pause.Await(this, Admission.FlagsOf(Session, row))) return Session.IsPaused = false;
+        if (!_server.Pause.Await(this, row.FlagsFor(request, Session))) return Session.IsPaused = false;
         // The client may have gone before we were in the list.
         if (IsClosed) _server.Pause.Forget(this);
         return true;

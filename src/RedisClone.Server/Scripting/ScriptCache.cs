@@ -1,142 +1,105 @@
-using System.Text;
+using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
 using RedisClone.Lua;
 using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Compiled scripts by digest and by body. Those that only EVAL brought are bounded: the one used longest ago goes first. Used
-/// under the hold of all shards only.
+/// Compiled scripts by digest and by source. Those that only EVAL brought are bounded: the one used longest ago goes first. Changed under the
+/// hold of all shards only; any thread may look a script up.
 /// </summary>
-internal sealed class ScriptCache(ScriptEngine engine)
+internal sealed class ScriptCache
 {
-    private readonly Dictionary<string, Script> _byDigest = new(StringComparer.OrdinalIgnoreCase);
-    private readonly Dictionary<byte[], Script> _byBody = new(Channels.ByteComparer.Instance);
+    private readonly LuaState _state;
+    private readonly ConcurrentDictionary<ScriptDigest, Script> _byDigest = new();
+    private readonly ConcurrentDictionary<byte[], Script> _bySource = new(Channels.ByteComparer.Instance);
+    private readonly ConcurrentDictionary<byte[], Script>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
     private readonly LinkedList<Script> _passing = new();
     private readonly Dictionary<Script, LinkedListNode<Script>> _nodes = [];
 
+    public ScriptCache(LuaState state)
+    {
+        _state = state;
+        _bySpan = _bySource.GetAlternateLookup<ReadOnlySpan<byte>>();
+    }
+
     public int Count => _byDigest.Count;
 
-    /// <summary>Bytes of the bodies.</summary>
-    public long BodyBytes { get; private set; }
+    /// <summary>Bytes of the sources.</summary>
+    public long SourceBytes { get; private set; }
 
-    public Script? Find(string digest)
+    /// <summary>Scripts that made room for others.</summary>
+    public long Evicted { get; private set; }
+
+    /// <summary>The script of a digest, as text; any thread may ask.</summary>
+    public Script? Find(ReadOnlySpan<byte> digest) => ScriptDigest.TryParse(digest, out ScriptDigest parsed) ? _byDigest.GetValueOrDefault(parsed) : null;
+
+    /// <summary>The script of a source, if it is known; any thread may ask.</summary>
+    public bool TryGet(ReadOnlySpan<byte> source, [NotNullWhen(true)] out Script? script) => _bySpan.TryGetValue(source, out script);
+
+    /// <summary>The script of a source, compiled if it is new; null with the error where it cannot be.</summary>
+    /// <param name="source">As it was sent.</param>
+    /// <param name="keep">SCRIPT LOAD sent it: it stays until the cache is flushed.</param>
+    /// <param name="error">Why it cannot be compiled.</param>
+    public Script? Add(ReadOnlySpan<byte> source, bool keep, out string error)
     {
-        Script? script = _byDigest.GetValueOrDefault(digest);
-        if (script is not null) Use(script);
+        error = "";
+        if (!TryGet(source, out Script? script))
+        {
+            script = Compile(source, out error);
+            if (script is null) return null;
+            _bySource[script.Source] = script;
+            _byDigest[script.Digest] = script;
+            _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
+            SourceBytes += script.Source.Length;
+            if (!keep) _nodes[script] = _passing.AddLast(script);
+            if (_passing.Count > Limits.PassingScripts) Evict(_passing.First!.Value);
+        }
+        else if (keep && _nodes.Remove(script, out LinkedListNode<Script>? node))
+        {
+            _passing.Remove(node);
+        }
         return script;
     }
 
-    /// <summary>The script of a body, compiled if it is new; null with the error where it cannot be.</summary>
-    public Script? Get(ReadOnlySpan<byte> body, bool pin, out string error)
+    /// <summary>Notes that a script was used last; under the hold of all shards.</summary>
+    public void Use(Script script)
     {
-        error = "";
-        if (!_byBody.GetAlternateLookup<ReadOnlySpan<byte>>().TryGetValue(body, out Script? script))
-        {
-            script = Compile(body, out error);
-            if (script is null) return null;
-            _byBody[script.Body] = script;
-            _byDigest[script.Digest] = script;
-            BodyBytes += script.Body.Length;
-            if (!pin) _nodes[script] = _passing.AddFirst(script);
-            if (_passing.Count > Limits.PassingScripts) Drop(_passing.Last!.Value);
-        }
-        if (pin) Pin(script);
-        else Use(script);
-        return script;
+        if (_passing.Last?.Value == script || !_nodes.TryGetValue(script, out LinkedListNode<Script>? node)) return;
+        _passing.Remove(node);
+        _passing.AddLast(node);
     }
 
     public void Clear()
     {
+        foreach (Script script in _byDigest.Values) Forget(script);
         _byDigest.Clear();
-        _byBody.Clear();
+        _bySource.Clear();
         _passing.Clear();
         _nodes.Clear();
-        BodyBytes = 0;
+        SourceBytes = 0;
     }
 
-    private void Pin(Script script)
+    private void Evict(Script script)
     {
-        script.IsPinned = true;
-        if (_nodes.Remove(script, out LinkedListNode<Script>? node)) _passing.Remove(node);
-    }
-
-    private void Use(Script script)
-    {
-        if (!_nodes.TryGetValue(script, out LinkedListNode<Script>? node) || node.Previous is null) return;
-        _passing.Remove(node);
-        _passing.AddFirst(node);
-    }
-
-    private void Drop(Script script)
-    {
+        Evicted++;
         _passing.Remove(_nodes[script]);
         _nodes.Remove(script);
-        _byBody.Remove(script.Body);
-        _byDigest.Remove(script.Digest);
-        BodyBytes -= script.Body.Length;
+        _bySource.TryRemove(script.Source, out _);
+        _byDigest.TryRemove(script.Digest, out _);
+        SourceBytes -= script.Source.Length;
+        Forget(script);
     }
 
-    private Script? Compile(ReadOnlySpan<byte> body, out string error)
-    {
-        if (!Shebang.TryParse(body, out ScriptFlags flags, out int length, out error)) return null;
-        LuaFunction? function = engine.State.Compile(body[length..], "@user_script", out LuaError failure);
-        if (function is null)
-        {
-            error = $"ERR Error compiling script (new function): {failure.Message}";
-            return null;
-        }
-        return new Script(body.ToArray(), Script.DigestOf(body), function, flags);
-    }
-}
+    private void Forget(Script script) => _state.TrySet(_state.Registry, script.Body, LuaValue.Nil);
 
-/// <summary>The first line of a script that says in which engine and by which rules it runs.</summary>
-internal static class Shebang
-{
-    private static readonly (string Name, ScriptFlags Flag)[] Names =
-    [
-        ("no-writes", ScriptFlags.NoWrites), ("allow-oom", ScriptFlags.AllowOom), ("allow-stale", ScriptFlags.AllowStale),
-        ("no-cluster", ScriptFlags.NoCluster), ("allow-cross-slot-keys", ScriptFlags.AllowCrossSlotKeys),
-    ];
-
-    /// <param name="body">The script.</param>
-    /// <param name="flags">What the line says, or that there is none.</param>
-    /// <param name="length">The bytes of the line, its end left to the script so that line numbers stay true.</param>
-    /// <param name="error">Why the line is wrong.</param>
-    public static bool TryParse(ReadOnlySpan<byte> body, out ScriptFlags flags, out int length, out string error)
+    private Script? Compile(ReadOnlySpan<byte> source, out string error)
     {
-        flags = ScriptFlags.Compatible;
-        length = 0;
-        error = "";
-        if (!body.StartsWith("#!"u8)) return true;
-        int end = body.IndexOf((byte)'\n');
-        if (end < 0)
-        {
-            error = "ERR Invalid script shebang";
-            return false;
-        }
-        flags = ScriptFlags.None;
-        length = end;
-        string[] words = Encoding.Latin1.GetString(body[2..end]).Split(' ', StringSplitOptions.RemoveEmptyEntries);
-        string engine = words.Length > 0 ? words[0].TrimEnd('\r') : "";
-        if (!engine.Equals("lua", StringComparison.OrdinalIgnoreCase)) error = $"ERR Unexpected engine in script shebang: {engine}";
-        foreach (string word in words.Skip(1))
-        {
-            if (error.Length > 0) break;
-            if (!word.StartsWith("flags=", StringComparison.OrdinalIgnoreCase)) error = $"ERR Unknown lua shebang option: {word}";
-            else error = AddFlags(word["flags=".Length..].TrimEnd('\r'), ref flags);
-        }
-        return error.Length == 0;
-    }
-
-    private static string AddFlags(string names, ref ScriptFlags flags)
-    {
-        foreach (string name in names.Split(',', StringSplitOptions.RemoveEmptyEntries))
-        {
-            int at = Array.FindIndex(Names, n => n.Name == name);
-            if (at < 0) return $"ERR Unexpected flag in script shebang: {name}";
-            flags |= Names[at].Flag;
-        }
-        return "";
+        if (!Shebang.TryParse(source, out ScriptFlags flags, out int length, out error)) return null;
+        LuaFunction? body = _state.Compile(source[length..], "@user_script", out LuaError failure);
+        if (body is not null) return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags);
+        error = $"ERR Error compiling script (new function): {failure.Message}";
+        return null;
     }
 }

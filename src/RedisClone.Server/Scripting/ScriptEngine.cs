@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Diagnostics;
 using System.Text;
-using Microsoft.Extensions.Logging;
 using RedisClone.Lua;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
@@ -10,139 +9,210 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Runs scripts in one interpreter. A script holds every shard, since it may touch keys that it did not declare: so one runs at a time, and
-/// nobody sees half of what it does.
+/// Runs scripts and functions in one interpreter. Each holds every shard, since it may touch keys that it did not declare: so one runs at a
+/// time, and nobody sees half of what it does.
 /// </summary>
 internal sealed class ScriptEngine
 {
-    private readonly ServerCore _server;
-    private readonly RedisLibrary _library;
+    private const int KeptOutput = 1 << 20;
+
+    private readonly LuaToReply _toReply;
+    private readonly LibraryLoader _loader;
     private readonly LuaString _keys, _argv;
-    private long _startedTicks;
-    private volatile bool _running;
-    private volatile bool _killed;
-    private volatile bool _wrote;
+
+    private long _timeMicroseconds;
+
+    /// <summary>The latest time known while a script runs: its start, then the end of its last command.</summary>
+    public long Clock;
 
     public ScriptEngine(ServerCore server)
     {
-        _server = server;
+        Server = server;
         State = new LuaState(Limits.ScriptMemory) { OnBudget = OnBudget };
-        Replies = new LuaReplies(State);
-        _library = new RedisLibrary(this);
+        Fields = new ReplyFields(State);
+        ToLua = new ReplyToLua(State, Fields);
+        _toReply = new LuaToReply(Fields);
         _keys = State.Name("KEYS");
         _argv = State.Name("ARGV");
-        State.SetField(State.Globals, "KEYS", LuaValue.Nil);
+        State.CaughtField = Fields.Err;
+        var library = new RedisLibrary(this);
+        _loader = new LibraryLoader(State, Fields, library);
+        State.SetField(State.Globals, "redis", library.ForScripts);
+        State.SetField(State.Globals, "server", library.ForScripts);
         LuaSandbox.RejectUnknownNames(State, State.Globals);
         LuaSandbox.Freeze(State);
-        Cache = new ScriptCache(this);
+        Cache = new ScriptCache(State);
+        Libraries = new LibrarySet(State);
+        Progress = new ScriptProgress(server);
         Session = new Session(server, 0, new ReplyWriter(Output)) { Authenticated = true, InTransaction = true };
     }
 
-    public ServerCore Server => _server;
+    public ServerCore Server { get; }
 
     public LuaState State { get; }
 
-    public LuaReplies Replies { get; }
+    public ReplyFields Fields { get; }
+
+    public ReplyToLua ToLua { get; }
 
     public ScriptCache Cache { get; }
 
+    public LibrarySet Libraries { get; }
+
+    /// <summary>What other threads may know of the script that runs, and ask of it.</summary>
+    public ScriptProgress Progress { get; }
+
     /// <summary>Where the replies of redis.call are captured.</summary>
-    public ArrayBufferWriter<byte> Output { get; } = new(4096);
+    public ArrayBufferWriter<byte> Output { get; private set; } = new(4096);
 
     /// <summary>The session that redis.call runs commands with.</summary>
-    public Session Session { get; private set; }
+    public Session Session { get; }
 
-    /// <summary>The client whose script is running.</summary>
-    public Session? Caller { get; private set; }
-
-    public Script? Current { get; private set; }
+    /// <summary>The client whose script is running, or was the last to run.</summary>
+    public Session Caller { get; private set; } = null!;
 
     /// <summary>The running script may not write.</summary>
-    public bool ReadOnly { get; private set; }
+    public bool IsReadOnly { get; private set; }
+
+    /// <summary>The data did not fit when the running script began, and it has not said that it does not mind.</summary>
+    public bool IsOutOfMemory { get; private set; }
+
+    /// <summary>What the running script writes is an effect; redis.set_repl can turn that off.</summary>
+    public bool Journalled { get; set; }
+
+    /// <summary>Once a script has written, ending it would leave half of its effects.</summary>
+    public bool HasWritten => Progress.HasWritten;
 
     public Lane Lane { get; private set; } = null!;
 
     public long Now { get; private set; }
 
-    /// <summary>A script has run longer than others should wait for: they are told so.</summary>
-    public bool IsBusy => _running && Elapsed.TotalMilliseconds > _server.Config.BusyReplyThreshold && _server.Config.BusyReplyThreshold > 0;
+    /// <summary>Unix time that stands still while a script runs.</summary>
+    public long TimeMicroseconds => _timeMicroseconds != 0 ? _timeMicroseconds : _timeMicroseconds = ServerCore.UnixMicroseconds();
 
-    /// <summary>Once a script has written, ending it would leave half of its effects.</summary>
-    public bool HasWritten => _wrote;
+    public void NoteWrite() => Progress.NoteWrite();
 
-    public bool IsRunning => _running;
+    /// <summary>Loads a library that is to join others; null with the error.</summary>
+    public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error) =>
+        _loader.Load(source, patient, others, replace, out error);
 
-    public TimeSpan Elapsed => Stopwatch.GetElapsedTime(Volatile.Read(ref _startedTicks));
-
-    public void Kill() => _killed = true;
-
-    public void NoteWrite() => _wrote = true;
-
-    /// <summary>Runs a script for a client; all shards are held. The reply is written, or an error latched.</summary>
-    public void Run(ref CommandContext c, Script script, int firstKey, int keys, bool readOnly)
+    /// <summary>Runs a script or a function for a client; all shards are held. The reply is written, or an error latched.</summary>
+    /// <param name="c">The client's command.</param>
+    /// <param name="routine">What is to be run.</param>
+    /// <param name="keys">How many keys stand behind their number, from the fourth argument on.</param>
+    /// <param name="readOnly">The command is one that does not write, whatever the script says.</param>
+    public void Run(ref CommandContext c, Routine routine, int keys, bool readOnly)
     {
-        Begin(ref c, script, readOnly);
-        if (!SetArguments(c.Args, firstKey, keys))
+        // Only an event loop can go on while a script takes its thread.
+        if ((routine.IsSlow || c.Session.Connection is { Loop: null }) && c.MoveToWorker(long.MaxValue)) return;
+        if (Refuse(ref c, routine, readOnly) is { } refusal)
         {
-            c.Fail("ERR not enough memory for the script's arguments");
+            c.Fail(refusal);
+            return;
         }
-        else
-        {
-            LuaOutcome outcome = State.Call(script.Function, []);
-            if (outcome == LuaOutcome.Returned) Replies.Write(c.Reply, State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil);
-            else FailWith(ref c, State.Error, script.Digest);
-        }
+        long started = Begin(ref c, routine, readOnly);
+        long allocated = State.AllocatedBytes;
+        if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
+        else if (outcome == LuaOutcome.Returned) Answer(ref c);
+        else FailWith(ref c, routine);
         State.Reset();
-        _running = false;
         Session.Tracking = null;
-        Current = null;
-        Caller = null;
+        // Only a function has variables that outlive a call.
+        if (routine is Script) State.ForgetSince(allocated);
+        Progress.Done(Lane);
+        if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+        routine.Took(Clock - started);
     }
 
-    private void Begin(ref CommandContext c, Script script, bool readOnly)
+    private string? Refuse(ref CommandContext c, Routine routine, bool readOnly)
     {
-        Current = script;
-        Caller = c.Session;
+        bool mayWrite = (routine.Flags & ScriptFlags.NoWrites) == 0;
+        if (routine.IsDeclared && mayWrite)
+        {
+            if (Server.DiskRefusal is not null)
+            {
+                return Server.Journal is { Failure.Length: > 0 } journal
+                    ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +
+                        $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {journal.Failure}"
+                    : "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
+                        "Writable scripts are blocked. Use 'no-writes' flag for read only scripts.";
+            }
+            if (readOnly) return "ERR Can not execute a script with write flag using *_ro command.";
+        }
+        bool allowed = (routine.Flags & ScriptFlags.AllowOom) != 0 || routine.IsDeclared && !mayWrite;
+        IsOutOfMemory = !allowed && Server.Config.MaxMemory > 0 && !Server.Eviction.MakeRoom(Server.Shards.All, c.Lane, c.Now);
+        return IsOutOfMemory && routine.IsDeclared
+            ? "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
+            : null;
+    }
+
+    private long Begin(ref CommandContext c, Routine routine, bool readOnly)
+    {
         Lane = c.Lane;
         Now = c.Now;
-        ReadOnly = readOnly || (script.Flags & ScriptFlags.NoWrites) != 0;
+        IsReadOnly = readOnly || (routine.Flags & ScriptFlags.NoWrites) != 0;
+        Journalled = true;
         Session.Database = c.Session.Database;
         Session.User = c.Session.User;
         Session.Tracking = c.Session.Tracking;
+        Caller = c.Session;
+        Session.NoTouch = c.Session.NoTouch;
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
-        State.Random.Seed(0);
-        _killed = _wrote = false;
-        Volatile.Write(ref _startedTicks, Stopwatch.GetTimestamp());
-        _running = true;
+        _timeMicroseconds = 0;
+        return Clock = Progress.Begin(c.Session, routine);
     }
 
-    private bool SetArguments(in Request request, int firstKey, int keys) =>
-        TrySetTable(_keys, request, firstKey, keys) && TrySetTable(_argv, request, firstKey + keys, request.Count - firstKey - keys);
+    /// <summary>Null where there is no memory for the arguments: a script's are globals, a function's its parameters.</summary>
+    private LuaOutcome? Call(ref CommandContext c, Routine routine, int keys)
+    {
+        const int firstKey = 3;
+        LuaTable? names = NewTable(c.Args, firstKey, keys);
+        LuaTable? arguments = NewTable(c.Args, firstKey + keys, c.Args.Count - firstKey - keys);
+        if (names is null || arguments is null) return null;
+        if (routine is LibraryFunction) return State.Call(routine.Body, [names, arguments]);
+        if (!State.TrySet(State.Globals, _keys, names) || !State.TrySet(State.Globals, _argv, arguments)) return null;
+        return State.Call(routine.Body, []);
+    }
 
-    private bool TrySetTable(LuaString name, in Request request, int first, int count)
+    private LuaTable? NewTable(in Request request, int first, int count)
     {
         LuaTable? table = State.TryNewTable(count, 0);
-        if (table is null) return false;
+        if (table is null) return null;
         for (int i = 0; i < count; i++)
-            if (State.TryNewString(request[first + i]) is not { } text || !State.TrySet(table, new LuaValue(i + 1), text)) return false;
-        return State.TrySet(State.Globals, name, table);
+            if (State.TryNewString(request[first + i]) is not { } text || !State.TrySet(table, new LuaValue(i + 1), text)) return null;
+        return table;
     }
 
-    private void FailWith(ref CommandContext c, LuaError error, string digest)
+    private void Answer(ref CommandContext c)
     {
+        _toReply.Write(c.Reply, State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil, Session.Reply.Version);
+        c.Session.ErrorsCounted += _toReply.CountedErrors;
+    }
+
+    private void FailWith(ref CommandContext c, Routine routine)
+    {
+        LuaError error = State.Error;
         string text;
-        if (error.Value.AsTable is { } table && table[Replies.Err].AsString is { } inner) text = Encoding.UTF8.GetString(inner.Span);
-        else text = "ERR " + error.Message;
-        if (error.Source is { } source && error.Line > 0) text += $" script: {digest}, on {source}:{error.Line}.";
+        if (error.Value.AsTable is { } table && table[Fields.Err].AsString is { } inner)
+        {
+            text = Encoding.UTF8.GetString(inner.Span);
+            // The command that failed has counted the error.
+            if (table[Fields.IgnoreStatistics].IsTrue) c.Session.ErrorsCounted++;
+        }
+        else
+        {
+            text = "ERR " + State.Describe(error.Value);
+        }
+        if (error.Source is { } source && error.Line > 0) text += $" script: {routine.Name}, on {source}:{error.Line}.";
         c.Fail(text);
     }
 
     /// <summary>Asked every so many steps, on the thread that runs the script.</summary>
     private LuaString? OnBudget(LuaState state)
     {
-        if (!_killed) return null;
-        _server.Log.LogWarning("Lua script killed by user with SCRIPT KILL.");
-        return LuaString.From("Script killed by user with SCRIPT KILL...");
+        if (_loader.IsLoading) return _loader.Interrupt();
+        Clock = Stopwatch.GetTimestamp();
+        return Progress.Check(Clock);
     }
 }

@@ -36,6 +36,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                     cursor = keyspace.ScanExpiring(cursor, ref found);
                     if (cursor == 0) break;
                 }
+                if (found.Living > 0) server.TtlAverages.Note(database, found.Left / found.Living);
                 foreach (uint handle in found.Expired)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
@@ -69,12 +70,19 @@ internal sealed class ActiveExpiry(ServerCore server)
 
         public int Seen { get; private set; }
 
+        /// <summary>The milliseconds that those which are not expired have left, added up.</summary>
+        public double Left { get; private set; }
+
+        public readonly int Living => Seen - _count;
+
         public readonly ReadOnlySpan<uint> Expired => _room[.._count];
 
         public void Visit(uint handle)
         {
             Seen++;
-            if (_count < _room.Length && keyspace.ExpiryOf(handle) <= now) _room[_count++] = handle;
+            long left = keyspace.ExpiryOf(handle) - now;
+            if (left > 0) Left += left;
+            else if (_count < _room.Length) _room[_count++] = handle;
         }
     }
 }

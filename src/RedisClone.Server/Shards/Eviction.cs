@@ -14,12 +14,12 @@ public sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
-    /// <summary>Bytes of all keys, values and indexes.</summary>
+    /// <summary>Bytes of all keys, values and indexes, and those of scripts.</summary>
     public long UsedBytes
     {
         get
         {
-            long used = 0;
+            long used = server.Scripts.State.AllocatedBytes;
             // Each sum is read without its shard's hold: it lags by what is being written this instant.
             for (int i = 0; i < server.Shards.Count; i++) used += server.Shards[i].Store.Arena.BytesUsed;
             return used;
@@ -40,7 +40,9 @@ public sealed class Eviction(ServerCore server)
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
+        long started = server.Latency.Start();
         bool fits = TryMakeRoom(held, lane, now);
+        server.Latency.End(LatencyEvents.EvictionCycle, started);
         if (fits || held.ContainsAll(server.Shards.All)) IsDue = false;
         return fits;
     }

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Shards;
@@ -23,6 +24,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards);
     private readonly ClientCare _clients = new(server);
+    private long _expiryTicks;          // spent on expiry in this round
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -34,9 +36,12 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             long started = Stopwatch.GetTimestamp();
             long now = ServerCore.UnixMilliseconds();
             server.AdvanceClock(now);
+            _expiryTicks = 0;
             server.Eviction.Look();
             TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
             for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
+            server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
+            server.HotKeys.Tend(now);
             server.Journal?.AppendedElsewhere();
             server.Rewrites.Tend(now);
             server.Snapshots.Tend(now);
@@ -56,10 +61,17 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     {
         if (!shard.TryEnter()) return;
         shard.Store.Now = now;
-        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) _expiry.Run(shard, now, expirySlice);
+        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) Expire(shard, now, expirySlice);
         if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
         if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
         if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(KeptFreeBytes, TrimmedPages);
         shard.Exit();
+    }
+
+    private void Expire(Shard shard, long now, TimeSpan slice)
+    {
+        long started = Stopwatch.GetTimestamp();
+        _expiry.Run(shard, now, slice);
+        _expiryTicks += Stopwatch.GetTimestamp() - started;
     }
 }

@@ -22,10 +22,12 @@ internal interface IShardWork
 public sealed class Shard : IThreadPoolWorkItem
 {
     private readonly ConcurrentQueue<IShardWork> _mailbox = new();
+    private readonly ShardGate _gate;
     private Padded _state;
 
-    internal Shard(int index, ShardStore store)
+    internal Shard(int index, ShardStore store, ShardGate gate)
     {
+        _gate = gate;
         Index = index;
         Store = store;
         Keys = new ShardKeys(this);
@@ -42,8 +44,10 @@ public sealed class Shard : IThreadPoolWorkItem
     internal long Lsn { get; set; }
 
     /// <summary>Takes the shard if it is idle and nobody queues for it: inline work never overtakes work that waits.</summary>
-    internal bool TryEnter() =>
-        Volatile.Read(ref _state.Waiting) == 0 && Interlocked.CompareExchange(ref _state.Held, 1, 0) == 0;
+    internal bool TryEnter() => Volatile.Read(ref _state.Waiting) == 0 && TryHold();
+
+    /// <summary>Nobody holds it, and nobody queues for it.</summary>
+    internal bool IsIdle => Volatile.Read(ref _state.Held) == 0 && Volatile.Read(ref _state.Waiting) == 0;
 
     /// <summary>
     /// Lets go of the shard. The exchange is a full fence: a poster first announces its work and then looks whether the shard is
@@ -59,21 +63,39 @@ public sealed class Shard : IThreadPoolWorkItem
     internal void Post(IShardWork work)
     {
         _mailbox.Enqueue(work);
-        Interlocked.Increment(ref _state.Waiting);    // full fence, see Exit
-        if (Volatile.Read(ref _state.Held) == 0) ScheduleDrain();
+        Interlocked.Increment(ref _state.Waiting);    // full fence, see Exit; and the same with the gate
+        if (Volatile.Read(ref _state.Held) == 0 && !_gate.IsClosed) ScheduleDrain();
+    }
+
+    /// <summary>Looks after work that came while the gate was closed.</summary>
+    internal void GateOpened()
+    {
+        if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
     }
 
     void IThreadPoolWorkItem.Execute()
     {
         Volatile.Write(ref _state.Scheduled, 0);
-        // Whoever holds the shard now will see that work waits when it lets go.
-        if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return;
+        // Whoever holds the shard, or all of them, will see that work waits when it lets go.
+        if (!TryHold()) return;
         for (int turn = 0; turn < Limits.ShardTurn && _mailbox.TryDequeue(out IShardWork? work); turn++)
         {
             Interlocked.Decrement(ref _state.Waiting);
             if (work.RunHeld(this)) return;
         }
         Exit();
+    }
+
+    /// <summary>
+    /// The exchange is a full fence: we first hold the shard and then look at the gate, who closes the gate first closes it and then looks at
+    /// the shards, so at least one of the two sees the other and steps back.
+    /// </summary>
+    private bool TryHold()
+    {
+        if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return false;
+        if (!_gate.IsClosed) return true;
+        Interlocked.Exchange(ref _state.Held, 0);
+        return false;
     }
 
     private void ScheduleDrain()

@@ -13,8 +13,14 @@ internal interface IHeldWork
 /// </summary>
 internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
 {
+    private const int Free = 0, Queued = 1, GivenUp = 2;
+
     private ShardSet _wanted;
     private int _next;
+    private int _state;
+
+    /// <summary>Whether the owner may be told not to wait any longer; set before it acquires.</summary>
+    public bool MayGiveUp { get; set; }
 
     /// <summary>The shards that are held, after acquisition and until release.</summary>
     public ref readonly ShardSet Shards => ref _wanted;
@@ -43,6 +49,12 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1)) shards[i].Exit();
     }
 
+    /// <summary>
+    /// Ends the wait in a mailbox: true, and what waited belongs to the caller. The hold itself stays in the mailbox, and is of no other use,
+    /// until its turn comes.
+    /// </summary>
+    public bool TryGiveUp() => MayGiveUp && Interlocked.CompareExchange(ref _state, GivenUp, Queued) == Queued;
+
     void IThreadPoolWorkItem.Execute()
     {
         if (Continue()) owner.RunHeld();
@@ -51,7 +63,9 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     bool IShardWork.RunHeld(Shard shard)
     {
         _next = shard.Index + 1;
-        if (Continue()) owner.RunHeld();
+        // Its turn and giving up exclude each other.
+        if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
+        else if (Continue()) owner.RunHeld();
         return true;
     }
 
@@ -61,10 +75,16 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         {
             Shard shard = shards[i];
             if (shard.TryEnter()) continue;
+            Volatile.Write(ref _state, Queued);
             // Once posted, another thread may go on with this object at once: nothing of it is touched after.
             shard.Post(this);
             return false;
         }
         return true;
+    }
+
+    private void ReleaseTaken()
+    {
+        for (int i = _wanted.Next(0); i >= 0 && i < _next; i = _wanted.Next(i + 1)) shards[i].Exit();
     }
 }

@@ -9,6 +9,7 @@ namespace RedisClone.Server.Shards;
 public sealed class ShardMap
 {
     private readonly Shard[] _shards;
+    private readonly ShardGate _gate = new();
     private readonly int _shift;
 
     public ShardMap(int count, int databases)
@@ -17,7 +18,7 @@ public sealed class ShardMap
             throw new ArgumentOutOfRangeException(nameof(count), $"The number of shards is a power of two up to {ShardSet.MaxShards}.");
         _shards = new Shard[count];
         for (int i = 0; i < count; i++)
-            _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))));
+            _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))), _gate);
         _shift = 64 - BitOperations.Log2((uint)count);
         All = ShardSet.First(count);
     }
@@ -27,6 +28,28 @@ public sealed class ShardMap
     public ShardSet All { get; }
 
     public Shard this[int index] => _shards[index];
+
+    /// <summary>
+    /// Takes all shards at once if all are idle: for scripts and their like, which would spend more on taking them one by one than on what they
+    /// do. Where one is busy, a <see cref="ShardHold"/> takes them in order.
+    /// </summary>
+    internal bool TryEnterAll()
+    {
+        if (!_gate.TryClose()) return false;
+        foreach (Shard shard in _shards)
+        {
+            if (shard.IsIdle) continue;
+            ExitAll();
+            return false;
+        }
+        return true;
+    }
+
+    internal void ExitAll()
+    {
+        _gate.Open();
+        foreach (Shard shard in _shards) shard.GateOpened();
+    }
 
     /// <summary>The upper bits of the hash choose the shard: the lower ones place the key within it.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

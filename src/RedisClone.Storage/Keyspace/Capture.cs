@@ -8,6 +8,9 @@ public struct CapturePlace
 {
     public bool Begun;
     public ulong Cursor;
+
+    /// <summary>Behind the cursor, where that is an identifier of a stream.</summary>
+    public ulong Sequence;
 }
 
 /// <summary>Receives the records of a store as they were when the capture began. Called under the shard's hold.</summary>

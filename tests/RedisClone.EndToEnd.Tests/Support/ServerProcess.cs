@@ -76,8 +76,21 @@ internal sealed class ServerProcess : IDisposable
     /// <summary>Ours, of which nobody waits until it is ready.</summary>
     public static ServerProcess OursStarting(params string[] arguments) => new(OurProgram, arguments);
 
+    /// <summary>Runs our executable with exactly these arguments until it ends by itself: its exit code and what it wrote.</summary>
+    public static (int ExitCode, string Output) RunOurs(params string[] arguments)
+    {
+        using Process process = Process.Start(new ProcessStartInfo(OurProgram, arguments) { RedirectStandardOutput = true, RedirectStandardError = true })!;
+        Task<string> error = process.StandardError.ReadToEndAsync();
+        string output = process.StandardOutput.ReadToEnd();
+        output += error.Result;
+        process.WaitForExit();
+        return (process.ExitCode, output);
+    }
+
     public static ServerProcess Redis(params string[] arguments) =>
         Start(Environment.GetEnvironmentVariable("REDIS_SERVER") ?? "redis-server", arguments);
+
+    private static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
 
     public RespClient Connect(int protocol = 2)
     {
@@ -86,7 +99,6 @@ internal sealed class ServerProcess : IDisposable
         return client;
     }
 
-    private static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
 
     /// <summary>Fails if the process ended or if its log speaks of an exception: the last word of every hostile test.</summary>
     public void AssertWell()
@@ -97,10 +109,16 @@ internal sealed class ServerProcess : IDisposable
         Assert.DoesNotContain("Exception", Output, StringComparison.Ordinal);
     }
 
-    public void Dispose()
+    /// <summary>Ends it as a crash would.</summary>
+    public void Kill()
     {
         if (!_process.HasExited) _process.Kill();
         _process.WaitForExit();
+    }
+
+    public void Dispose()
+    {
+        Kill();
         _process.Dispose();
         Directory.Delete(_folder, recursive: true);
     }

@@ -54,6 +54,7 @@ public sealed class CommandSyntaxTests
     [InlineData("WEIGHTS weight [weight ...]", "WEIGHTS=weight:Double+")]
     [InlineData("STREAMS key [key ...] id [id ...]", "STREAMS=key:Key+ id:Text+")]
     [InlineData("key <A x | B ...>", "key:Key (A=x:Text|B)+")]
+    [InlineData("[<MAXLEN | MINID> [= | ~] threshold] <* | id>", "((MAXLEN|MINID) (=|~)? threshold:Text)? (*|id:Text)")]
     [InlineData("<host port | NO ONE>", "((host:Text port:Integer)|(NO ONE))")]
     public void AUsageIsTakenApart(string usage, string expected) =>
         Assert.Equal(expected, string.Join(' ', CommandSyntax.Parse(usage).Select(Show)));

@@ -45,6 +45,16 @@ public sealed class ConfigLoadTests : IDisposable
         Assert.Equal(file, config.ConfigFile);
     }
 
+    [Fact]
+    public void What_is_not_supported_may_be_taken_back_by_a_later_line()
+    {
+        string file = Write("redis.conf", "daemonize yes\nport 1\n");
+        Assert.NotNull(Load([file, "--daemonize", "no"]).Config);
+        ConfigLoad refused = Load([file, "--port", "7"]);
+        Assert.Null(refused.Config);
+        Assert.Contains("at line 1\n>>> 'daemonize yes'\n'daemonize' is not supported", refused.Text, StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("port 1 2", "wrong number of arguments")]
     [InlineData("port", "wrong number of arguments")]

@@ -109,10 +109,12 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
             "ZADD z:K N V N V", "ZINCRBY z:K N V", "ZREM z:K V", "ZPOPMIN z:K", "ZREMRANGEBYRANK z:K 0 1", "ZUNIONSTORE z:K 2 z:K z:K",
             "HSET h:K V V V V", "HDEL h:K V", "HINCRBY h:n:K V N", "HPEXPIREAT h:K T FIELDS 1 V", "HPERSIST h:K FIELDS 1 V", "HGET h:K V", "HGETALL h:K", "HGETDEL h:K FIELDS 1 V",
             "PFADD p:K V V", "PFCOUNT p:K", "PFMERGE p:K p:K", "GET K", "LRANGE l:K 0 -1", "BITFIELD K SET u8 N 7",
+            "XADD x:K * V V", "XADD x:K * V V V V", "XADD x:K MAXLEN 20 * V V", "XTRIM x:K MAXLEN 5", "XDEL x:K 1-1", "XGROUP CREATE x:K g 0 MKSTREAM", "XGROUP DESTROY x:K g",
+            "XREADGROUP GROUP g c COUNT 3 STREAMS x:K >", "XREADGROUP GROUP g d COUNT 1 NOACK STREAMS x:K >", "XAUTOCLAIM x:K g d 0 0", "XGROUP DELCONSUMER x:K g c", "XSETID x:K 9999999999999-1",
             "DEL A", "UNLINK A", "RENAME A A", "RENAMENX A A", "COPY A A REPLACE", "MOVE A D", "PEXPIREAT A T", "PERSIST A", "SORT l:K ALPHA STORE l:K",
         ];
 
-        private static readonly string[] Prefixes = ["", "n:", "l:", "s:", "z:", "h:", "h:n:", "p:"];
+        private static readonly string[] Prefixes = ["", "n:", "l:", "s:", "z:", "h:", "h:n:", "p:", "x:"];
 
         private readonly ActiveExpiry _expiry = new(host.Core);
 
@@ -143,11 +145,13 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
         /// <summary>Values that are taken in parts.</summary>
         public void AddLarge()
         {
-            string[] texts = [.. Enumerable.Range(0, 6000).Select(i => $"{i}-{random.Next()}-{new string('x', 200)}")];
+            string[] texts = [.. Enumerable.Range(0, 2600).Select(i => $"{i}-{random.Next()}-{new string('x', 420)}")];
             host.Call("SET", Fill("K"), string.Concat(texts));
             host.Call(["RPUSH", Fill("l:K"), .. texts]);
             host.Call(["SADD", Fill("s:K"), .. texts]);
             host.Call(["ZADD", Fill("z:K"), .. texts.SelectMany(t => new[] { Fill("N"), t })]);
+            string stream = Fill("x:K");
+            foreach (string text in texts) host.Call("XADD", stream, "*", "field", text);
             string hash = Fill("h:K");
             host.Call(["HSET", hash, .. texts.SelectMany(t => new[] { t, Fill("V") })]);
             host.Call("HPEXPIREAT", hash, Fill("T"), "FIELDS", "2", texts[1], texts[^1]);

@@ -71,13 +71,13 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
     }
 
     private const string Usage =
-        """
+        $"""
         Usage: RedisClone.Server [/path/to/redis.conf] [options] [-]
                RedisClone.Server - (read the configuration from standard input)
                RedisClone.Server -v or --version
                RedisClone.Server -h or --help
                RedisClone.Server --write-config-reference (print docs/configuration.md)
-
+        {OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
         A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
         dashes become underscores. The command line overrides the environment, which overrides the file.

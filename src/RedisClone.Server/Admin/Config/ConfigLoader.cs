@@ -24,6 +24,9 @@ internal sealed class ConfigLoader
     /// <summary>Parameters that had a line already, so that another one adds to it.</summary>
     private readonly HashSet<Parameter> _seen = [];
 
+    /// <summary>Where the value of each came from last.</summary>
+    private readonly Dictionary<Parameter, string> _origins = [];
+
     public static ConfigLoad Load(IReadOnlyList<string> args, IDictionary environment, Func<Stream> openStandardInput)
     {
         var commandLine = CommandLine.Parse(args);
@@ -51,6 +54,7 @@ internal sealed class ConfigLoader
         return ReadLines(text, firstLine: 1, depth: 0)
             ?? ReadEnvironment(environment, warnings)
             ?? ReadLines(commandLine.OptionLines, firstLine: text.Count(c => c == '\n') + 2, depth: 0)
+            ?? CheckSupported()
             ?? CheckLogFile();
     }
 
@@ -84,7 +88,10 @@ internal sealed class ConfigLoader
     {
         var words = line.Words;
         if (ConfigTable.Find(words[0]) is { } parameter)
+        {
+            _origins[parameter] = Place(line.Line, line.Text);
             return ReadParameter(parameter, words.AsSpan(1));
+        }
 
         switch (words)
         {
@@ -121,7 +128,7 @@ internal sealed class ConfigLoader
             words = ConfigText.SplitWords(ConfigText.ToLine(words[0])) ?? [];
 
         var isFirst = _seen.Add(parameter);
-        return ConfigTable.Assign(parameter, _config, words, add: !isFirst);
+        return isFirst ? parameter.Set(_config, words) : parameter.Add(_config, words);
     }
 
     private string? Include(string path, int depth)
@@ -142,11 +149,21 @@ internal sealed class ConfigLoader
             if (error is null)
             {
                 _seen.Remove(setting.Parameter); // replaces what the file has, also where lines add up
+                _origins[setting.Parameter] = Place(setting.Variable);
                 error = ReadParameter(setting.Parameter, [setting.Value]);
             }
             if (error is not null)
-                return Fatal($"Reading the environment variable {setting.Variable}\n{error}");
+                return Fatal($"{Place(setting.Variable)}\n{error}");
         }
+        return null;
+    }
+
+    /// <summary>Last of all: a later line may have put back what an earlier one asks for in vain.</summary>
+    private string? CheckSupported()
+    {
+        foreach (var (parameter, place) in _origins)
+            if (ConfigTable.NotSupported(parameter, _config) is { } error)
+                return Fatal($"{place}\n{error}");
         return null;
     }
 
@@ -166,8 +183,11 @@ internal sealed class ConfigLoader
         }
     }
 
-    private static string Fatal(int number, string line, string reason) =>
-        Fatal($"Reading the configuration file, at line {number}\n>>> '{ConfigText.FromLine(line)}'\n{reason}");
+    private static string Place(int number, string line) => $"Reading the configuration file, at line {number}\n>>> '{ConfigText.FromLine(line)}'";
+
+    private static string Place(string variable) => $"Reading the environment variable {variable}";
+
+    private static string Fatal(int number, string line, string reason) => Fatal($"{Place(number, line)}\n{reason}");
 
     private static string Fatal(string what) => $"\n*** FATAL CONFIG FILE ERROR (Redis {ServerVersion.Redis}) ***\n{what}\n";
 }

@@ -95,7 +95,7 @@ public sealed partial class ConfigTable(ServerConfig config)
                 var parameter = ByName[name];
                 var before = parameter.GetText(config);
                 restores.Add(parameter.Remember(config));
-                if (Assign(parameter, config, SetWords(parameter, value)) is { } error)
+                if ((parameter.Set(config, SetWords(parameter, value)) ?? NotSupported(parameter, config)) is { } error)
                 {
                     RunBackwards(restores);
                     return Failure(name.ToLowerInvariant(), error);
@@ -129,19 +129,11 @@ public sealed partial class ConfigTable(ServerConfig config)
         }
     }
 
-    /// <summary>Sets a value unless it is one that this server does not have yet.</summary>
-    internal static string? Assign(Parameter parameter, ServerConfig config, ReadOnlySpan<string> words, bool add = false)
-    {
-        if (!parameter.Has(ParameterFlags.Unsupported))
-            return add ? parameter.Add(config, words) : parameter.Set(config, words);
-
-        var restore = parameter.Remember(config);
-        var error = parameter.Set(config, words);
-        if (error is not null || parameter.IsDefault(config))
-            return error;
-        restore();
-        return $"'{parameter.Name}' is not supported by this server yet, only its default '{parameter.DefaultText}' is accepted";
-    }
+    /// <summary>Why the value that a parameter has cannot be: null for all but what this server does not have yet.</summary>
+    internal static string? NotSupported(Parameter parameter, ServerConfig config) =>
+        !parameter.Has(ParameterFlags.Unsupported) || parameter.IsDefault(config)
+            ? null
+            : $"'{parameter.Name}' is not supported by this server yet, only its default '{parameter.DefaultText}' is accepted";
 
     /// <summary>The checks that come before anything is set; all names are known when it returns null.</summary>
     private string? Refusal(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient, bool isLoading)

@@ -10,7 +10,8 @@ internal static class PersistenceInfo
         Snapshots snapshots = server.Snapshots;
         SnapshotRun? run = snapshots.Slot.Running;
         info.Section("Persistence");
-        info.Field("loading", 0);
+        Loading? loading = server.Loading;
+        info.Field("loading", loading is not null);
         info.Field("async_loading", 0);
         info.Field("current_cow_peak", 0);
         info.Field("current_cow_size", 0);
@@ -31,12 +32,23 @@ internal static class PersistenceInfo
         WriteJournal(server, run, info);
         info.Field("module_fork_in_progress", 0);
         info.Field("module_fork_last_cow_size", 0);
+        if (loading is not null) WriteLoading(loading, info);
+    }
+
+    private static void WriteLoading(Loading loading, InfoWriter info)
+    {
+        info.Field("loading_start_time", loading.StartedAt / 1000);
+        info.Field("loading_total_bytes", loading.TotalBytes);
+        info.Field("loading_rdb_used_mem", 0);
+        info.Field("loading_loaded_bytes", loading.LoadedBytes);
+        info.Ratio("loading_loaded_perc", loading.Percent);
+        info.Field("loading_eta_seconds", loading.SecondsLeft);
     }
 
     private static void WriteJournal(ServerCore server, SnapshotRun? run, InfoWriter info)
     {
         JournalRewrites rewrites = server.Rewrites;
-        info.Field("aof_enabled", server.Journal is not null);
+        info.Field("aof_enabled", server.Config.AppendOnly);
         info.Field("aof_rewrite_in_progress", rewrites.IsRunning);
         info.Field("aof_rewrite_scheduled", rewrites.IsScheduled);
         info.Field("aof_last_rewrite_time_sec", rewrites.Seconds);
@@ -46,7 +58,7 @@ internal static class PersistenceInfo
         info.Field("aof_rewrites_consecutive_failures", rewrites.ConsecutiveFailures);
         info.Field("aof_last_write_status", server.Journal is { Failure.Length: > 0 } ? "err" : "ok");
         info.Field("aof_last_cow_size", 0);
-        if (server.Journal is not { } journal) return;
+        if (server.Journal is not { } journal || server.Loading is not null) return;
         info.Field("aof_current_size", journal.Size);
         info.Field("aof_base_size", journal.SizeAtRewrite);
         info.Field("aof_pending_rewrite", 0);

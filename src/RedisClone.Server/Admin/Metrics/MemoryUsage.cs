@@ -35,7 +35,7 @@ public readonly record struct MemoryUsage
 
     public static MemoryUsage Read(ServerCore server)
     {
-        long data = 0, indexes = 0, reserved = 0, keys = 0, pending = 0, freed = 0;
+        long data = 0, indexes = 0, reserved = 0, keys = 0, pending = 0, freed = server.Scripts.Libraries.LazilyFreed;
         for (int i = 0; i < server.Shards.Count; i++)
         {
             ShardStore store = server.Shards[i].Store;

@@ -15,6 +15,7 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
 {
     private readonly ILogger _log = logs.CreateLogger<EventLoopListenerFactory>();
     private readonly Lock _gate = new();
+    private readonly List<EventLoopListener> _listeners = [];
     private Loop[] _loops = [];
     private int _turn;
 
@@ -30,8 +31,17 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
         lock (_gate)
         {
             if (_loops.Length == 0) _loops = StartLoops();
+            var listener = new EventLoopListener(endpoint, ChooseLoop(), ChooseLoop, _log);
+            _listeners.Add(listener);
+            return new ValueTask<IConnectionListener>(listener);
         }
-        return new ValueTask<IConnectionListener>(new EventLoopListener(endpoint, ChooseLoop(), ChooseLoop, _log));
+    }
+
+    /// <summary>At the end of the server, before clients hear of it: who comes back then is refused. Not on a loop's thread.</summary>
+    public void StopListening()
+    {
+        lock (_gate)
+            Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], Limits.ShutdownPatience);
     }
 
     public void Dispose()

@@ -17,6 +17,12 @@ public interface IEventLoop : IConnectionScheduler
     /// sent. Only the loop's own thread may call it; a callback may ask for another, which runs in the same round.
     /// </summary>
     void AtEndOfRound(Action<object?> callback, object? state);
+
+    /// <summary>
+    /// Runs a whole round within the present one, without waiting for events: for what takes long on the loop's thread and lets others be served
+    /// in between. Only the loop's own thread may call it.
+    /// </summary>
+    void RunRound();
 }
 
 /// <summary>The connection feature that tells which loop a connection belongs to, and how much output waits there.</summary>

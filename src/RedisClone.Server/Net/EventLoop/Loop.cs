@@ -33,13 +33,12 @@ internal sealed class Loop : IEventLoop
     private readonly byte[] _events = new byte[EventsPerRound * Native.EventBytes];
     private readonly BufferPool _pool = new();
     private readonly ConcurrentQueue<Callback> _posted = new();
-    private readonly List<Callback> _endOfRound = [];
+    private readonly Queue<Callback> _endOfRound = new();
     private readonly List<int> _closing = [];
+    private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
 
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
-    private List<LoopConnection> _readable = [], _readableNow = [];
-    private List<LoopConnection> _toSend = [], _toSendNow = [];
-    private readonly Queue<LoopConnection> _toSendLast = new();
+    private int _eventCount, _nextEvent;      // of the events received, those not dispatched yet
     private int _threadId;
     private int _sleeping;
     private int _connections;
@@ -92,7 +91,7 @@ internal sealed class Loop : IEventLoop
     public void AtEndOfRound(Action<object?> callback, object? state)
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can ask for the end of its round.");
-        _endOfRound.Add(new Callback(callback, state));
+        _endOfRound.Enqueue(new Callback(callback, state));
     }
 
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
@@ -129,7 +128,7 @@ internal sealed class Loop : IEventLoop
     {
         if (connection.IsQueuedToRead) return;
         connection.IsQueuedToRead = true;
-        _readable.Add(connection);
+        _readable.Enqueue(connection);
     }
 
     /// <summary>
@@ -139,14 +138,19 @@ internal sealed class Loop : IEventLoop
     {
         if (connection.IsQueuedToSend) return;
         connection.IsQueuedToSend = true;
-        if (connection.AwaitsInput) _toSendLast.Enqueue(connection);
-        else _toSend.Add(connection);
+        (connection.AwaitsInput ? _toSendLast : _toSend).Enqueue(connection);
+    }
+
+    public void RunRound()
+    {
+        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can run a round.");
+        Round(mayWait: false);
     }
 
     private void Run()
     {
         _threadId = Environment.CurrentManagedThreadId;
-        while (!_stopping) Round();
+        while (!_stopping) Round(mayWait: true);
         RunPosted();
         foreach (var target in _targets) target?.OnLoopStopping();
         RunPosted();
@@ -155,10 +159,12 @@ internal sealed class Loop : IEventLoop
         _ = Native.Close(_epoll);
     }
 
-    private void Round()
+    /// <summary>Every step takes what it works on from a queue, so a round that runs within another goes on where that one is.</summary>
+    private void Round(bool mayWait)
     {
-        int count = WaitForEvents();
-        DispatchEvents(count);
+        DispatchEvents();
+        ReceiveEvents(mayWait);
+        DispatchEvents();
         ReceiveFromReadable();
         RunPosted();
         RunEndOfRound();
@@ -166,25 +172,25 @@ internal sealed class Loop : IEventLoop
         CloseQueued();
     }
 
-    private int WaitForEvents()
+    private void ReceiveEvents(bool mayWait)
     {
         int timeout = 0;
-        if (_readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
+        if (mayWait && _readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
             if (_posted.IsEmpty) timeout = -1;
         }
-        int count = Native.Wait(_epoll, _events, timeout);
+        _nextEvent = 0;
+        _eventCount = Native.Wait(_epoll, _events, timeout);
         Volatile.Write(ref _sleeping, 0);
-        return count;
     }
 
-    private void DispatchEvents(int count)
+    private void DispatchEvents()
     {
-        for (int i = 0; i < count; i++)
+        while (_nextEvent < _eventCount)
         {
-            (uint events, int fd) = Native.ReadEvent(_events, i);
+            (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
             // The wake-up has no target: being edge-triggered, it need not even be read.
             _targets[fd]?.OnEvents(events);
         }
@@ -192,14 +198,11 @@ internal sealed class Loop : IEventLoop
 
     private void ReceiveFromReadable()
     {
-        if (_readable.Count == 0) return;
-        (_readable, _readableNow) = (_readableNow, _readable);
-        foreach (var connection in _readableNow)
+        for (int budget = _readable.Count; budget > 0 && _readable.TryDequeue(out LoopConnection? connection); budget--)
         {
             connection.IsQueuedToRead = false;
             connection.Receive();
         }
-        _readableNow.Clear();
     }
 
     private void RunPosted()
@@ -210,19 +213,13 @@ internal sealed class Loop : IEventLoop
 
     private void RunEndOfRound()
     {
-        for (int i = 0; i < _endOfRound.Count; i++) Run(_endOfRound[i]);
-        _endOfRound.Clear();
+        while (_endOfRound.TryDequeue(out Callback callback)) Run(callback);
     }
 
     private void SendQueued()
     {
-        if (_toSend.Count > 0)
-        {
-            (_toSend, _toSendNow) = (_toSendNow, _toSend);
-            foreach (var connection in _toSendNow) Send(connection);
-            _toSendNow.Clear();
-        }
-        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out var connection); budget--) Send(connection);
+        for (int budget = _toSend.Count; budget > 0 && _toSend.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
+        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
     }
 
     private static void Send(LoopConnection connection)

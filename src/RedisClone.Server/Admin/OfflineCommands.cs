@@ -1,0 +1,155 @@
+using System.Globalization;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// What the executable does with a data directory while no server runs on it: <c>verify DIR</c> and <c>repair DIR [COPY]</c>. Neither changes anything in
+/// the directory.
+/// </summary>
+internal sealed class OfflineCommands(IDisk disk, TextWriter output)
+{
+    // Exit codes: a start would load everything; would cut an incomplete end; would refuse; nobody could look.
+    private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
+
+    private const string ManifestSuffix = ".manifest";
+
+    public const string Usage =
+        """
+               RedisClone.Server verify DIR (say what a start on this data directory, or append-only directory, would find)
+               RedisClone.Server repair DIR [COPY] (copy what is good of it; without COPY, to DIR.repaired)
+
+        The exit code of verify: 0 all is whole, 1 the end is incomplete and would be cut, 2 damaged, a server would not start,
+        3 nothing could be read. That of repair: 0 the copy is there, 2 it cannot be made, 3 nothing could be read.
+        Both name the file and the offset of the first damage.
+
+        """;
+
+    /// <summary>Runs the command that the arguments are; null when they are none, but those of a server.</summary>
+    public static int? TryRun(IReadOnlyList<string> args, TextWriter output)
+    {
+        if (args is not ["verify" or "repair", ..]) return null;
+        var commands = new OfflineCommands(RealDisk.Instance, output);
+        switch (args)
+        {
+            case ["verify", var directory]:
+                return commands.Verify(Path.GetFullPath(directory));
+            case ["repair", var directory]:
+                return commands.Repair(Path.GetFullPath(directory), Path.TrimEndingDirectorySeparator(Path.GetFullPath(directory)) + ".repaired");
+            case ["repair", var directory, var copy]:
+                return commands.Repair(Path.GetFullPath(directory), Path.GetFullPath(copy));
+            default:
+                output.Write("Usage:\n" + Usage);
+                return Failed;
+        }
+    }
+
+    private int Verify(string directory)
+    {
+        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        int worst = Whole;
+        foreach (JournalNames names in journals)
+        {
+            JournalReport report = JournalTools.Verify(disk, names, new ReadOptions());
+            Report(names.Directory, report);
+            worst = Math.Max(worst, CodeOf(report));
+        }
+        foreach (string snapshot in snapshots) worst = Math.Max(worst, VerifySnapshot(snapshot));
+        return worst;
+    }
+
+    private int Repair(string directory, string copy)
+    {
+        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        try
+        {
+            if (disk.DirectoryExists(copy))
+            {
+                output.WriteLine($"{copy} exists already: give another place for the copy.");
+                return Failed;
+            }
+            disk.CreateDirectory(copy);
+            int worst = Whole;
+            foreach (JournalNames names in journals)
+            {
+                JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy });
+                Report(names.Directory, report);
+                bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
+                output.WriteLine(copied ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}" : $"{names.Directory}: no copy was made.");
+                if (!copied) worst = Refused;
+            }
+            foreach (string snapshot in snapshots)
+            {
+                // There is nothing to save of an RDB behind its first damage that could be trusted to be all.
+                if (VerifySnapshot(snapshot) != Whole) worst = Refused;
+                else JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)));
+            }
+            return worst;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            output.WriteLine(failure.Message);
+            return Failed;
+        }
+    }
+
+    /// <summary>The journals and snapshots of a directory: its own, if it is an append-only directory, else those in it.</summary>
+    private bool TryFind(string directory, out List<JournalNames> journals, out List<string> snapshots)
+    {
+        (journals, snapshots) = ([], []);
+        try
+        {
+            if (!disk.DirectoryExists(directory))
+            {
+                output.WriteLine($"{directory} is not a directory.");
+                return false;
+            }
+            AddJournals(directory, journals);
+            if (journals.Count == 0)
+            {
+                foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
+                foreach (string name in disk.List(directory))
+                    if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
+            }
+            if (journals.Count + snapshots.Count > 0) return true;
+            output.WriteLine($"{directory}: there is neither a journal (a manifest) nor a snapshot (*.rdb) in it.");
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            output.WriteLine(failure.Message);
+        }
+        return false;
+    }
+
+    private void AddJournals(string directory, List<JournalNames> journals)
+    {
+        string root = Path.GetDirectoryName(Path.TrimEndingDirectorySeparator(directory)) ?? directory;
+        foreach (string name in disk.List(directory))
+            if (name.EndsWith(ManifestSuffix, StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))
+                journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), name[..^ManifestSuffix.Length]));
+    }
+
+    private int VerifySnapshot(string path)
+    {
+        string? error = JournalTools.VerifySnapshot(disk, path, out long offset);
+        output.WriteLine(error is null
+            ? string.Create(CultureInfo.InvariantCulture, $"{path}: whole, {offset} bytes.")
+            : string.Create(CultureInfo.InvariantCulture, $"{path}: damaged at offset {offset} or shortly before: {error}"));
+        return error is null ? Whole : Refused;
+    }
+
+    private void Report(string directory, JournalReport report)
+    {
+        foreach (string line in report.ToString().Split('\n')) output.WriteLine($"{directory}: {line}");
+    }
+
+    private static int CodeOf(JournalReport report) => report.Outcome switch
+    {
+        JournalOutcome.Clean => Whole,
+        JournalOutcome.Cut => report.CutBytes > 0 ? Cut : Whole,
+        _ => Refused,
+    };
+}

@@ -1,0 +1,126 @@
+using System.Diagnostics;
+using System.Text;
+using RedisClone.Protocol;
+using RedisClone.Server.Admin;
+using static RedisClone.Server.Commands.CommandFlags;
+
+namespace RedisClone.Server.Commands;
+
+/// <summary>LATENCY: what took too long, and how long commands take.</summary>
+internal static class LatencyCommands
+{
+    private const CommandFlags Flags = CommandFlags.Admin | NoScript | Loading | Stale;
+    private static readonly string[] Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"];
+
+    /// <summary>A histogram's steps double, from about a microsecond to more than an hour.</summary>
+    private const int FirstStep = 1024, StepCount = 32;
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("LATENCY", -2, Keys.None, None, "server", "2.8.13", null, "Commands about latency.")
+        {
+            Complexity = "Depends on subcommand.",
+            Subcommands =
+            [
+                new("DOCTOR", 2, Keys.None, Flags, "server", "2.8.13", Doctor, "Tells in words what was slow, and what helps.") { Tips = Tips },
+                new("GRAPH event", 3, Keys.None, Flags, "server", "2.8.13", Graph, "Draws the spikes of an event.") { Tips = Tips },
+                new("HISTOGRAM [command [command ...]]", -2, Keys.None, Flags, "server", "7.0.0", Histogram, "Tells how long commands took, cumulated, all or some of them.")
+                    { Complexity = "O(N) where N is the number of commands with latency information being retrieved.", Tips = Tips },
+                new("HISTORY event", 3, Keys.None, Flags, "server", "2.8.13", History, "Lists the spikes of an event: second and milliseconds.") { Tips = Tips },
+                new("LATEST", 2, Keys.None, Flags, "server", "2.8.13", Latest, "Shows the last spike of each event: name, second, milliseconds, worst of all.") { Tips = Tips },
+                new("RESET [event [event ...]]", -2, Keys.None, Flags, "server", "2.8.13", Reset, "Forgets the spikes of events, or of all.")
+                    { Tips = ["request_policy:all_nodes", "response_policy:agg_sum"] },
+                Help.Row("server", "2.8.13"),
+            ],
+        },
+    ];
+
+    private static void Doctor(ref CommandContext c) =>
+        c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(LatencyDoctor.Examine(c.Server, c.Now / 1000)));
+
+    private static void Graph(ref CommandContext c)
+    {
+        if (c.Server.Latency.Read(c.Text(2)) is { } record) c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(LatencyGraph.Draw(record, c.Now / 1000)));
+        else c.Fail($"ERR No samples available for event '{c.Text(2)}'");
+    }
+
+    private static void History(ref CommandContext c)
+    {
+        LatencySeries.Sample[] samples = c.Server.Latency.Read(c.Text(2))?.Samples ?? [];
+        c.Reply.ArrayHeader(samples.Length);
+        foreach (LatencySeries.Sample sample in samples)
+        {
+            c.Reply.ArrayHeader(2);
+            c.Reply.Integer(sample.Second);
+            c.Reply.Integer(sample.Milliseconds);
+        }
+    }
+
+    private static void Latest(ref CommandContext c)
+    {
+        LatencyRecord[] records = c.Server.Latency.Read();
+        c.Reply.ArrayHeader(records.Length);
+        foreach (LatencyRecord record in records)
+        {
+            c.Reply.ArrayHeader(4);
+            c.Reply.BulkString(record.Name);
+            c.Reply.Integer(record.Samples[^1].Second);
+            c.Reply.Integer(record.Samples[^1].Milliseconds);
+            c.Reply.Integer(record.Worst);
+        }
+    }
+
+    private static void Reset(ref CommandContext c)
+    {
+        int forgotten = c.Args.Count == 2 ? c.Server.Latency.Reset() : 0;
+        for (int i = 2; i < c.Args.Count; i++) forgotten += c.Server.Latency.Reset(c.Text(i));
+        c.Reply.Integer(forgotten);
+    }
+
+    private static void Histogram(ref CommandContext c)
+    {
+        var rows = new List<CommandRow>();
+        if (c.Args.Count == 2) rows.AddRange(c.Server.Commands.All);
+        for (int i = 2; i < c.Args.Count; i++)
+        {
+            if (c.Server.Commands.FindFull(c.Args[i]) is not { } row) continue;
+            rows.Add(row);
+            rows.AddRange(row.Subcommands);
+        }
+        DeferredReply map = c.Reply.BeginDeferred();
+        int commands = 0;
+        foreach (CommandRow row in rows)
+        {
+            if (c.Server.Statistics.LatencyOf(row.Id) is not { } histogram) continue;
+            commands++;
+            c.Reply.BulkString(row.FullName);
+            ReplyHistogram(c.Reply, histogram);
+        }
+        c.Reply.EndMap(map, commands);
+    }
+
+    /// <summary>How many calls took at most so many microseconds, for each step that has any beyond those of the step before.</summary>
+    private static void ReplyHistogram(ReplyWriter reply, LatencyHistogram histogram)
+    {
+        long total = histogram.Count, before = 0;
+        reply.MapHeader(2);
+        reply.Bulk("calls"u8);
+        reply.Integer(total);
+        reply.Bulk("histogram_usec"u8);
+        DeferredReply map = reply.BeginDeferred();
+        int steps = 0;
+        for (int i = 0; i < StepCount && before < total; i++)
+        {
+            long nanoseconds = (long)FirstStep << i;
+            // Redis's histograms round a step up to the end of the 128th part of it that it lies in.
+            nanoseconds += nanoseconds / 128 - 1;
+            long count = i == StepCount - 1 ? total : histogram.CountUpTo((long)(nanoseconds * (Stopwatch.Frequency / 1e9)));
+            if (count == before) continue;
+            reply.Integer(nanoseconds / 1000);
+            reply.Integer(count);
+            before = count;
+            steps++;
+        }
+        reply.EndMap(map, steps);
+    }
+}

@@ -1,0 +1,71 @@
+using System.Buffers.Text;
+using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>Writes commands down as a client would send them.</summary>
+internal sealed class CommandText
+{
+    private IRdbTarget _target = null!;
+
+    /// <summary>Bytes of arguments written since somebody set it.</summary>
+    public long Written { get; set; }
+
+    public void Begin(IRdbTarget target) => (_target, Written) = (target, 0);
+
+    public void Head(int arguments) => Line(_target, (byte)'*', arguments);
+
+    public void Bulk(long number)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        Utf8Formatter.TryFormat(number, digits, out int length);
+        Bulk(digits[..length]);
+    }
+
+    public void Bulk(ReadOnlySpan<byte> argument)
+    {
+        Written += argument.Length;
+        Bulk(_target, argument);
+    }
+
+    public void Bulk(Element element)
+    {
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        Bulk(element.Text(digits));
+    }
+
+    public void Bulk(StreamId id)
+    {
+        Span<byte> text = stackalloc byte[2 * IntegerText.MaxLength + 1];
+        Utf8Formatter.TryFormat(id.Milliseconds, text, out int length);
+        text[length++] = (byte)'-';
+        Utf8Formatter.TryFormat(id.Sequence, text[length..], out int more);
+        Bulk(text[..(length + more)]);
+    }
+
+    /// <summary>Begins an argument whose bytes follow as <see cref="Raw"/>, and behind them a line end.</summary>
+    public void BeginBulk(int length) => Line(_target, (byte)'$', length);
+
+    public void Raw(ReadOnlySpan<byte> bytes)
+    {
+        Written += bytes.Length;
+        _target.Write(bytes);
+    }
+
+    public static void Bulk(IRdbTarget target, ReadOnlySpan<byte> argument)
+    {
+        Line(target, (byte)'$', argument.Length);
+        target.Write(argument);
+        target.Write("\r\n"u8);
+    }
+
+    private static void Line(IRdbTarget target, byte type, int number)
+    {
+        Span<byte> line = stackalloc byte[16];
+        line[0] = type;
+        Utf8Formatter.TryFormat(number, line[1..], out int length);
+        "\r\n"u8.CopyTo(line[(1 + length)..]);
+        target.Write(line[..(length + 3)]);
+    }
+}

@@ -1,0 +1,98 @@
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>A stream as the commands that make it: its entries, what it knows of itself, its groups with what they have pending.</summary>
+internal sealed class StreamCommandForm(CommandText text)
+{
+    /// <summary>Some entries; with the last of them, all that follows; true then.</summary>
+    public bool Part(in Entry entry, ref CapturePlace place)
+    {
+        foreach (StreamEntry next in StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max))
+        {
+            if (text.Written >= RdbForm.PartBytes)
+            {
+                (place.Cursor, place.Sequence) = (next.Id.Milliseconds, next.Id.Sequence);
+                return false;
+            }
+            text.Head(3 + 2 * next.FieldCount);
+            text.Bulk("XADD"u8);
+            text.Bulk(entry.Key);
+            text.Bulk(next.Id);
+            foreach (StreamFields field in next)
+            {
+                text.Bulk(field.Name);
+                text.Bulk(field.Value);
+            }
+        }
+        State(entry);
+        for (long i = 0; i < StreamGroup.Count(entry); i++) Group(entry, StreamGroup.At(entry, i));
+        return true;
+    }
+
+    private void State(in Entry entry)
+    {
+        StreamState state = StreamValue.State(entry);
+        if (StreamValue.Count(entry) == 0)
+        {
+            // A stream without entries comes about by an entry that is trimmed at once.
+            text.Head(7);
+            text.Bulk("XADD"u8);
+            text.Bulk(entry.Key);
+            text.Bulk("MAXLEN"u8);
+            text.Bulk("0"u8);
+            text.Bulk(state.Last == StreamId.Min ? new StreamId(0, 1) : state.Last);
+            text.Bulk("x"u8);
+            text.Bulk("y"u8);
+        }
+        text.Head(7);
+        text.Bulk("XSETID"u8);
+        text.Bulk(entry.Key);
+        text.Bulk(state.Last);
+        text.Bulk("ENTRIESADDED"u8);
+        text.Bulk((long)state.Added);
+        text.Bulk("MAXDELETEDID"u8);
+        text.Bulk(state.HighestDeleted);
+    }
+
+    private void Group(in Entry entry, StreamGroup group)
+    {
+        text.Head(7);
+        text.Bulk("XGROUP"u8);
+        text.Bulk("CREATE"u8);
+        text.Bulk(entry.Key);
+        text.Bulk(group.Name);
+        text.Bulk(group.Last);
+        text.Bulk("ENTRIESREAD"u8);
+        text.Bulk(group.EntriesRead);
+        for (long i = 0; i < group.ConsumerCount; i++)
+        {
+            text.Head(5);
+            text.Bulk("XGROUP"u8);
+            text.Bulk("CREATECONSUMER"u8);
+            text.Bulk(entry.Key);
+            text.Bulk(group.Name);
+            text.Bulk(group.ConsumerAt(i).Name);
+        }
+        bool more = true;
+        for (StreamId next = StreamId.Min; more && group.TryNextPending(next, out PendingEntry pending); more = pending.Id.TryNext(out next))
+            if (pending.HasConsumer) Claim(entry, group, pending);
+    }
+
+    private void Claim(in Entry entry, StreamGroup group, in PendingEntry pending)
+    {
+        text.Head(12);
+        text.Bulk("XCLAIM"u8);
+        text.Bulk(entry.Key);
+        text.Bulk(group.Name);
+        text.Bulk(group.ConsumerOf(pending).Name);
+        text.Bulk("0"u8);
+        text.Bulk(pending.Id);
+        text.Bulk("TIME"u8);
+        text.Bulk(pending.Delivered);
+        text.Bulk("RETRYCOUNT"u8);
+        text.Bulk(pending.Deliveries);
+        text.Bulk("JUSTID"u8);
+        text.Bulk("FORCE"u8);
+    }
+}

@@ -1,0 +1,108 @@
+using System.Collections.Concurrent;
+using System.Text;
+using RedisClone.Lua;
+
+namespace RedisClone.Server.Scripting;
+
+/// <summary>
+/// Function libraries by name, and all their functions. Changed under the hold of all shards only; any thread may look a function up.
+/// </summary>
+internal sealed class LibrarySet
+{
+    private readonly OrderedDictionary<string, FunctionLibrary> _libraries = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, LibraryFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
+    private readonly ConcurrentDictionary<string, LibraryFunction>.AlternateLookup<ReadOnlySpan<char>> _byName;
+
+    private readonly LuaState _state;
+
+    public LibrarySet(LuaState state)
+    {
+        _state = state;
+        _byName = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
+
+    public IReadOnlyCollection<FunctionLibrary> All => _libraries.Values;
+
+    /// <summary>Bytes of the libraries' sources.</summary>
+    public long SourceBytes { get; private set; }
+
+    public int FunctionCount => _functions.Count;
+
+    /// <summary>The function of a name, in either case.</summary>
+    public LibraryFunction? Find(ReadOnlySpan<byte> name)
+    {
+        if (name.Length > Limits.FunctionName) return null;
+        Span<char> characters = stackalloc char[Limits.FunctionName];
+        int length = Encoding.Latin1.GetChars(name, characters);
+        return _byName.TryGetValue(characters[..length], out LibraryFunction? function) ? function : null;
+    }
+
+    /// <summary>Functions and libraries that were left to the collector.</summary>
+    public long LazilyFreed { get; private set; }
+
+    public FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
+
+    /// <summary>
+    /// Adds libraries, all or none, in place of those of the same names where that is wanted. Null, or why it cannot be.
+    /// </summary>
+    public string? Add(IReadOnlyCollection<FunctionLibrary> added, bool replace)
+    {
+        var replaced = new List<FunctionLibrary>();
+        foreach (FunctionLibrary library in added)
+        {
+            if (FindLibrary(library.Name) is not { } old) continue;
+            if (!replace) return $"ERR Library {library.Name} already exists";
+            replaced.Add(old);
+        }
+        foreach (FunctionLibrary old in replaced) Remove(old);
+        if (Collision(added) is { } name)
+        {
+            foreach (FunctionLibrary old in replaced) Link(old);
+            return $"ERR Function {name} already exists";
+        }
+        foreach (FunctionLibrary library in added) Link(library);
+        return null;
+    }
+
+    public void Remove(FunctionLibrary library)
+    {
+        _libraries.Remove(library.Name);
+        SourceBytes -= library.Source.Length;
+        foreach (LibraryFunction function in library.Functions)
+        {
+            _functions.TryRemove(function.Name, out _);
+            _state.TrySet(_state.Registry, function.Body, LuaValue.Nil);
+        }
+    }
+
+    /// <summary>Removes all libraries and leaves their memory to the collector, as Redis leaves it to a thread.</summary>
+    public void ClearLater()
+    {
+        LazilyFreed += 1 + FunctionCount;
+        Clear();
+    }
+
+    public void Clear()
+    {
+        foreach (FunctionLibrary library in _libraries.Values.ToArray()) Remove(library);
+    }
+
+    private string? Collision(IReadOnlyCollection<FunctionLibrary> added)
+    {
+        foreach (FunctionLibrary library in added)
+            foreach (LibraryFunction function in library.Functions)
+                if (_functions.ContainsKey(function.Name)) return function.Name;
+        return null;
+    }
+
+    private void Link(FunctionLibrary library)
+    {
+        _libraries[library.Name] = library;
+        SourceBytes += library.Source.Length;
+        foreach (LibraryFunction function in library.Functions)
+        {
+            _functions[function.Name] = function;
+            _state.TrySet(_state.Registry, function.Body, new LuaValue(true));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+using RedisClone.Lua;
+
+namespace RedisClone.Server.Scripting;
+
+/// <summary>The names of the fields by which tables stand for replies that Lua has no type for.</summary>
+internal sealed class ReplyFields(LuaState state)
+{
+    public LuaString Err { get; } = state.Name("err");
+
+    public LuaString Ok { get; } = state.Name("ok");
+
+    public LuaString Double { get; } = state.Name("double");
+
+    public LuaString BigNumber { get; } = state.Name("big_number");
+
+    public LuaString Verbatim { get; } = state.Name("verbatim_string");
+
+    public LuaString Format { get; } = state.Name("format");
+
+    public LuaString String { get; } = state.Name("string");
+
+    public LuaString Map { get; } = state.Name("map");
+
+    public LuaString Set { get; } = state.Name("set");
+
+    /// <summary>In an error's table: the command that failed has counted it.</summary>
+    public LuaString IgnoreStatistics { get; } = state.Name("ignore_error_stats_update");
+}

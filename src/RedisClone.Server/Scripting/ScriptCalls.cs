@@ -1,0 +1,111 @@
+using System.Text;
+using RedisClone.Lua;
+using RedisClone.Protocol;
+using RedisClone.Server.Commands;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Scripting;
+
+/// <summary>redis.call and redis.pcall: a command of the running script, checked as Redis does, in its order.</summary>
+internal sealed class ScriptCalls(ScriptEngine engine)
+{
+    private readonly OwnedRequest _request = new();
+
+    /// <summary>What was read last.</summary>
+    public Request Request => _request.AsRequest();
+
+    public int Call(ref LuaCall call) => Command(ref call, raise: true);
+
+    public int ProtectedCall(ref LuaCall call) => Command(ref call, raise: false);
+
+    /// <summary>Fails with an error of Redis: a table, as scripts expect it.</summary>
+    public int Raise(ref LuaCall call, string error) =>
+        NewError(ref call, Encoding.UTF8.GetBytes(error)) is { } table ? call.Raise(table) : call.Error("not enough memory");
+
+    /// <summary>Returns it instead.</summary>
+    public int ReturnError(ref LuaCall call, scoped ReadOnlySpan<byte> error) =>
+        NewError(ref call, error) is { } table ? call.Return(table) : call.Error("not enough memory");
+
+    /// <summary>Makes a request of a call's arguments; false, with the error, where they are none.</summary>
+    public bool TryRead(ref LuaCall call, out string problem)
+    {
+        problem = call.Count > 0 ? "" : "ERR Please specify at least one argument for this redis lib call";
+        _request.Reset();
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxDoubleLength];
+        for (int i = 1; i <= call.Count; i++)
+        {
+            ref readonly LuaValue argument = ref call[i];
+            if (argument.AsString is { } text) _request.Append(text.Span);
+            else if (argument.IsNumber) _request.Append(digits[..Format(argument.AsNumber, digits)]);
+            else problem = "ERR Lua redis lib command arguments must be strings or integers";
+        }
+        return problem.Length == 0;
+    }
+
+    /// <summary>The row of the request that was read; null for an unknown command.</summary>
+    public CommandRow? Resolve()
+    {
+        CommandRow? row = engine.Server.Commands.Resolve(Request);
+        return row is { Subcommands.Length: > 0 } && _request.Count > 1 ? null : row;
+    }
+
+    private LuaTable? NewError(ref LuaCall call, scoped ReadOnlySpan<byte> error)
+    {
+        LuaTable? table = call.State.TryNewTable(0, 1);
+        return table is not null && call.State.TryNewString(error) is { } text && call.State.TrySet(table, engine.Fields.Err, text) ? table : null;
+    }
+
+    /// <summary>Numbers that are whole are written so, since commands take no exponent there.</summary>
+    private static int Format(double number, Span<byte> digits) =>
+        Math.Abs(number) <= long.MaxValue / 2 && number == Math.Truncate(number)
+            ? RedisNumber.WriteInt64((long)number, digits)
+            : RedisNumber.FormatDouble(number, digits);
+
+    private int Command(ref LuaCall call, bool raise)
+    {
+        if (!TryRead(ref call, out string problem))
+            return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.UTF8.GetBytes(problem));
+        CommandRow? row = Resolve();
+        if (Refuse(row) is { } refusal) return Refused(ref call, row, refusal, raise);
+        Run(row!);
+        if (engine.ToLua.Convert(engine.Output.WrittenSpan) is not { } value) return call.Error("not enough memory");
+        return raise && engine.Output.WrittenSpan[0] == '-' ? call.Raise(value) : call.Return(value);
+    }
+
+    private string? Refuse(CommandRow? row)
+    {
+        if (row is null) return "ERR Unknown Redis command called from script";
+        if (!row.ArityFits(_request.Count)) return "ERR Wrong number of args calling Redis command from script";
+        if (row.Has(CommandFlags.NoScript) && !engine.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
+        if (!engine.Session.User.IsUnrestricted && engine.Server.Access.RefuseInScript(engine.Caller, row, Request) is { } denial) return denial;
+        if (engine.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate)) return "ERR Write commands are not allowed from read-only scripts.";
+        // Once a script has written, nothing unforeseen ends it halfway.
+        if (engine.HasWritten) return null;
+        if (row.IsWrite && engine.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
+        if (row.IsWrite && Admission.LacksReplicas(engine.Server)) return Errors.NoReplicas;
+        return engine.IsOutOfMemory && row.Has(CommandFlags.DenyOom) ? Errors.OutOfMemory : null;
+    }
+
+    private int Refused(ref LuaCall call, CommandRow? row, string refusal, bool raise)
+    {
+        byte[] text = Encoding.UTF8.GetBytes(refusal);
+        engine.Lane.CountError(text.AsSpan(0, text.AsSpan().IndexOf((byte)' ')));
+        if (row is not null) engine.Lane.Calls[row.Id].Rejected++;
+        if (engine.ToLua.Error(text) is not { } table) return call.Error("not enough memory");
+        return raise ? call.Raise(table) : call.Return(table);
+    }
+
+    private void Run(CommandRow row)
+    {
+        Request request = Request;
+        ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
+        engine.Output.ResetWrittenCount();
+        engine.Server.Monitors.Show(engine.Session, "lua", row, request);
+        if (row.IsWrite) engine.NoteWrite();
+        EffectBuffer effects = engine.Lane.Effects;
+        effects.IsMuted = !engine.Journalled;
+        engine.Server.Executor.RunPart(engine.Session, row, request, hash, engine.Now, engine.Lane, onWorker: true, ref engine.Clock);
+        effects.IsMuted = false;
+        engine.Session.Reply.Commit();
+    }
+}

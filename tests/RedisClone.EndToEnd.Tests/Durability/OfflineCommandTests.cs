@@ -1,0 +1,90 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Durability;
+
+/// <summary>verify and repair: what the executable says of a data directory that no server runs on, and that it leaves it as it is.</summary>
+public sealed class OfflineCommandTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-offline-").FullName;
+
+    private string Increment => Directory.GetFiles(Path.Combine(_folder, "appendonlydir"), "*.incr.aof").OrderByDescending(f => new FileInfo(f).Length).First();
+
+    private string[] Place => ["--dir", _folder, "--appendonly", "yes", "--appendfsync", "always"];
+
+    public void Dispose()
+    {
+        Directory.Delete(_folder, recursive: true);
+        if (Directory.Exists(_folder + ".repaired")) Directory.Delete(_folder + ".repaired", recursive: true);
+    }
+
+    [Fact]
+    public void WhatIsWholeIsSaidToBe()
+    {
+        Fill();
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 0, output);
+        Assert.Contains("Clean: ", output, StringComparison.Ordinal);
+        Assert.Contains("dump.rdb: whole", output, StringComparison.Ordinal);
+        Assert.Equal(0, ServerProcess.RunOurs("verify", Path.Combine(_folder, "appendonlydir")).ExitCode);
+        Assert.Equal(3, ServerProcess.RunOurs("verify", Path.Combine(_folder, "nothing")).ExitCode);
+        Assert.Equal(3, ServerProcess.RunOurs("verify").ExitCode);
+        Assert.Contains("verify DIR", ServerProcess.RunOurs("--help").Output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void DamageIsNamedAndTheGoodPartIsCopied()
+    {
+        Fill();
+        byte[] damaged = File.ReadAllBytes(Increment);
+        int middle = damaged.AsSpan().IndexOf("value-50"u8);
+        damaged[middle] ^= 1;
+        File.WriteAllBytes(Increment, damaged);
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.Contains($"Refused: {Path.GetFileName(Increment)} at offset ", output, StringComparison.Ordinal);
+        Assert.NotEqual(0, ServerProcess.RunOurs([.. Place, "--port", "0"]).ExitCode);
+
+        (code, output) = ServerProcess.RunOurs("repair", _folder);
+        Assert.True(code == 0, output);
+        Assert.Equal(damaged, File.ReadAllBytes(Increment));
+        Assert.Equal(3, ServerProcess.RunOurs("repair", _folder).ExitCode);
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder + ".repaired", "--appendonly", "yes");
+        using RespClient client = server.Connect();
+        Assert.Equal("value-49", client.Call("GET", "key-49").Text);
+        Assert.True(client.Call("GET", "key-50").IsNil);
+    }
+
+    [Fact]
+    public void AnEndThatIsIncompleteIsACut()
+    {
+        Fill();
+        byte[] bytes = File.ReadAllBytes(Increment);
+        File.WriteAllBytes(Increment, bytes.AsSpan(0, bytes.AsSpan().IndexOf("value-99"u8)));
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code is 1 or 2, output);
+        Assert.Contains("offset ", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void ASnapshotThatIsCutIsRefused()
+    {
+        Fill();
+        string dump = Path.Combine(_folder, "dump.rdb");
+        File.WriteAllBytes(dump, File.ReadAllBytes(dump).AsSpan(0, 200));
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.Contains("dump.rdb: damaged at offset ", output, StringComparison.Ordinal);
+        Assert.Equal(2, ServerProcess.RunOurs("repair", _folder).ExitCode);
+        Assert.False(File.Exists(Path.Combine(_folder + ".repaired", "dump.rdb")));
+        Assert.Equal(200, new FileInfo(dump).Length);
+    }
+
+    private void Fill()
+    {
+        using ServerProcess server = ServerProcess.Ours(Place);
+        using RespClient client = server.Connect();
+        for (int i = 0; i < 100; i++) client.Expect("+OK", "SET", $"key-{i}", $"value-{i}");
+        client.Expect("+OK", "SAVE");
+        server.Kill();
+    }
+}

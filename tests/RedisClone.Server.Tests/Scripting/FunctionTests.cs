@@ -1,0 +1,143 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Scripting;
+
+/// <summary>Libraries: what they may do while they load and when they are called, how they replace and restore each other.</summary>
+public sealed class FunctionTests
+{
+    private static string Library(string name, string function, string body = "return keys[1] or 'none'") =>
+        $"#!lua name={name}\nredis.register_function('{function}', function(keys, args) {body} end)";
+
+    [Fact]
+    public async Task A_function_is_found_by_its_name_in_either_case()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("one", client.Call("FUNCTION", "LOAD", Library("one", "Fn", "return {keys[1], args[1], #keys, #args}")));
+        Assert.Equal("[k a 1 2]", client.Call("FCALL", "fN", "1", "k", "a", "b"));
+        Assert.Equal("ERR Library 'one' already exists", client.Call("FUNCTION", "LOAD", Library("one", "g")));
+        Assert.Equal("ERR Function FN already exists", client.Call("FUNCTION", "LOAD", Library("two", "FN")));
+        Assert.Equal("ERR Function not found", client.Run("FCALL g 0"));
+        Assert.Equal("one", client.Call("FUNCTION", "LOAD", "REPLACE", Library("one", "g")));
+        Assert.Equal("ERR Function not found", client.Run("FCALL fn 0"));
+        Assert.Equal("none", client.Run("FCALL g 0"));
+        Assert.Equal("ERR Number of keys can't be greater than number of args", client.Run("FCALL g 1"));
+        Assert.Equal("ERR Number of keys can't be negative", client.Run("FCALL g -1"));
+        Assert.Equal("ERR Bad number of keys provided", client.Run("FCALL g x"));
+        Assert.Equal("OK", client.Run("FUNCTION DELETE one"));
+        Assert.Equal("ERR Library not found", client.Run("FUNCTION DELETE one"));
+    }
+
+    [Fact]
+    public async Task A_failed_load_changes_nothing()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("a", client.Call("FUNCTION", "LOAD", Library("a", "f")));
+        Assert.Equal("b", client.Call("FUNCTION", "LOAD", Library("b", "g")));
+        string list = client.Run("FUNCTION LIST");
+        foreach (string broken in (string[])
+        [
+            Library("a", "g"), "#!lua name=a\nreturn 1", "#!lua name=a\nredis.register_function('x'", "#!lua name=a\nredis.register_function('x', 1)",
+            "#!lua name=a\nredis.call('set', 'k', 'v')", "#!lua name=a\nstring.rep('x', 10)", "#!lua name=a\nredis.register_function('x', print)", "#!lua name=a\nx = 1",
+            "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, flags={'none'}}", "#!other name=a\n", "#!lua\n", "#!lua name=a name=a\n", "no line",
+            "#!lua name=a\nlocal function f() return f() end f()", "#!lua name=a\nwhile true do end",
+        ])
+        {
+            Assert.StartsWith("ERR ", client.Call("FUNCTION", "LOAD", "REPLACE", broken));
+        }
+        Assert.Equal(list, client.Run("FUNCTION LIST"));
+        Assert.Equal("k", client.Run("FCALL f 1 k"));
+        Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    [Theory]
+    [InlineData("redis.x = 1")]
+    [InlineData("_G.x = 1")]
+    [InlineData("x = 1")]
+    [InlineData("string.x = 1")]
+    [InlineData("getmetatable('').x = 1")]
+    [InlineData("getmetatable('').__index = function() return 'stolen' end")]
+    [InlineData("setmetatable(_G, {})")]
+    [InlineData("setmetatable(redis, {})")]
+    [InlineData("rawset(_G, 'x', 1)")]
+    [InlineData("rawset(string, 'rep', 1)")]
+    [InlineData("getfenv(0).x = 1")]
+    [InlineData("getfenv(1).x = 1")]
+    [InlineData("table.insert(math, 1)")]
+    [InlineData("math.random = nil")]
+    [InlineData("setfenv(redis.call, {})")]
+    [InlineData("getmetatable(_G).__index = nil")]
+    [InlineData("cjson.x = 1")]
+    public async Task Nobody_leaves_anything_to_the_next_user(string attack)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("lib", client.Call("FUNCTION", "LOAD", Library("lib", "attack", attack)));
+        Assert.StartsWith("ERR ", client.Call("EVAL", attack, "0"));
+        Assert.StartsWith("ERR ", client.Run("FCALL attack 0"));
+        const string probe = "return {tostring(pcall(function() return x end)), ('x'):rep(2), tostring(redis.x == nil), tostring(math.random ~= nil)}";
+        Assert.Equal("[false xx true true]", client.Call("EVAL", probe, "0"));
+        Assert.Equal("probe", client.Call("FUNCTION", "LOAD", Library("probe", "probe", probe)));
+        Assert.Equal("[false xx true true]", client.Run("FCALL probe 0"));
+    }
+
+    [Fact]
+    public async Task Flags_hold_for_the_function()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("lib", client.Call("FUNCTION", "LOAD", """
+            #!lua name=lib
+            redis.register_function{function_name='reads', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}, description='gets'}
+            redis.register_function{function_name='lies', callback=function(keys) return redis.call('set', keys[1], 1) end, flags={'no-writes'}}
+            redis.register_function('writes', function(keys) return redis.call('set', keys[1], 1) end)
+            """));
+        Assert.Equal("nil", client.Run("FCALL_RO reads 1 k"));
+        Assert.StartsWith("ERR Write commands are not allowed from read-only scripts.", client.Run("FCALL lies 1 k"));
+        Assert.Equal("ERR Can not execute a script with write flag using *_ro command.", client.Run("FCALL_RO writes 1 k"));
+        Assert.Equal("OK", client.Run("FCALL writes 1 k"));
+        Assert.Equal("1", client.Run("FCALL_RO reads 1 k"));
+        Assert.Equal("[k j]", client.Run("COMMAND GETKEYS FCALL writes 2 k j arg"));
+        Assert.Contains("[name reads description gets flags [no-writes]]", client.Run("FUNCTION LIST LIBRARYNAME L*"), StringComparison.Ordinal);
+        Assert.Equal("[]", client.Run("FUNCTION LIST LIBRARYNAME x*"));
+    }
+
+    [Fact]
+    public async Task A_librarys_variables_live_as_long_as_it_does()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        const string source = "#!lua name=lib\nlocal n = 0\nredis.register_function('count', function() n = n + 1 return n end)";
+        client.Call("FUNCTION", "LOAD", source);
+        for (int i = 1; i < 5; i++) Assert.Equal($"{i}", client.Run("FCALL count 0"));
+        client.Call("FUNCTION", "LOAD", "REPLACE", source);
+        Assert.Equal("1", client.Run("FCALL count 0"));
+    }
+
+    [Fact]
+    public async Task What_is_dumped_is_restored_by_each_policy()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        string empty = client.Run("FUNCTION DUMP");
+        client.Call("FUNCTION", "LOAD", Library("a", "f"));
+        client.Call("FUNCTION", "LOAD", Library("b", "g"));
+        string list = client.Run("FUNCTION LIST WITHCODE"), dump = client.Run("FUNCTION DUMP");
+        Assert.Equal("ERR Library a already exists", client.Call("FUNCTION", "RESTORE", dump));
+        Assert.Equal("OK", client.Call("FUNCTION", "RESTORE", dump, "REPLACE"));
+        Assert.Equal("OK", client.Call("FUNCTION", "RESTORE", dump, "flush"));
+        Assert.Equal("OK", client.Run("FUNCTION FLUSH ASYNC"));
+        Assert.Equal("[]", client.Run("FUNCTION LIST"));
+        client.Call("FUNCTION", "LOAD", Library("c", "g"));
+        Assert.Equal("ERR Function g already exists", client.Call("FUNCTION", "RESTORE", dump, "REPLACE"));
+        Assert.Equal("OK", client.Call("FUNCTION", "RESTORE", dump, "FLUSH"));
+        Assert.Equal(list, client.Run("FUNCTION LIST WITHCODE"));
+        Assert.Equal("OK", client.Call("FUNCTION", "RESTORE", empty, "FLUSH"));
+        Assert.Equal("[]", client.Run("FUNCTION LIST"));
+        Assert.Equal("ERR DUMP payload version or checksum are wrong", client.Call("FUNCTION", "RESTORE", dump[..^1]));
+        client.Run("SET k v");
+        Assert.Equal("ERR failed loading the given functions payload", client.Call("FUNCTION", "RESTORE", client.Run("DUMP k")));
+    }
+}

@@ -1,0 +1,136 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Scripting;
+
+/// <summary>Scripts that do not end: others are served, or told so, and there is a way out. Every wait is for a condition.</summary>
+public sealed class LongScriptTests
+{
+    private const string BusyScript = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+    private const string BusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
+    private const string Killed = "ERR Script killed by user with SCRIPT KILL... script: ";
+    private const string Endless = "while true do end";
+
+    public static TheoryData<TransportKind> Transports => [TransportKind.EventLoop, TransportKind.Sockets];
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task All_connections_hear_of_an_endless_script_and_one_of_them_ends_it(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect();
+        TestClient[] others = [.. Enumerable.Range(0, 6).Select(_ => server.Connect())];
+        foreach (TestClient other in others) Assert.Equal("PONG", other.Run("PING"));
+        runner.Send("EVAL", Endless, "0");
+        foreach (TestClient other in others)
+        {
+            await other.UntilAsync("PING", answer => answer == BusyScript);
+            Assert.Equal(BusyScript, other.Run("SET k v"));
+            Assert.Equal(BusyScript, other.Run("FUNCTION STATS"));
+            Assert.Equal(BusyScript, other.Run("SHUTDOWN"));
+            Assert.Equal(BusyScript, other.Run("FUNCTION KILL"));
+        }
+        Assert.Equal("OK", others[0].Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read());
+        foreach (TestClient other in others)
+        {
+            Assert.Equal("PONG", other.Run("PING"));
+            Assert.Equal("NOTBUSY No scripts in execution right now.", other.Run("SCRIPT KILL"));
+            other.Dispose();
+        }
+        Assert.Equal("OK", runner.Run("SET k v"));
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Who_waited_before_the_script_was_busy_is_told_too(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport, c => c.BusyReplyThreshold = 0);
+        using TestClient runner = server.Connect(), admin = server.Connect();
+        TestClient[] waiting = [.. Enumerable.Range(0, 6).Select(_ => server.Connect())];
+        foreach (TestClient client in waiting) Assert.Equal("PONG", client.Run("PING"));
+        foreach (TestClient client in waiting[..3]) Assert.Equal("OK", client.Run("MULTI"));
+        foreach (TestClient client in waiting[..3]) Assert.Equal("QUEUED", client.Run("INCR n"));
+        runner.Send("EVAL", Endless, "0");
+        await admin.UntilAsync("CLIENT LIST", list => list.Contains("cmd=eval", StringComparison.Ordinal));
+        foreach (TestClient client in waiting[..3]) client.Send("EXEC");
+        foreach (TestClient client in waiting[3..]) client.SendRaw(TestClient.Encode("INCR", "n") + TestClient.Encode("PING"));
+        server.Core.Config.BusyReplyThreshold = 1;
+        foreach (TestClient client in waiting[..3]) Assert.Equal("EXECABORT Transaction discarded because of: " + BusyScript, client.Read());
+        foreach (TestClient client in waiting[3..])
+        {
+            Assert.Equal(BusyScript, client.Read());
+            Assert.Equal(BusyScript, client.Read());
+        }
+        Assert.Equal("OK", admin.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read());
+        foreach (TestClient client in waiting)
+        {
+            Assert.Equal("nil", client.Run("GET n"));
+            client.Dispose();
+        }
+    }
+
+    [Fact]
+    public async Task A_function_is_told_from_a_script()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect(), other = server.Connect();
+        Assert.Equal("lib", runner.Call("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() while true do end end)"));
+        runner.Send("FCALL", "f", "1", "some key", "x");
+        await other.UntilAsync("PING", answer => answer == BusyFunction);
+        Assert.Equal(BusyFunction, other.Run("SCRIPT KILL"));
+        Assert.Contains("[name f command [FCALL f 1 some key x] duration_ms ", other.Run("FUNCTION STATS"), StringComparison.Ordinal);
+        Assert.Equal("OK", other.Run("FUNCTION KILL"));
+        Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: f, on @user_function:", runner.Read());
+        Assert.Contains("[running_script nil ", other.Run("FUNCTION STATS"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Neither_pcall_nor_a_coroutine_saves_a_script_from_its_end()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect(), other = server.Connect();
+        runner.Send("EVAL", "local f = function() while true do redis.call('ping') end end while true do pcall(f) pcall(coroutine.wrap(f)) end", "0");
+        await other.UntilAsync("PING", answer => answer == BusyScript);
+        Assert.Equal("OK", other.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read());
+    }
+
+    [Fact]
+    public async Task What_has_written_cannot_be_ended_and_is_still_one_whole()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect(), other = server.Connect();
+        runner.Send("EVAL", "redis.call('set', 'a', 1) local n = 0 while n < 3e7 do n = n + 1 end redis.call('set', 'b', 1) return n", "0");
+        string answer = "";
+        await other.UntilAsync("SCRIPT KILL", reply => (answer = reply).StartsWith("UNKILLABLE ", StringComparison.Ordinal) || reply.StartsWith("NOTBUSY ", StringComparison.Ordinal));
+        Assert.Equal("30000000", runner.Read());
+        Assert.Equal("[1 1]", other.Run("MGET a b"));
+    }
+
+    [Fact]
+    public async Task The_end_of_the_server_ends_a_script_that_has_written()
+    {
+        RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect(), other = server.Connect();
+        runner.Send("EVAL", "redis.call('set', 'a', 1) while true do end", "0");
+        await other.UntilAsync("PING", answer => answer == BusyScript);
+        other.Send("SHUTDOWN", "NOSAVE");
+        Assert.Equal("", other.ReadToEnd());
+        await server.DisposeAsync();
+    }
+
+    [Fact]
+    public async Task A_long_script_lets_its_loop_serve_others()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => (c.BusyReplyThreshold, c.IoLoops) = (0, 1));
+        using TestClient runner = server.Connect(), other = server.Connect();
+        runner.Send("EVAL", Endless, "0");
+        await other.UntilAsync("CLIENT LIST", list => list.Contains("cmd=eval", StringComparison.Ordinal));
+        for (int i = 0; i < 20; i++) Assert.Equal("PONG", other.Run("PING"));
+        using (TestClient late = server.Connect()) Assert.Equal("x", late.Run("ECHO x"));
+        Assert.Equal("OK", other.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read());
+    }
+}
