@@ -31,7 +31,8 @@ internal static class CommandCategories
     private static HashSet<string> Implied(CommandRow row)
     {
         var implied = new HashSet<string>(row.Categories);
-        if (row.Subcommands.Length == 0 && OfGroup(row.Group) is { } category) implied.Add(category);
+        // A row that names another group's category does not belong to its own: SORT is about lists and sets, WAIT about connections.
+        if (row.Subcommands.Length == 0 && !row.Categories.Any(IsOfGroup) && OfGroup(row.Group) is { } category) implied.Add(category);
         if (row.Has(CommandFlags.Write)) implied.Add("write");
         if (row.Has(CommandFlags.ReadOnly) && !implied.Contains("scripting")) implied.Add("read");
         if (row.Has(CommandFlags.Admin)) implied.UnionWith(["admin", "dangerous"]);
@@ -40,6 +41,8 @@ internal static class CommandCategories
         implied.Add(row.Has(CommandFlags.Fast) ? "fast" : "slow");
         return implied;
     }
+
+    private static bool IsOfGroup(string category) => OfGroup(category) is not null || category is "sortedset";
 
     /// <summary>Commands about the server as a whole share no category.</summary>
     private static string? OfGroup(string group) => group switch

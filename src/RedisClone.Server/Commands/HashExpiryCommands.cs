@@ -19,9 +19,9 @@ internal static class HashExpiryCommands
         new("HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
             -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Lets fields expire at a Unix time in milliseconds.") { Complexity = PerField },
         new("HTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Tells in how many seconds fields expire.")
-            { Complexity = PerField, Tips = ["nondeterministic_output"] },
+            { Complexity = PerField },
         new("HPTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Tells in how many milliseconds fields expire.")
-            { Complexity = PerField, Tips = ["nondeterministic_output"] },
+            { Complexity = PerField },
         new("HEXPIRETIME key FIELDS numfields field [field ...]",
             -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Tells the Unix time in seconds at which fields expire.") { Complexity = PerField },
         new("HPEXPIRETIME key FIELDS numfields field [field ...]",

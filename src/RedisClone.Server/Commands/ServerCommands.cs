@@ -18,7 +18,7 @@ internal static class ServerCommands
             -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws something, and tells the version.") { Complexity = "O(1)" },
         new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Tells the server's part in replication.") { Categories = ["admin", "dangerous"] },
         new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
-            { Tips = CommandTips.AllShardsMinimum },
+            { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
         new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
         {

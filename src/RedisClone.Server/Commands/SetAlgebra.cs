@@ -23,7 +23,7 @@ internal static class SetAlgebra
     [
         new("SINTER key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect, "Returns the members that all sets have.")
             { Complexity = OfIntersection, Tips = ["nondeterministic_output_order"] },
-        new("SINTERSTORE destination key [key ...]", -3, Keys.At(1, RW | Update).And(Keys.Range(2, -1, flags: RO | Access)), Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that all sets have.")
+        new("SINTERSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that all sets have.")
             { Complexity = OfIntersection },
         new("SINTERCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that all sets have.") { Complexity = OfIntersection },

@@ -17,7 +17,7 @@ internal static class SetCommands
             { Complexity = "O(N) where N is the number of members to be removed." },
         new("SMOVE source destination member", 4, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | KeyFlags.Insert)), Write | Fast, "set", "1.0.0", Move, "Moves a member from one set to another."),
         new("SISMEMBER key member", 3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Tells whether something is a member of a set."),
-        new("SMISMEMBER key member [member ...]", -3, Keys.At(1, RO), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Tells of several things whether they are members of a set.")
+        new("SMISMEMBER key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Tells of several things whether they are members of a set.")
             { Complexity = "O(N) where N is the number of elements being checked for membership" },
         new("SCARD key", 2, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Cardinality, "Counts a set's members."),
         new("SMEMBERS key", 2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", Members, "Returns all members of a set.")
