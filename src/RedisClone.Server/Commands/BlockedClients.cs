@@ -87,8 +87,10 @@ internal sealed class BlockedClients(ServerCore server)
             return;
         }
         ulong hash = row.FirstKey > 0 ? KeyHash.Of(request[row.FirstKey]) : 0;
+        bool journalled = server.Effects.Wanted;
+        if (journalled) lane.Messages.Hold();
         server.Executor.RunPart(session, row, request, hash, now, lane, onWorker: true, ref started);
-        if (server.Effects.Wanted) server.Executor.PlaceEffects(session, lane, held);
+        if (journalled) server.Executor.PlaceEffects(session, lane, held);
         connection.Resume();
     }
 

@@ -41,9 +41,15 @@ internal sealed class Executor(ServerCore server)
     {
         if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
-        return server.Config.MaxMemory > 0
+        bool journalled = server.Effects.Wanted;
+        if (journalled) lane.Messages.Hold();
+        Outcome outcome = server.Config.MaxMemory > 0
             ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
-            : RunUnit(session, row, request, hash, now, lane, onWorker, held, ref started);
+            : RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
+        // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
+        if (journalled) PlaceEffects(session, lane, held);
+        if (lane.HasFollowUps) FollowUp(lane, held);
+        return outcome;
     }
 
     /// <summary>Makes room first where memory is limited: before every command that may take more, and before any once one has taken much.</summary>
@@ -64,11 +70,14 @@ internal sealed class Executor(ServerCore server)
         // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
         if (lane.HasFollowUps && session.Tracking is not null)
         {
+            bool journalled = server.Effects.Wanted;
+            if (journalled) PlaceEffects(session, lane, held);
             FollowUp(lane, held);
             session.Connection?.WriteMessages();
+            if (journalled) lane.Messages.Hold();
         }
         long before = server.Eviction.BytesOf(held);
-        Outcome outcome = RunUnit(session, row, request, hash, now, lane, onWorker, held, ref started);
+        Outcome outcome = RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
         if (grows && server.Eviction.BytesOf(held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
         return outcome;
     }
@@ -87,21 +96,25 @@ internal sealed class Executor(ServerCore server)
         return false;
     }
 
-    private Outcome RunUnit(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    private Outcome RunAlone(
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, ref long started)
     {
         Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
         if (outcome == Outcome.Done) session.LastCommand = row;
-        // Even a command that is to run again may have noticed that keys had expired.
-        if (server.Effects.Wanted) PlaceEffects(session, lane, held);
-        if (lane.HasFollowUps) FollowUp(lane, held);
         return outcome;
+    }
+
+    /// <summary>Before something happens in one shard by itself.</summary>
+    public void BeginOwnUnit(Lane lane)
+    {
+        if (server.Effects.Wanted) lane.Messages.Hold();
     }
 
     /// <summary>Ends what happened in one shard by itself: its effects get their place, whom it concerns is told.</summary>
     public void EndOwnUnit(Shard shard, Lane lane)
     {
         if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+        lane.Messages.Release();
         if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
     }
 
@@ -115,7 +128,7 @@ internal sealed class Executor(ServerCore server)
 
     /// <summary>
     /// Gives the effects of what was just run their place in the one order, while the shards are held; the session's replies have seen
-    /// everything up to there, or up to the last change of any of these shards.
+    /// everything up to there, or up to the last change of any of these shards. Messages that tell of the effects leave now.
     /// </summary>
     public void PlaceEffects(Session session, Lane lane, in ShardSet held)
     {
@@ -128,6 +141,7 @@ internal sealed class Executor(ServerCore server)
             else seen = Math.Max(seen, shard.Lsn);
         }
         session.SeenLsn = seen;
+        lane.Messages.Release();
     }
 
     /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>

@@ -48,6 +48,8 @@ public sealed class Lane
 
     public EffectBuffer Effects { get; } = new();
 
+    internal HeldMessages Messages { get; } = new();
+
     internal void AddReady(Shard shard, in DatabaseKey key)
     {
         ReadyKeys.Add((shard, key));

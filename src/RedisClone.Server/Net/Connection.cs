@@ -121,6 +121,11 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
     internal void Push(byte[] message)
     {
+        if (!_server.Lanes.Current.Messages.TryAdd(this, message)) PushNow(message);
+    }
+
+    internal void PushNow(byte[] message)
+    {
         bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
         if (!sent && _output.Add(message)) _scheduler.Schedule(this);
         KillIfOverLimit();

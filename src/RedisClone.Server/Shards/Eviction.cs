@@ -79,6 +79,7 @@ public sealed class Eviction(ServerCore server)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
+        server.Executor.BeginOwnUnit(lane);
         while (IsDue && (FreeSome(shard.Store) || EvictOne(shard, lane)))
         {
             if (!IsOver) IsDue = false;

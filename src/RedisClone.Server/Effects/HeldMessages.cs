@@ -1,0 +1,31 @@
+using RedisClone.Server.Net;
+
+namespace RedisClone.Server;
+
+/// <summary>
+/// Messages to clients (published messages, key events, invalidations) of the unit that a thread executes. They leave when its effects
+/// have their place in the one order: whoever gets such a message waits until everything placed by then is durable, and so
+/// cannot learn of an effect that a crash may still take back.
+/// </summary>
+internal sealed class HeldMessages
+{
+    private readonly List<(Connection To, byte[] Message)> _held = [];
+    private bool _isHolding;
+
+    public void Hold() => _isHolding = true;
+
+    /// <summary>False when nothing is held back now.</summary>
+    public bool TryAdd(Connection to, byte[] message)
+    {
+        if (_isHolding) _held.Add((to, message));
+        return _isHolding;
+    }
+
+    public void Release()
+    {
+        _isHolding = false;
+        if (_held.Count == 0) return;
+        foreach ((Connection to, byte[] message) in _held) to.PushNow(message);
+        _held.Clear();
+    }
+}
