@@ -5,6 +5,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using RedisClone.Journal.Disk;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
@@ -16,13 +17,14 @@ namespace RedisClone.Server;
 /// <summary>How the parts are put together: configuration in, a host that serves out.</summary>
 internal static class Hosting
 {
-    public static WebApplication Build(ServerConfig config)
+    public static WebApplication Build(ServerConfig config, IDisk? disk = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Logging.ClearProviders();
         builder.Logging.SetMinimumLevel(LogLevel.Debug);
         builder.Services.AddSingleton<ILoggerProvider>(new RedisLog(config));
         builder.Services.AddSingleton(config);
+        builder.Services.AddSingleton(disk ?? RealDisk.Instance);
         builder.Services.AddSingleton<ConfigTable>();
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();

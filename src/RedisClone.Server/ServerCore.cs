@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
 using Microsoft.Extensions.Logging;
+using RedisClone.Journal.Disk;
 using RedisClone.Protocol;
 using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
@@ -17,9 +18,10 @@ namespace RedisClone.Server;
 /// <summary>The parts of one running server, made once and handed to whoever needs them.</summary>
 public sealed class ServerCore
 {
-    public ServerCore(ServerConfig config, ConfigTable parameters, ILogger<ServerCore> log)
+    public ServerCore(ServerConfig config, ConfigTable parameters, ILogger<ServerCore> log, IDisk? disk = null)
     {
         Config = config;
+        Disk = disk ?? RealDisk.Instance;
         Parameters = parameters;
         Log = log;
         Commands = new CommandTable(CommandFamilies.All);
@@ -58,6 +60,9 @@ public sealed class ServerCore
     public ConfigTable Parameters { get; }
 
     public ILogger Log { get; }
+
+    /// <summary>Where data is kept.</summary>
+    public IDisk Disk { get; }
 
     public CommandTable Commands { get; }
 

@@ -43,6 +43,9 @@ public enum CommandFlags
 
     /// <summary>Allowed for a RESP2 client that is in subscribed mode.</summary>
     InSubscribedMode = 1 << 29,
+
+    /// <summary>Answers nothing about the data in the shards that it holds: its reply does not wait until that is durable.</summary>
+    Blind = 1 << 30,
 }
 
 /// <summary>Which arguments of a command are channels that a user must be allowed to use.</summary>

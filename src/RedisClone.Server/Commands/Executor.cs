@@ -42,14 +42,30 @@ internal sealed class Executor(ServerCore server)
         if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
         bool journalled = server.Effects.Wanted;
+        if (journalled && server.Journal is { NeverDurable: { } lost } && (row.FlagsFor(request, session) & CommandFlags.ReadOnly) != 0
+            && IsAnyBehind(held, server.Journal.DurableLsn))
+        {
+            Reject(session, row, lost, lane);
+            return Outcome.Done;
+        }
         if (journalled) lane.Messages.Hold();
+        long seen = session.SeenLsn;
         Outcome outcome = server.Config.MaxMemory > 0
             ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
             : RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
         // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
         if (journalled) PlaceEffects(session, lane, held);
+        if (row.Has(CommandFlags.Blind)) session.SeenLsn = seen;
         if (lane.HasFollowUps) FollowUp(lane, held);
         return outcome;
+    }
+
+    /// <summary>Whether the last change of any of these shards is behind this position.</summary>
+    private bool IsAnyBehind(in ShardSet held, long position)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+            if (server.Shards[i].Lsn > position) return true;
+        return false;
     }
 
     /// <summary>Makes room first where memory is limited: before every command that may take more, and before any once one has taken much.</summary>

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Commands;
 /// <summary>What makes data durable when told to: the dump file, the rewrite of the journal.</summary>
 internal static class SnapshotCommands
 {
-    private const CommandFlags Administration = NoAsyncLoading | CommandFlags.Admin | NoScript;
+    private const CommandFlags Administration = NoAsyncLoading | CommandFlags.Admin | NoScript | Blind;
 
     public static readonly CommandRow[] Rows =
     [

@@ -5,6 +5,7 @@ using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Reading;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
 
@@ -39,6 +40,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     /// <summary>Why writes are refused; empty while the journal is healthy.</summary>
     public string Failure => _engine.State == JournalState.Failed ? _engine.Failure : "";
+
+    /// <summary>What a look at something that will never be durable is answered, after a failure where replies wait for the disk; else null.</summary>
+    public string? NeverDurable => _engine.State == JournalState.Failed && _engine.Policy == FlushPolicy.Always ? Errors.JournalFailed(_engine.Failure) : null;
 
     /// <summary>Whether replies wait for the disk.</summary>
     public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
@@ -94,7 +98,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         ServerConfig config = _server.Config;
         var names = new JournalNames(config.PathOf(""), config.AppendDirname, config.AppendFilename);
-        _directory = JournalDirectory.TryOpen(RealDisk.Instance, names, out string error);
+        _directory = JournalDirectory.TryOpen(_server.Disk, names, out string error);
         return _directory is null ? error : null;
     }
 

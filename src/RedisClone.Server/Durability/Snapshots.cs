@@ -28,7 +28,7 @@ internal sealed class Snapshots
 
     public SnapshotSlot Slot { get; }
 
-    public IDisk Disk { get; init; } = RealDisk.Instance;
+    public IDisk Disk => _server.Disk;
 
     /// <summary>Unix milliseconds of the last snapshot that succeeded, or of the start.</summary>
     public long LastSave { get; private set; }

@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Journal.Disk;
 using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Tests.Clients;
@@ -26,7 +27,9 @@ internal sealed class RunningServer : IAsyncDisposable
     public static Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null) =>
         StartAsync(new ServerConfig(), transport, configure);
 
-    public static async Task<RunningServer> StartAsync(ServerConfig config, TransportKind transport, Action<ServerConfig>? configure = null)
+    /// <summary>What the directory holds is loaded where <paramref name="disk"/> is given.</summary>
+    public static async Task<RunningServer> StartAsync(
+        ServerConfig config, TransportKind transport, Action<ServerConfig>? configure = null, IDisk? disk = null)
     {
         config.Port = FreePort();
         config.Bind = ["127.0.0.1"];
@@ -36,8 +39,9 @@ internal sealed class RunningServer : IAsyncDisposable
         config.LogLevel = ServerLogLevel.Nothing;
         config.EnableDebugCommand = ProtectedAction.Yes;
         configure?.Invoke(config);
-        WebApplication app = Hosting.Build(config);
-        Assert.Null(app.Services.GetRequiredService<ServerCore>().Access.LoadAtStart());
+        WebApplication app = Hosting.Build(config, disk);
+        var core = app.Services.GetRequiredService<ServerCore>();
+        Assert.Null(disk is null ? core.Access.LoadAtStart() : core.Prepare() ?? core.LoadData());
         await app.StartAsync();
         return new RunningServer(app, config.Port);
     }
@@ -48,6 +52,7 @@ internal sealed class RunningServer : IAsyncDisposable
     {
         await _app.StopAsync();
         await _app.DisposeAsync();
+        Core.Journal?.Dispose();
     }
 
     public static int FreePort()

@@ -44,7 +44,7 @@ public sealed class TrackingTests
         using TestClient cache = server.Connect();
         cache.Run("HELLO 3");
         cache.Run("CLIENT TRACKING ON NOLOOP");
-        cache.Run("SET k v PX 30");
+        cache.Run("SET k v PX 2000");
         cache.Run("GET k");
         Assert.Equal("[invalidate [k]]", cache.Read());
         cache.Run("SET e v");

@@ -1,0 +1,126 @@
+using System.Net.Sockets;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Durability;
+
+/// <summary>
+/// With <c>appendfsync always</c> nobody learns of a write before the flush that covers it has returned: not who wrote it, not who reads it,
+/// not who is told of it. The disk says what is durable; every client asks it about all that it was sent.
+/// </summary>
+public sealed class DurabilityOrderTests : IDisposable
+{
+    private const int Writes = 400;
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-order-").FullName;
+    private readonly WatchedDisk _disk = new() { FlushTime = TimeSpan.FromMilliseconds(1) };
+    private readonly List<Thread> _threads = [];
+    private volatile Exception? _failure;
+    private volatile bool _ends;
+    private int _lastMark;
+    private int _seen;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Theory]
+    [InlineData(TransportKind.Auto)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task NothingIsSeenBeforeItIsDurable(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), transport, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+            config.NotifyKeyspaceEvents = NotifyFlags.All | NotifyFlags.Keyevent | NotifyFlags.Keyspace;
+        }, _disk);
+
+        using TestClient listener = server.Connect();
+        listener.Run("PSUBSCRIBE *");
+        var watchers = new List<Thread> { Start(server, client => Look(client.Run($"GET key:{Random.Shared.Next(8)}"))) };
+        watchers.Add(Start(server, client => Look(client.Run("LRANGE list 0 2"))));
+        watchers.Add(Start(server, client => Look(client.Run("BLPOP queue 1"))));
+        watchers.Add(Start(server, client => Look(client.Run("EVAL return{redis.call('GET','key:1'),redis.call('GET','key:2')} 0"))));
+        watchers.Add(Start(() =>
+        {
+            // Ends with the connection.
+            while (!_ends) Look(listener.Read());
+        }));
+        for (int writer = 0; writer < 3; writer++) _threads.Add(Start(server, Write, Writes));
+        foreach (Thread thread in _threads) thread.Join();
+        _ends = true;
+        using (TestClient client = server.Connect()) client.Run("PUBLISH end end");
+        foreach (Thread thread in watchers) thread.Join();
+        if (_failure is not null) throw new InvalidOperationException(_failure.Message, _failure);
+        Assert.True(_seen > Writes, $"{_seen} marks were seen");
+    }
+
+    /// <summary>One of the ways to write a mark, to be told of it at once and, often, to tell others.</summary>
+    private void Write(TestClient client)
+    {
+        string mark = WatchedDisk.MarkOf(Interlocked.Increment(ref _lastMark)), key = $"key:{Random.Shared.Next(8)}";
+        switch (Random.Shared.Next(7))
+        {
+            case 0:
+                client.Run($"SET {key} {mark}");
+                break;
+            case 1:
+                client.Run($"LPUSH list {mark}");
+                break;
+            case 2:
+                client.Run($"RPUSH queue {mark}");
+                break;
+            case 3:
+                // The event names the key: who is told of it has seen the mark.
+                client.Run($"SET {mark} x");
+                client.Run($"DEL {mark}");
+                return;
+            case 4:
+                client.Run($"EVAL redis.call('SET',KEYS[1],ARGV[1])redis.call('PUBLISH','news',ARGV[1])return{{ARGV[1]}} 1 {key} {mark}");
+                break;
+            case 5:
+                client.SendRaw(TestClient.Encode("MULTI") + TestClient.Encode("SET", key, mark) + TestClient.Encode("PUBLISH", "news", mark) + TestClient.Encode("EXEC"));
+                for (int i = 0; i < 4; i++) client.Read();
+                break;
+            default:
+                client.SendRaw(TestClient.Encode("SET", key, mark) + TestClient.Encode("GET", key) + TestClient.Encode("LRANGE", "list", "0", "0"));
+                for (int i = 0; i < 3; i++) Look(client.Read());
+                break;
+        }
+        Assert.True(_disk.IsDurable(mark), $"{mark} was acknowledged and is not durable");
+        Interlocked.Increment(ref _seen);
+    }
+
+    private void Look(string reply)
+    {
+        foreach (string mark in WatchedDisk.MarksIn(reply))
+        {
+            Assert.True(_disk.IsDurable(mark), $"{mark} was shown and is not durable: {reply}");
+            Interlocked.Increment(ref _seen);
+        }
+    }
+
+    private Thread Start(RunningServer server, Action<TestClient> act, int times = int.MaxValue) => Start(() =>
+    {
+        using TestClient client = server.Connect();
+        for (int i = 0; i < times && _failure is null && !_ends; i++) act(client);
+    });
+
+    private Thread Start(Action work)
+    {
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                work();
+            }
+            catch (Exception e) when (e is not SocketException || !_ends)
+            {
+                _failure ??= e;
+            }
+        })
+        { IsBackground = true };
+        thread.Start();
+        return thread;
+    }
+}

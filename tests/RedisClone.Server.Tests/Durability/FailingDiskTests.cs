@@ -1,0 +1,148 @@
+using System.Net.Sockets;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Durability;
+
+/// <summary>
+/// A disk that is full or broken while the server runs: writers are told so, what is durable is read, nothing that was acknowledged is
+/// lost, and once the disk is well again so is the server.
+/// </summary>
+public sealed class FailingDiskTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-failing-").FullName;
+    private readonly WatchedDisk _disk = new();
+    private readonly Dictionary<string, string> _acknowledged = [];
+    private int _number;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Theory]
+    [InlineData(Faults.Write, TransportKind.Auto)]
+    [InlineData(Faults.Flush, TransportKind.Auto)]
+    [InlineData(Faults.Open, TransportKind.Auto)]
+    [InlineData(Faults.Rename, TransportKind.Auto)]
+    [InlineData(Faults.All, TransportKind.Auto)]
+    [InlineData(Faults.Write, TransportKind.Sockets)]
+    [InlineData(Faults.Flush, TransportKind.Sockets)]
+    public async Task WhatWasAcknowledgedSurvivesAFailingDisk(Faults faults, TransportKind transport)
+    {
+        await using (RunningServer server = await StartAsync(_folder, transport, _disk))
+        {
+            using TestClient client = server.Connect();
+            for (int i = 0; i < 50; i++) Set(client);
+
+            _disk.Faults = faults;
+            if ((faults & (Faults.Write | Faults.Flush)) == 0) client.Run("BGREWRITEAOF");
+            TryToSet(server);
+            using TestClient other = server.Connect();
+            if ((faults & (Faults.Write | Faults.Flush)) != 0)
+            {
+                AssertRefused(server);
+                Assert.Contains("aof_last_write_status:err", other.Run("INFO persistence"), StringComparison.Ordinal);
+            }
+            else
+            {
+                await other.UntilAsync("INFO persistence", info => info.Contains("aof_last_bgrewrite_status:err", StringComparison.Ordinal));
+            }
+            AssertReads(other);
+            Assert.StartsWith("ERR", other.Run("SAVE"), StringComparison.Ordinal);
+            Assert.Contains("rdb_last_bgsave_status:err", other.Run("INFO persistence"), StringComparison.Ordinal);
+            await AssertComesBackAsync(transport);
+
+            _disk.Faults = Faults.None;
+            await other.UntilAsync("SET well again", answer =>
+            {
+                // Both have failed, and either is a reason to refuse.
+                if (answer != "OK") other.Run(answer.Contains("AOF", StringComparison.Ordinal) ? "BGREWRITEAOF" : "SAVE");
+                return answer == "OK";
+            });
+            _acknowledged["well"] = "again";
+            for (int i = 0; i < 20; i++) Set(other);
+            await AssertComesBackAsync(transport);
+        }
+    }
+
+    private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) => RunningServer.StartAsync(new ServerConfig(), transport, config =>
+    {
+        config.Dir = folder;
+        config.AppendOnly = true;
+        config.AppendFsync = AppendFsync.Always;
+    }, disk);
+
+    private void Set(TestClient client)
+    {
+        (string key, string value) = ($"key:{_number % 30}", $"value:{_number++}");
+        Assert.Equal("OK", client.Run($"SET {key} {value}"));
+        _acknowledged[key] = value;
+    }
+
+    /// <summary>Writes of which the first may find the disk failing: its connection is closed, or it is refused.</summary>
+    private void TryToSet(RunningServer server)
+    {
+        for (int i = 0; i < 5; i++)
+        {
+            try
+            {
+                using TestClient client = server.Connect();
+                if (client.Run($"SET tried:{i} {i}") == "OK") _acknowledged[$"tried:{i}"] = $"{i}";
+            }
+            catch (Exception e) when (e is EndOfStreamException or SocketException)
+            {
+                // Not acknowledged.
+            }
+        }
+    }
+
+    /// <summary>A writer is told; one that comes while the server tries to begin anew may be cut off instead.</summary>
+    private static void AssertRefused(RunningServer server)
+    {
+        while (true)
+        {
+            try
+            {
+                using TestClient client = server.Connect();
+                Assert.StartsWith("MISCONF Errors writing to the AOF file: ", client.Run("SET x y"), StringComparison.Ordinal);
+                return;
+            }
+            catch (Exception e) when (e is EndOfStreamException or SocketException)
+            {
+                Thread.Sleep(5);
+            }
+        }
+    }
+
+    /// <summary>What is durable is served; what shares a shard with something that never will be says so.</summary>
+    private void AssertReads(TestClient client)
+    {
+        int served = 0;
+        foreach ((string key, string value) in _acknowledged)
+        {
+            string answer = client.Run($"GET {key}");
+            if (answer.Contains("MISCONF", StringComparison.Ordinal)) continue;
+            Assert.Equal(value, answer);
+            served++;
+        }
+        Assert.NotEqual(0, served);
+    }
+
+    /// <summary>As after a crash now: another server on a copy of the files as they are.</summary>
+    private async Task AssertComesBackAsync(TransportKind transport)
+    {
+        string copy = Directory.CreateTempSubdirectory("redisclone-copy-").FullName;
+        try
+        {
+            string journal = Path.Combine(_folder, "appendonlydir");
+            Directory.CreateDirectory(Path.Combine(copy, "appendonlydir"));
+            foreach (string file in Directory.GetFiles(journal).Where(f => !f.EndsWith(".lock", StringComparison.Ordinal)))
+                File.Copy(file, Path.Combine(copy, "appendonlydir", Path.GetFileName(file)));
+            await using RunningServer server = await StartAsync(copy, transport, new WatchedDisk());
+            using TestClient client = server.Connect();
+            foreach ((string key, string value) in _acknowledged) Assert.Equal(value, client.Run($"GET {key}"));
+        }
+        finally
+        {
+            Directory.Delete(copy, recursive: true);
+        }
+    }
+}
