@@ -31,10 +31,13 @@ internal static class DatabaseCommands
     private static void FlushAll(ref CommandContext c)
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
+        if (c.Server.Snapshots.SavesWhenFlushed && c.MoveToWorker(long.MaxValue)) return;
         c.Server.Snapshots.CallOff();
         for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
         c.Server.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
+        // Or the data would be back after a restart.
+        if (c.Server.Snapshots.SavesWhenFlushed) c.Server.Snapshots.Save(c.Changes);
         c.Reply.Ok();
     }
 

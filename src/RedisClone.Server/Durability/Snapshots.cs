@@ -57,12 +57,16 @@ internal sealed class Snapshots
 
     private string Path => _server.Config.PathOf(_server.Config.DbFilename);
 
+    /// <summary>Whether a dump file is wanted that tells of the end of all data at once: where there are save points, and the journal is not being rewritten.</summary>
+    public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && Slot.Kind != SnapshotKind.Rewrite && _server.Loading is null;
+
     /// <summary>Replaces the dump file; null, or why not, and then the old one is untouched. The caller holds every shard.</summary>
-    public string? Save()
+    /// <param name="uncounted">Changes that the running command has made and that are not counted yet.</param>
+    public string? Save(long uncounted = 0)
     {
         // Its data may be about to go, and there is one walk over a shard at a time.
         Slot.Cancel();
-        long changes = Changes;
+        long changes = Changes + uncounted;
         var order = new SnapshotOrder(Disk, TemporaryPath(""));
         using var run = new SnapshotRun(_server, order);
         string? failure = run.WriteHeld() ?? Publish(order.Path);
