@@ -16,7 +16,7 @@ public sealed partial class ConfigTable
         Choice("sanitize-dump-payload", "no", ["no", "yes", "clients"], "How closely RESTORE looks at its payload; here always closely.", TunesNothing),
         Int("rdb-key-save-delay", 0, int.MinValue, int.MaxValue, static c => ref c.RdbKeySaveDelay, "Microseconds to wait at each key of a snapshot, for tests.", flags: Hidden),
         Int("key-load-delay", 0, int.MinValue, int.MaxValue, static c => ref c.KeyLoadDelay, "Microseconds to wait at each key while loading, for tests.", flags: Hidden),
-        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue, static c => ref c.LoadingProcessEventsIntervalBytes, "Bytes loaded before clients get their turn.", null, Hidden, NumberForm.Plain, check: null, special: null),
+        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue, Unread.Field<long>("loading-process-events-interval-bytes"), "Bytes loaded before clients get their turn; here they do not wait for it.", null, Hidden | TunesNothing, NumberForm.Plain, check: null, special: null),
     ];
 
     private static Parameter[] Journal() =>
@@ -25,13 +25,13 @@ public sealed partial class ConfigTable
         Choice("appendfsync", AppendFsync.Everysec, ConfigChoices.AppendFsync, static c => ref c.AppendFsync, "When the journal is flushed to the disk: before the reply, each second, or when the system likes."),
         Text("appendfilename", "appendonly.aof", static c => ref c.AppendFilename, "What the names of the journal's files begin with.", flags: Immutable, check: ParameterChecks.AppendFilename),
         Text("appenddirname", "appendonlydir", static c => ref c.AppendDirname, "Directory of the journal, inside dir.", flags: Immutable, check: ParameterChecks.AppendDirname),
-        Bool("no-appendfsync-on-rewrite", false, static c => ref c.NoAppendFsyncOnRewrite, "Do not flush the journal while a snapshot is written."),
+        Bool("no-appendfsync-on-rewrite", false, "Do not flush the journal while a snapshot is written; here it is flushed all the same.", flags: TunesNothing),
         Int("auto-aof-rewrite-percentage", 100, 0, int.MaxValue, static c => ref c.AutoAofRewritePercentage, "Percentage by which the journal may grow before it is rewritten; 0 never rewrites."),
         Bytes("auto-aof-rewrite-min-size", 67108864, 0, static c => ref c.AutoAofRewriteMinSize, "Size of the journal below which it is not rewritten."),
         Bool("aof-load-truncated", true, static c => ref c.AofLoadTruncated, "Start with a journal that ends in the middle of a write."),
-        Bytes("aof-load-corrupt-tail-max-size", 0, 0, static c => ref c.AofLoadCorruptTailMaxSize, "Bytes of damage at the end of the journal that may be cut off at start."),
+        Bytes("aof-load-corrupt-tail-max-size", 0, 0, "Bytes of damage at the end of the journal that may be cut off at start.", Unsupported),
         Bool("aof-use-rdb-preamble", true, static c => ref c.AofUseRdbPreamble, "Rewrite the journal as a snapshot rather than as commands."),
-        Bool("aof-timestamp-enabled", false, static c => ref c.AofTimestampEnabled, "Times in the journal, so that it can be cut at a time."),
+        Bool("aof-timestamp-enabled", false, "Times in the journal, so that it can be cut at a time.", flags: Unsupported),
         Bool("aof-rewrite-incremental-fsync", true, "Flush a rewritten journal while it is written, not only at its end.", flags: TunesNothing),
         Bool("aof-disable-auto-gc", false, "Keep the journal's old files, for tests.", flags: Hidden | TunesNothing),
     ];

@@ -78,18 +78,14 @@ public sealed class ServerConfig
     public bool StopWritesOnBgsaveError;
     public int RdbKeySaveDelay;
     public int KeyLoadDelay;
-    public long LoadingProcessEventsIntervalBytes;
     public bool AppendOnly;
     public string AppendFilename = "";
     public string AppendDirname = "";
     public AppendFsync AppendFsync;
-    public bool NoAppendFsyncOnRewrite;
     public int AutoAofRewritePercentage;
     public long AutoAofRewriteMinSize;
     public bool AofLoadTruncated;
-    public long AofLoadCorruptTailMaxSize;
     public bool AofUseRdbPreamble;
-    public bool AofTimestampEnabled;
 
     // Encodings: where a small value's packed form ends
     public long HashMaxListpackEntries;
