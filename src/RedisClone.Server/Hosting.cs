@@ -10,6 +10,7 @@ using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
 using RedisClone.Server.Net.Listening;
+using RedisClone.Server.Net.Tls;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
@@ -37,6 +38,8 @@ internal static class Hosting
         builder.Services.AddHostedService(services => services.GetRequiredService<SignalLifetime>());
         builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = Limits.ShutdownPatience);
         builder.WebHost.UseKestrelCore();
+        builder.Services.AddSingleton<TlsServer>();
+        builder.Services.AddSingleton<TlsHandshakes>();
         builder.WebHost.ConfigureKestrel(kestrel => Listen(kestrel, config));
         builder.WebHost.UseSockets(sockets =>
         {
@@ -63,7 +66,12 @@ internal static class Hosting
     private static void Listen(KestrelServerOptions kestrel, ServerConfig config)
     {
         kestrel.AddServerHeader = false;
-        kestrel.Listen(ClientPort.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+        kestrel.Listen(ClientPort.Plain, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+        kestrel.Listen(ClientPort.Tls, listen =>
+        {
+            kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
+            listen.UseConnectionHandler<RedisConnectionHandler>();
+        });
         if (config.UnixSocket.Length > 0)
             kestrel.ListenUnixSocket(config.PathOf(config.UnixSocket), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }

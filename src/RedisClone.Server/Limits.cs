@@ -51,6 +51,12 @@ internal static class Limits
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
+    /// <summary>TLS handshakes that may be under way at a time; further connections are refused.</summary>
+    public const int TlsHandshakes = 512;
+
+    /// <summary>How long one of them may take.</summary>
+    public static readonly TimeSpan TlsHandshakePatience = TimeSpan.FromSeconds(10);
+
     /// <summary>What a command that a snapshot keeps waiting gives it before it looks again.</summary>
     public static readonly TimeSpan SnapshotPatience = TimeSpan.FromMilliseconds(1);
 

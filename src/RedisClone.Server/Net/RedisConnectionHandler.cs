@@ -1,7 +1,9 @@
 using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 
@@ -48,6 +50,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         KeepAlive(transport);
         IConnectionScheduler scheduler = transport.Features.Get<IConnectionScheduler>() ?? PoolScheduler.Instance;
         var connection = new Connection(server, transport, scheduler);
+        LogInByCertificate(transport, connection.Session);
         server.Sessions.Add(connection.Session);
         server.Statistics.Count(RareEvent.AcceptedConnection);
         try
@@ -59,6 +62,17 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
             server.Sessions.Remove(connection.Session);
             await connection.LeaveAsync();
         }
+    }
+
+    /// <summary>The client acts for the user that its certificate names, if there is one that may log in.</summary>
+    private void LogInByCertificate(ConnectionContext transport, Session session)
+    {
+        if (server.Config.TlsAuthClientsUser != TlsAuthClientsUser.CommonName || server.Config.TlsAuthClients == TlsAuthClients.No) return;
+        if (transport.Features.Get<ITlsConnectionFeature>()?.ClientCertificate is not { } certificate) return;
+        string name = certificate.GetNameInfo(X509NameType.SimpleName, forIssuer: false);
+        if (server.Access.Users.Find(Encoding.UTF8.GetBytes(name)) is not { Permissions.Enabled: true } user) return;
+        session.User = user;
+        session.Authenticated = true;
     }
 
     /// <summary>Without a password, only this machine is served.</summary>

@@ -148,7 +148,7 @@ internal sealed class ServerProcess : IDisposable
         return Path.Combine(root, "src", "RedisClone.Server", "bin", here.Parent.Name, here.Name, "RedisClone.Server");
     }
 
-    private static int FreePort()
+    public static int FreePort()
     {
         using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         probe.Bind(new IPEndPoint(IPAddress.Loopback, 0));

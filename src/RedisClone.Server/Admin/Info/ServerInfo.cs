@@ -103,11 +103,9 @@ internal static class ServerInfo
     private static void Listeners(ServerConfig config, InfoWriter info)
     {
         int number = 0;
-        if (config.Port > 0)
-        {
-            string binds = string.Concat(config.Bind.Select(b => ",bind=" + b));
-            info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"), string.Create(CultureInfo.InvariantCulture, $"name=tcp{binds},port={config.Port}"));
-        }
+        string binds = string.Concat(config.Bind.Select(b => ",bind=" + b));
+        foreach ((string name, int port) in new[] { ("tcp", config.Port), ("tls", config.TlsPort) })
+            if (port > 0) info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"), string.Create(CultureInfo.InvariantCulture, $"name={name}{binds},port={port}"));
         if (config.UnixSocket.Length > 0)
             info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number}"), $"name=unix,bind={config.UnixSocket}");
     }

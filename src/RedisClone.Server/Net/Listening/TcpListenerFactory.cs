@@ -3,40 +3,64 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Net.Tls;
 
 namespace RedisClone.Server.Net.Listening;
 
-/// <summary>The port that clients connect to, whatever addresses and number it has at the time.</summary>
-internal sealed class ClientPort : EndPoint
+/// <summary>A port that clients connect to, whatever addresses and number it has at the time.</summary>
+internal sealed class ClientPort(string name, string parameter, Func<ServerConfig, int> number) : EndPoint
 {
-    public static readonly ClientPort Instance = new();
+    public static readonly ClientPort Plain = new("tcp", "port", static config => config.Port);
 
-    public override string ToString() => "tcp";
+    public static readonly ClientPort Tls = new("tls", "tls-port", static config => config.TlsPort);
+
+    /// <summary>What CONFIG calls its number.</summary>
+    public string Parameter => parameter;
+
+    public int NumberIn(ServerConfig config) => number(config);
+
+    public override string ToString() => name;
 }
 
-/// <summary>Listens on <see cref="ClientPort"/>, by means of the transport that the other endpoints use too.</summary>
-internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, IServiceProvider services, ILogger<TcpListenerFactory> log)
+/// <summary>
+/// Listens on the <see cref="ClientPort"/>s: on the plain one by means of the transport that other endpoints use too, on the one for TLS
+/// on the framework's sockets, whose pipes its TLS can go between.
+/// </summary>
+internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<TcpListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
+    private const string NotListening = "Unable to listen on this port. Check server logs.";
+    private const string NoTls = "Unable to update TLS configuration. Check server logs.";
     private static readonly IPEndPoint Sample = new(IPAddress.Any, 0);
+
+    private readonly List<TcpListeners> _all = [];
 
     public bool CanBind(EndPoint endpoint) => endpoint is ClientPort;
 
     public async ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
-        var listeners = new TcpListeners(config, Transport(), log);
+        var port = (ClientPort)endpoint;
+        if (LoadTlsFor(port) is not null) throw new IOException("Failed to configure TLS. Check logs for more info.");
+        var listeners = new TcpListeners(config, port, port == ClientPort.Tls ? Transports().First() : Transports().Last(), log);
         if (await listeners.AdaptAsync() is not null)
         {
             await listeners.DisposeAsync();
-            throw new IOException($"Failed listening on port {config.Port} (tcp), aborting.");
+            throw new IOException($"Failed listening on port {port.NumberIn(config)} ({port}), aborting.");
         }
-        // CONFIG SET runs on a worker: it may wait for sockets.
-        parameters.OnChanged("port", () => listeners.AdaptAsync().GetAwaiter().GetResult() is null ? null : "Unable to listen on this port. Check server logs.");
-        parameters.OnChanged("bind", () => listeners.AdaptAsync().GetAwaiter().GetResult() is null ? null : "Failed to bind to specified addresses.");
+        parameters.OnChanged(port.Parameter, () => LoadTlsFor(port) is not null ? NoTls : Adapts(listeners) ? null : NotListening);
+        _all.Add(listeners);
+        if (_all.Count > 1) return listeners;
+        parameters.OnChanged("bind", () => _all.TrueForAll(Adapts) ? null : "Failed to bind to specified addresses.");
+        foreach (string name in TlsServer.Parameters) parameters.OnChanged(name, () => LoadTlsFor(ClientPort.Tls) is null ? null : NoTls);
         return listeners;
     }
 
-    /// <summary>The last one registered that takes addresses, as the framework itself chooses.</summary>
-    private IConnectionListenerFactory Transport() => services.GetServices<IConnectionListenerFactory>()
-        .Last(factory => factory != this && (factory as IConnectionListenerFactorySelector)?.CanBind(Sample) != false);
+    /// <summary>CONFIG SET runs on a worker: it may wait for sockets.</summary>
+    private static bool Adapts(TcpListeners listeners) => listeners.AdaptAsync().GetAwaiter().GetResult() is null;
+
+    private string? LoadTlsFor(ClientPort port) => port == ClientPort.Tls && port.NumberIn(config) > 0 ? tls.Load() : null;
+
+    /// <summary>Those that take addresses: first the framework's sockets, last the one that the framework itself would choose.</summary>
+    private IEnumerable<IConnectionListenerFactory> Transports() => services.GetServices<IConnectionListenerFactory>()
+        .Where(factory => factory != this && (factory as IConnectionListenerFactorySelector)?.CanBind(Sample) != false);
 }

@@ -12,22 +12,24 @@ namespace RedisClone.Server.Net.Listening;
 /// All the sockets that one port is listened on. To the framework they are one listener; underneath they can be exchanged while it runs,
 /// and whoever is connected stays connected.
 /// </summary>
-internal sealed class TcpListeners(ServerConfig config, IConnectionListenerFactory transport, ILogger log) : IConnectionListener
+internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnectionListenerFactory transport, ILogger log) : IConnectionListener
 {
     private readonly Dictionary<IPEndPoint, IConnectionListener> _listeners = [];
     private readonly List<IConnectionListener> _closed = [];    // whose connections may still be there: they share its buffers
     private readonly Channel<ConnectionContext> _accepted = Channel.CreateUnbounded<ConnectionContext>();
 
-    public EndPoint EndPoint => new IPEndPoint(IPAddress.Any, config.Port);
+    public EndPoint EndPoint => new IPEndPoint(IPAddress.Any, Number);
+
+    private int Number => port.NumberIn(config);
 
     /// <summary>Listens on what the configuration says now, and on nothing else. Null, or what went wrong.</summary>
     public async Task<string?> AdaptAsync()
     {
-        if (TcpAddresses.Resolve(config.Bind, config.Port, out string problem) is not { } wanted) return Report(problem);
+        if (TcpAddresses.Resolve(config.Bind, Number, out string problem) is not { } wanted) return Report(problem);
         IPEndPoint[] obsolete = [.. _listeners.Keys.Where(old => !wanted.Exists(address => address.EndPoint.Equals(old)))];
         // On another port the new sockets come first, so that a port which is taken changes nothing. On the same port an address may be
         // part of another (*), so the old ones go first.
-        bool samePort = obsolete.Length > 0 && obsolete[0].Port == config.Port;
+        bool samePort = obsolete.Length > 0 && obsolete[0].Port == Number;
         if (samePort) await CloseAsync(obsolete);
         foreach (TcpAddress address in wanted)
         {

@@ -1,0 +1,106 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Net.Tls;
+
+/// <summary>Reads what the parameters of TLS name: certificates, keys, authorities, versions, suites. Every method answers null and a reason, or what it read.</summary>
+internal static class TlsFiles
+{
+    private const string EncryptedKey = "ENCRYPTED";
+
+    /// <summary>What TLS 1.2 may use beside suites that are named for TLS 1.3.</summary>
+    private static readonly TlsCipherSuite[] ModernSuites =
+    [
+        TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TlsCipherSuite.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ];
+
+    /// <summary>The server's certificate with its key, and the intermediate ones that its file has behind it.</summary>
+    public static SslStreamCertificateContext? Certificate(ServerConfig config, out string problem)
+    {
+        problem = config.TlsCertFile.Length == 0 ? "No tls-cert-file configured!" : config.TlsKeyFile.Length == 0 ? "No tls-key-file configured!" : "";
+        if (problem.Length > 0) return null;
+        string file = config.TlsCertFile;
+        try
+        {
+            string certificates = File.ReadAllText(config.PathOf(file));
+            file = config.TlsKeyFile;
+            string key = File.ReadAllText(config.PathOf(file));
+            X509Certificate2 own = key.Contains(EncryptedKey, StringComparison.Ordinal)
+                ? X509Certificate2.CreateFromEncryptedPem(certificates, key, config.TlsKeyFilePass)
+                : X509Certificate2.CreateFromPem(certificates, key);
+            var chain = new X509Certificate2Collection();
+            chain.ImportFromPem(certificates);
+            return SslStreamCertificateContext.Create(own, chain, offline: true);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
+        {
+            problem = $"Failed to load certificate: {config.TlsCertFile}: {Reason(e, file)}";
+            return null;
+        }
+    }
+
+    /// <summary>Whom clients' certificates may come from.</summary>
+    public static X509Certificate2Collection? Authorities(ServerConfig config, out string problem)
+    {
+        var authorities = new X509Certificate2Collection();
+        problem = "";
+        string file = config.TlsCaCertFile;
+        try
+        {
+            if (file.Length > 0) authorities.ImportFromPemFile(config.PathOf(file));
+            if (config.TlsCaCertDir.Length == 0) return authorities;
+            file = config.TlsCaCertDir;
+            foreach (string path in Directory.EnumerateFiles(config.PathOf(file)))
+            {
+                string text = File.ReadAllText(path);
+                if (PemEncoding.TryFind(text, out PemFields fields) && text.AsSpan(fields.Label).SequenceEqual("CERTIFICATE")) authorities.ImportFromPem(text);
+            }
+            return authorities;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
+        {
+            problem = $"Failed to configure CA certificate(s) file/directory: {Reason(e, file)}";
+            return null;
+        }
+    }
+
+    /// <summary>TLS 1.2 and 1.3 unless one of them is picked; what came before them is not offered to anybody.</summary>
+    public static SslProtocols? Protocols(ServerConfig config, out string problem)
+    {
+        problem = "";
+        string[] words = config.TlsProtocols.Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        if (words.Length == 0) return SslProtocols.Tls12 | SslProtocols.Tls13;
+        SslProtocols protocols = SslProtocols.None;
+        foreach (string word in words)
+        {
+            if (word.Equals("TLSv1.2", StringComparison.OrdinalIgnoreCase)) protocols |= SslProtocols.Tls12;
+            else if (word.Equals("TLSv1.3", StringComparison.OrdinalIgnoreCase)) protocols |= SslProtocols.Tls13;
+            else problem = "Invalid tls-protocols specified. Use a combination of 'TLSv1.2' and 'TLSv1.3'; older versions are not offered.";
+        }
+        return problem.Length > 0 ? null : protocols;
+    }
+
+    /// <summary>Null without a problem: the system's own choice.</summary>
+    public static CipherSuitesPolicy? CipherSuites(ServerConfig config, out string problem)
+    {
+        problem = "";
+        if (config.TlsCipherSuites.Length == 0) return null;
+        var suites = new List<TlsCipherSuite>();
+        foreach (string name in config.TlsCipherSuites.Split(':', StringSplitOptions.RemoveEmptyEntries))
+        {
+            if (Enum.TryParse(name, ignoreCase: false, out TlsCipherSuite suite)) suites.Add(suite);
+            else problem = $"Failed to configure ciphersuites: {name} is none";
+        }
+        if (problem.Length > 0) return null;
+        if (OperatingSystem.IsLinux() || OperatingSystem.IsMacOS()) return new CipherSuitesPolicy([.. suites, .. ModernSuites]);
+        problem = "tls-ciphersuites cannot be chosen on this system";
+        return null;
+    }
+
+    private static string Reason(Exception e, string file) => e is CryptographicException ? $"{file}: {e.Message}" : $"{file}: {ConfigFiles.Reason(e)}";
+}

@@ -1,0 +1,239 @@
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Tls;
+
+/// <summary>TLS on its own port: who gets through it, who does not, and that behind it is the same server.</summary>
+public sealed class TlsTests : IDisposable
+{
+    private readonly TestAuthority _authority = new();
+    private readonly (string Certificate, string Key) _files;
+    private readonly int _port = ServerProcess.FreePort();
+
+    public TlsTests() => _files = _authority.Issue("server");
+
+    public void Dispose() => _authority.Dispose();
+
+    [Fact]
+    public void Redis_cli_talks_through_it()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        Assert.Equal("PONG", RedisCli("--cacert", _authority.File, "PING"));
+        Assert.Equal("OK", RedisCli("--cacert", _authority.File, "SET", "k", new string('x', 100_000)));
+        using RespClient plain = server.Connect();
+        plain.Expect(":100000", "STRLEN", "k");
+        Assert.Equal(100_000, RedisCli("--cacert", _authority.File, "GET", "k").Length);
+        using var other = new TestAuthority();
+        Assert.Contains("certificate verify failed", RedisCli("--cacert", other.File, "PING"), StringComparison.OrdinalIgnoreCase);
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void Clients_must_show_a_certificate_where_that_is_asked_for()
+    {
+        using ServerProcess server = Start();
+        (string Certificate, string Key) good = _authority.Issue("alice");
+        using var others = new TestAuthority();
+        using (var client = new TlsClient(_port, good)) Assert.Equal("+PONG", client.Call("PING"));
+        Assert.True(IsRefused(certificate: null));
+        Assert.True(IsRefused(others.Issue("mallory")));
+        using RespClient plain = server.Connect();
+        plain.Expect("+OK", "CONFIG", "SET", "tls-auth-clients", "optional");
+        using (var client = new TlsClient(_port)) Assert.Equal("+PONG", client.Call("PING"));
+        using (var client = new TlsClient(_port, good)) Assert.Equal("+PONG", client.Call("PING"));
+        Assert.True(IsRefused(others.Issue("mallory")));
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void A_certificate_can_name_the_user()
+    {
+        using ServerProcess server = Start("--tls-auth-clients-user", "cn", "--requirepass", "secret");
+        using (RespClient admin = server.Connect())
+        {
+            admin.Expect("+OK", "AUTH", "secret");
+            admin.Expect("+OK", "ACL", "SETUSER", "alice", "on", "+acl|whoami", "+ping");
+        }
+        using var alice = new TlsClient(_port, _authority.Issue("alice"));
+        Assert.Equal("$5", alice.Call("ACL WHOAMI"));
+        Assert.Equal("alice", alice.Read());
+        Assert.StartsWith("-NOPERM", alice.Call("GET k"));
+        using var bob = new TlsClient(_port, _authority.Issue("bob"));
+        Assert.StartsWith("-NOAUTH", bob.Call("PING"));
+    }
+
+    [Fact]
+    public void New_files_are_in_force_for_new_connections()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        using var before = new TlsClient(_port);
+        _authority.Issue("server");
+        using RespClient plain = server.Connect();
+        plain.Expect("+OK", "CONFIG", "SET", "tls-cert-file", _files.Certificate);
+        using var after = new TlsClient(_port);
+        Assert.NotEqual(before.ServerSerial, after.ServerSerial);
+        Assert.Equal("+PONG", before.Call("PING"));
+        Assert.Equal("+PONG", after.Call("PING"));
+        // What cannot be read changes nothing.
+        File.WriteAllText(_files.Key, "nonsense");
+        plain.Expect(
+            $"-ERR CONFIG SET failed (possibly related to argument 'tls-key-file') - Unable to update TLS configuration. Check server logs.",
+            "CONFIG", "SET", "tls-key-file", _files.Key);
+        using var still = new TlsClient(_port);
+        Assert.Equal(after.ServerSerial, still.ServerSerial);
+    }
+
+    [Fact]
+    public void Versions_and_suites_can_be_picked()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no", "--tls-protocols", "TLSv1.3", "--tls-ciphersuites", "TLS_AES_256_GCM_SHA384");
+        using (var client = new TlsClient(_port)) Assert.Equal(SslProtocols.Tls13, client.Protocol);
+        Assert.ThrowsAny<Exception>(() => new TlsClient(_port, protocols: SslProtocols.Tls12));
+        using RespClient plain = server.Connect();
+        plain.Expect("+OK", "CONFIG", "SET", "tls-protocols", "TLSv1.2");
+        using (var client = new TlsClient(_port)) Assert.Equal(SslProtocols.Tls12, client.Protocol);
+        Assert.StartsWith("-ERR CONFIG SET failed", plain.Call("CONFIG", "SET", "tls-protocols", "SSLv3").ToString());
+    }
+
+    [Fact]
+    public void The_port_comes_and_goes_and_a_key_may_have_a_passphrase()
+    {
+        (string certificate, string key) = _authority.Issue("locked", "open sesame");
+        using ServerProcess server = ServerProcess.Ours("--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no");
+        using RespClient plain = server.Connect();
+        Assert.StartsWith("-ERR CONFIG SET failed", plain.Call("CONFIG", "SET", "tls-port", $"{_port}").ToString());
+        plain.Expect("+OK", "CONFIG", "SET", "tls-key-file-pass", "open sesame", "tls-port", $"{_port}");
+        using var client = new TlsClient(_port);
+        Assert.Equal("+PONG", client.Call("PING"));
+        plain.Expect("+OK", "CONFIG", "SET", "tls-port", "0");
+        Assert.Equal("+PONG", client.Call("PING"));
+        Assert.ThrowsAny<SocketException>(() => new TlsClient(_port));
+    }
+
+    [Fact]
+    public void Messages_and_blocked_commands_get_through()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        using TlsClient listener = new(_port), waiting = new(_port);
+        using RespClient plain = server.Connect();
+        listener.Send("HELLO 3");
+        listener.Send("SUBSCRIBE news");
+        while (listener.Read() is { } line && line != "subscribe") { }
+        Assert.Equal("$4", listener.Read());
+        Assert.Equal("news", listener.Read());
+        Assert.Equal(":1", listener.Read());
+        for (int i = 0; i < 1000; i++)
+        {
+            plain.Expect(":1", "PUBLISH", "news", $"{i}");
+            // A request may cross a message.
+            if (i % 10 == 0) listener.Send("PING");
+        }
+        int messages = 0, pongs = 0;
+        while (messages < 1000 || pongs < 100)
+        {
+            string? line = listener.Read();
+            Assert.NotNull(line);
+            if (line == "message") messages++;
+            if (line == "+PONG") pongs++;
+        }
+        waiting.Send("BLPOP list 0");
+        while (!plain.Call("INFO", "clients").Text!.Contains("blocked_clients:1\r\n", StringComparison.Ordinal)) Thread.Sleep(10);
+        plain.Expect(":1", "LPUSH", "list", "x");
+        Assert.Equal("*2", waiting.Read());
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void What_is_no_handshake_harms_nobody()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        using (var plain = new RespClient(_port))
+        {
+            plain.SendRaw("*1\r\n$4\r\nPING\r\n");
+            Assert.DoesNotContain("PONG", plain.ReadToClose());
+        }
+        // Many that begin and never go on: as many as may wait do, the others are sent away, and all are gone after a while.
+        var stalled = new List<Socket>();
+        for (int i = 0; i < 600; i++)
+        {
+            var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+            socket.Connect(IPAddress.Loopback, _port);
+            socket.Send(Encoding.Latin1.GetBytes("\u0016\u0003\u0001"));
+            stalled.Add(socket);
+        }
+        using RespClient other = server.Connect();
+        other.Expect("+PONG", "PING");
+        foreach (Socket socket in stalled)
+        {
+            socket.ReceiveTimeout = 60_000;
+            Assert.True(IsClosed(socket));
+            socket.Dispose();
+        }
+        using (var client = new TlsClient(_port)) Assert.Equal("+PONG", client.Call("PING"));
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void A_client_that_does_not_read_can_be_killed()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        using RespClient plain = server.Connect();
+        plain.Expect("+OK", "SET", "big", new string('x', 1_000_000));
+        using var client = new TlsClient(_port);
+        client.Send("CLIENT SETNAME slow\r\n" + string.Concat(Enumerable.Repeat("GET big\r\n", 50)));
+        string line;
+        do
+        {
+            line = plain.Call("CLIENT", "LIST").Text!.Split('\n').FirstOrDefault(l => l.Contains(" name=slow ", StringComparison.Ordinal)) ?? "";
+        }
+        while (!line.Contains(" cmd=get ", StringComparison.Ordinal));
+        plain.Expect(":1", "CLIENT", "KILL", "ID", line[3..line.IndexOf(' ', StringComparison.Ordinal)]);
+        Assert.DoesNotContain("name=slow", plain.Call("CLIENT", "LIST").Text!);
+        server.AssertWell();
+    }
+
+    private ServerProcess Start(params string[] arguments) => ServerProcess.Ours(
+        ["--tls-port", $"{_port}", "--tls-cert-file", _files.Certificate, "--tls-key-file", _files.Key, "--tls-ca-cert-file", _authority.File, .. arguments]);
+
+    /// <summary>In TLS 1.3 a client hears that its certificate is not accepted only when it reads.</summary>
+    private bool IsRefused((string Certificate, string Key)? certificate)
+    {
+        try
+        {
+            using var client = new TlsClient(_port, certificate);
+            return client.Call("PING") is null;
+        }
+        catch (Exception e) when (e is IOException or AuthenticationException)
+        {
+            return true;
+        }
+    }
+
+    private static bool IsClosed(Socket socket)
+    {
+        try
+        {
+            return socket.Receive(new byte[100]) == 0;
+        }
+        catch (SocketException e)
+        {
+            return e.SocketErrorCode == SocketError.ConnectionReset;
+        }
+    }
+
+    private string RedisCli(params string[] arguments)
+    {
+        using Process process = Process.Start(new ProcessStartInfo("redis-cli", ["-h", "localhost", "-p", $"{_port}", "--tls", .. arguments])
+        {
+            RedirectStandardOutput = true, RedirectStandardError = true,
+        })!;
+        Task<string> errors = process.StandardError.ReadToEndAsync();
+        string output = process.StandardOutput.ReadToEnd();
+        Assert.True(process.WaitForExit(60_000), "redis-cli does not end");
+        return (output + errors.Result).TrimEnd();
+    }
+}
