@@ -20,7 +20,6 @@ var log = core.Log;
 foreach (string warning in load.Warnings) log.LogWarning("{Warning}", warning);
 log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
 Console.WriteLine($" PID: {Environment.ProcessId}");
-log.LogInformation("Server initialized");
 if (core.Prepare() is { } fault)
 {
     log.LogCritical("{Fault}", fault);
@@ -35,6 +34,8 @@ catch (IOException e)
     log.LogCritical("{Reason}", e.Message);
     return 1;
 }
+// Who waits for this line connects at once; as long as data is being loaded, clients are told so.
+log.LogInformation("Server initialized");
 if (core.LoadData() is { } refusal)
 {
     if (!core.Shutdown.HasBegun) log.LogCritical("{Refusal}", refusal);
