@@ -3,13 +3,14 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or <see cref="RdbType.Stream3"/> (7.2). The
+/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or a later form: see <see cref="RdbStreamReader"/>. The
 /// number of nodes comes before the nodes, so every node but the last is filled with the same number of entries.
 /// </summary>
 /// <remarks>
 /// Order: <see cref="Begin"/>, and for each entry <see cref="BeginEntry"/> and its fields; or <see cref="BeginNodes"/>, and for each node
 /// <see cref="Node"/>; <see cref="EndEntries"/>; for each group <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
-/// its pending IDs.
+/// its pending IDs; from <see cref="RdbType.Stream5"/> on <see cref="Returned"/> and the IDs given back. From <see cref="RdbType.Stream4"/>
+/// on, <see cref="Producers"/>, for each <see cref="Producer"/> and its messages, and <see cref="EndProducers"/>.
 /// </remarks>
 public sealed class RdbStreamWriter(RdbWriter writer)
 {
@@ -104,6 +105,36 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     }
 
     public void ConsumerPending(RdbStreamId id) => writer.RawStreamId(id.Milliseconds, id.Sequence);
+
+    /// <summary>How many of the group's pending entries were given back; their IDs follow in the order of claiming.</summary>
+    public void Returned(long count) => writer.Length((ulong)count);
+
+    public void ReturnedId(RdbStreamId id) => writer.RawStreamId(id.Milliseconds, id.Sequence);
+
+    public void Producers(long seconds, long maxMessages, long count)
+    {
+        writer.Length((ulong)seconds);
+        writer.Length((ulong)maxMessages);
+        writer.Length((ulong)count);
+    }
+
+    public void Producer(ReadOnlySpan<byte> name, long messages)
+    {
+        writer.String(name);
+        writer.Length((ulong)messages);
+    }
+
+    public void ProducerMessage(ReadOnlySpan<byte> name, RdbStreamId id)
+    {
+        writer.String(name);
+        Id(id);
+    }
+
+    public void EndProducers(long added, long duplicates)
+    {
+        writer.Length((ulong)added);
+        writer.Length((ulong)duplicates);
+    }
 
     private void WriteEntry()
     {

@@ -82,7 +82,8 @@ internal static class KeyspaceDigest
         if (entry.Expiry != 0) Add(sum, "expires"u8);
     }
 
-    /// <summary>Entries, what the stream knows of itself, and what its groups have pending; but not when consumers were seen, which is no data.</summary>
+    /// <summary>Entries, what the stream knows of itself, and what its groups have pending; but not when consumers were seen and which messages are
+    /// remembered, which time alone changes.</summary>
     private static void AddStream(in Entry entry, Span<byte> sum)
     {
         Span<byte> scratch = stackalloc byte[IntegerText.MaxLength], numbers = stackalloc byte[32], chain = stackalloc byte[Length];
@@ -99,6 +100,7 @@ internal static class KeyspaceDigest
         StreamState state = StreamValue.State(entry);
         Chain(chain, Numbers(numbers, state.Last, (long)state.Added, 0));
         Chain(chain, Numbers(numbers, state.HighestDeleted, 0, 0));
+        if (StreamProducers.Of(entry) is { Exist: true } producers) Chain(chain, Numbers(numbers, StreamId.Min, producers.Seconds, producers.Most));
         for (long i = 0; i < StreamGroup.Count(entry); i++) AddGroup(StreamGroup.At(entry, i), chain);
         Add(sum, "stream"u8, chain);
     }

@@ -258,34 +258,40 @@ public ref partial struct CommandContext
     /// <param name="nullIsArray">Which null answers a timeout.</param>
     /// <param name="test">A further condition on the key's value.</param>
     /// <param name="state">What the test compares with.</param>
+    /// <param name="againAfter">Milliseconds after which time alone may have brought what is waited for, 0 for never.</param>
     /// <param name="servedWithoutValue">Whether the command is to run again, for its error, when a key is gone or holds something else.</param>
     public void Block(
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
-        bool servedWithoutValue = false)
+        bool servedWithoutValue = false, long againAfter = 0)
     {
+        // A command that runs again waits until the time that it was to wait at first.
+        long deadline = milliseconds > 0 ? Now + milliseconds : 0;
+        if (Session.WaitingAgain is { } before && (deadline = before.Deadline) > 0) milliseconds = Math.Max(1, deadline - Now);
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
         var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer)
         {
             State = state,
             ServedWithoutValue = servedWithoutValue,
+            Deadline = deadline,
         };
         for (int i = firstKey; i < firstKey + keyCount; i++)
             Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
         NoteWrittenKeys(waiter, firstKey, keyCount);
-        Block(waiter, milliseconds);
+        Block(waiter, milliseconds, againAfter);
     }
 
     /// <summary>Blocks the client for a time (0: for ever) in which no key can serve it; then this is the reply.</summary>
     public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
-        Block(new Waiter(Session, default, default, test: null, answer), milliseconds);
+        Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
 
-    private void Block(Waiter waiter, long milliseconds)
+    private void Block(Waiter waiter, long milliseconds, long againAfter)
     {
         Waiter = waiter;
         Session.LastCommand = Row;
         Session.Waiter = waiter;
         Server.Blocked.Entered();
         // The timer may fire at once, on another thread: everything it needs is in place.
+        if (againAfter > 0) waiter.StartAgain(againAfter);
         if (milliseconds > 0) waiter.StartTimer(milliseconds);
         // The client may have gone before its waiter was there to be told. Full fence: either we see that, or the other side sees the waiter.
         Interlocked.MemoryBarrier();

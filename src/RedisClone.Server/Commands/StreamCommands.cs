@@ -37,6 +37,7 @@ internal static class StreamCommands
     private static void Append(ref CommandContext c)
     {
         var trimming = new StreamTrimOptions();
+        var message = new StreamIdempotence.Message();
         bool create = true, auto = false, hasSequence = true;
         StreamId id = default;
         int at = 2;
@@ -44,7 +45,8 @@ internal static class StreamCommands
         {
             auto = StreamIds.IsWord(c.Args[at], '*');
             if (auto) break;
-            if (trimming.TryRead(ref c, ref at)) continue;
+            if (trimming.TryRead(ref c, ref at) || message.TryRead(ref c, ref at)) continue;
+            if (c.Failed) break;
             if (c.Is(at, "NOMKSTREAM"u8))
             {
                 create = false;
@@ -56,11 +58,17 @@ internal static class StreamCommands
         trimming.Finish(ref c);
         int fields = c.Args.Count - at - 1;
         if (!c.Failed && (fields < 2 || fields % 2 != 0)) c.Fail(Errors.WrongArity("xadd"));
+        if (!c.Failed && !auto && message.IsGiven) c.Fail("ERR IDMP/IDMPAUTO can be used only with auto-generated IDs");
         if (!c.Failed && !auto && hasSequence && id == StreamId.Min) c.Fail("ERR The ID specified in XADD must be greater than 0-0");
         if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         if (!entry.Exists && !create)
         {
             c.Reply.Null();
+            return;
+        }
+        if (entry.Exists && message.IsGiven && message.TryFind(ref c, entry, at + 1, out StreamId known))
+        {
+            c.Reply.StreamId(known);
             return;
         }
         if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
@@ -72,8 +80,9 @@ internal static class StreamCommands
             return;
         }
         c.Reply.StreamId(id);
-        long trimmed = trimming.IsGiven ? trimming.Trim.Apply(entry) : 0;
-        if (auto || !hasSequence || trimming.Trim.Approximate) ReplaceByDecided(ref c, entry, trimming, id, at + 1);
+        long trimmed = trimming.IsGiven ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
+        if (auto || !hasSequence || trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep) ReplaceByDecided(ref c, entry, trimming, id, at + 1);
+        if (message.IsGiven) message.Remember(ref c, entry, at + 1, id);
         c.Modified(1, NotifyFlags.Stream, "xadd");
         if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
     }
@@ -94,11 +103,12 @@ internal static class StreamCommands
 
     private static void ReplaceByDecided(ref CommandContext c, in Entry entry, in StreamTrimOptions trimming, StreamId id, int fields)
     {
-        int arguments = 3 + (trimming.IsGiven ? StreamTrimOptions.EffectArguments : 0) + c.Args.Count - fields;
+        bool cuts = trimming.IsEffect(entry);
+        int arguments = 3 + (cuts ? StreamTrimOptions.EffectArguments : 0) + c.Args.Count - fields;
         if (c.ReplaceEffect(arguments) is not { } effect) return;
         effect.Add("XADD"u8);
         effect.Add(c.Args[1]);
-        if (trimming.IsGiven) trimming.AddTo(effect, entry);
+        if (cuts) trimming.AddTo(effect, entry);
         effect.Add(id);
         for (int i = fields; i < c.Args.Count; i++) effect.Add(c.Args[i]);
     }
@@ -183,10 +193,10 @@ internal static class StreamCommands
         if (!c.Failed && !trimming.IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
         trimming.Finish(ref c);
         if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
-        long trimmed = entry.Exists ? trimming.Trim.Apply(entry) : 0;
+        long trimmed = entry.Exists ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
         if (trimmed > 0)
         {
-            if (trimming.Trim.Approximate && c.ReplaceEffect(2 + StreamTrimOptions.EffectArguments) is { } effect)
+            if (trimming.IsEffect(entry) && (trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep) && c.ReplaceEffect(2 + StreamTrimOptions.EffectArguments) is { } effect)
             {
                 effect.Add("XTRIM"u8);
                 effect.Add(c.Args[1]);

@@ -40,7 +40,7 @@ internal readonly struct StreamDelivery
     public bool HasAny(in Entry entry, long now) =>
         IsHistory
         || StreamValue.Count(entry) > 0 && StreamValue.LastEntry(entry) > _group.Last
-        || _options.Claim >= 0 && _group.TryNextByTime(0, StreamId.Min, out PendingEntry oldest) && oldest.Delivered <= now - _options.Claim;
+        || _options.Claim >= 0 && _group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest) && oldest.Delivered <= now - _options.Claim;
 
     public void Serve(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
@@ -64,7 +64,18 @@ internal readonly struct StreamDelivery
             if (!budget.TryTake(found)) break;
             group.EntriesRead = counts.AfterReading(group.EntriesRead, found.Id);
             group.Last = found.Id;
-            c.Reply.StreamEntry(found);
+            if (_options.Claim < 0)
+            {
+                c.Reply.StreamEntry(found);
+            }
+            else
+            {
+                // Whoever claims is told of each entry how often it was delivered before.
+                c.Reply.ArrayHeader(4);
+                c.Reply.StreamEntryParts(found);
+                c.Reply.Integer(0);
+                c.Reply.Integer(0);
+            }
             if (!_options.NoAck)
             {
                 group.SetPending(found.Id, consumer, c.Now, 1);
@@ -116,13 +127,13 @@ internal readonly struct StreamDelivery
     private long Claimed(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
         var candidates = new StreamIdList();
-        (long time, StreamId next) = (0, StreamId.Min);
+        (long order, StreamId next) = (long.MinValue, StreamId.Min);
         long least = c.Now - _options.Claim;
-        while (candidates.Count < budget.Entries && _group.TryNextByTime(time, next, out PendingEntry pending) && pending.Delivered <= least)
+        while (candidates.Count < budget.Entries && _group.TryNextByTime(order, next, out PendingEntry pending) && pending.Delivered <= least)
         {
             candidates.Add(pending.Id);
-            time = pending.Delivered;
-            if (!pending.Id.TryNext(out next)) time++;
+            order = pending.Order;
+            if (!pending.Id.TryNext(out next)) order++;
         }
         long replied = 0;
         StreamGroup group = _group;
@@ -140,7 +151,7 @@ internal readonly struct StreamDelivery
             if (!budget.TryTake(found)) break;
             c.Reply.ArrayHeader(4);
             c.Reply.StreamEntryParts(found);
-            c.Reply.Integer(c.Now - pending.Delivered);
+            c.Reply.Integer(pending.HasConsumer ? c.Now - pending.Delivered : -1);
             c.Reply.Integer(pending.Deliveries);
             long deliveries = StreamConsumers.OneMore(pending.Deliveries);
             group.SetPending(id, consumer, c.Now, deliveries);

@@ -69,7 +69,7 @@ internal static class StreamGroupCommands
             c.Fail("BUSYGROUP Consumer Group name already exists");
             return;
         }
-        StreamGroup.Add(entry, c.Args[3], last, read);
+        StreamGroup.Add(entry, c.Args[3], last, Math.Min(read, (long)StreamValue.State(entry).Added));
         c.Changed();
         c.Notify(2, NotifyFlags.Stream, "xgroup-create");
         c.Reply.Ok();
@@ -83,7 +83,7 @@ internal static class StreamGroupCommands
         if (c.Args.Count is not (5 or 7)) FailSyntax(ref c);
         StreamId last = c.Failed ? default : GroupId(ref c, entry, orEnd: true);
         if (c.Failed) return;
-        (group.Last, group.EntriesRead) = (last, read);
+        (group.Last, group.EntriesRead) = (last, Math.Min(read, (long)StreamValue.State(entry).Added));
         c.Changed();
         c.Notify(2, NotifyFlags.Stream, "xgroup-setid");
         c.Reply.Ok();

@@ -89,7 +89,8 @@ internal static class StreamInfo
         if (count == 0) count = long.MaxValue;
         if (full && c.MoveToWorker(Math.Min(count, StreamValue.Count(entry)))) return;
         StreamCounts counts = StreamCounts.Of(entry);
-        c.Reply.MapHeader(full ? 9 : 10);
+        StreamProducers producers = StreamProducers.Of(entry);
+        c.Reply.MapHeader((full ? 9 : 10) + (producers.Exist ? 6 : 0));
         Integer(ref c, "length"u8, counts.Count);
         Integer(ref c, "radix-tree-keys"u8, StreamValue.Blocks(entry));
         Integer(ref c, "radix-tree-nodes"u8, StreamValue.Blocks(entry) + 1);
@@ -97,8 +98,19 @@ internal static class StreamInfo
         Id(ref c, "max-deleted-entry-id"u8, counts.State.HighestDeleted);
         Integer(ref c, "entries-added"u8, (long)counts.State.Added);
         Id(ref c, "recorded-first-entry-id"u8, counts.First);
+        if (producers.Exist) Producers(ref c, producers);
         if (full) Full(ref c, entry, counts, count);
         else Ends(ref c, entry);
+    }
+
+    private static void Producers(ref CommandContext c, StreamProducers producers)
+    {
+        Integer(ref c, "idmp-duration"u8, producers.Seconds);
+        Integer(ref c, "idmp-maxsize"u8, producers.Most);
+        Integer(ref c, "pids-tracked"u8, producers.Count);
+        Integer(ref c, "iids-tracked"u8, producers.Messages);
+        Integer(ref c, "iids-added"u8, producers.Added);
+        Integer(ref c, "iids-duplicates"u8, producers.Duplicates);
     }
 
     private static void Ends(ref CommandContext c, in Entry entry)
@@ -126,11 +138,12 @@ internal static class StreamInfo
         for (long i = 0; i < groups; i++)
         {
             StreamGroup group = StreamGroup.At(entry, i);
-            c.Reply.MapHeader(7);
+            c.Reply.MapHeader(8);
             c.Reply.Bulk("name"u8);
             c.Reply.Bulk(group.Name);
             Progress(ref c, group, counts);
             Integer(ref c, "pel-count"u8, group.PendingCount);
+            Integer(ref c, "nacked-count"u8, group.ReturnedCount);
             PendingOfGroup(ref c, group, count);
             c.Reply.Bulk("consumers"u8);
             c.Reply.ArrayHeader(group.ConsumerCount);

@@ -37,13 +37,14 @@ internal struct StreamReadOptions
             else if (hasMore && c.Is(i, "MAXSIZE"u8)) options.MaxSize = c.Int64(++i, 1, long.MaxValue, "ERR MAXSIZE must be a positive integer");
             else if (hasMore && c.Is(i, "STREAMS"u8)) options.ReadKeys(ref c, i + 1, grouped);
             else if (i + 2 < c.Args.Count && c.Is(i, "GROUP"u8)) options.ReadGroup(ref c, ref i, grouped);
-            else if (hasMore && grouped && c.Is(i, "CLAIM"u8)) options.Claim = ClaimIdle(ref c, ++i);
+            else if (hasMore && c.Is(i, "CLAIM"u8)) options.Claim = ClaimIdle(ref c, ++i, grouped);
             else if (!c.Is(i, "NOACK"u8)) c.FailSyntax();
             else if (grouped) options.NoAck = true;
             else c.Fail("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
             if (c.Failed) return false;
         }
         if (options.FirstKey == 0) return c.FailSyntax();
+        if (options.Count != long.MaxValue && options.MaxCount < options.Count) return c.Fail("ERR MAXCOUNT must be greater than or equal to COUNT");
         return !grouped || options.Group > 0 || c.Fail("ERR Missing GROUP option for XREADGROUP");
     }
 
@@ -69,8 +70,9 @@ internal struct StreamReadOptions
         argument += 2;
     }
 
-    private static long ClaimIdle(ref CommandContext c, int argument)
+    private static long ClaimIdle(ref CommandContext c, int argument, bool grouped)
     {
+        if (!grouped) c.Fail("ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
         long idle = c.Int64(argument, "ERR min-idle-time is not an integer or out of range");
         if (!c.Failed && idle < 0) c.Fail("ERR min-idle-time must be a positive integer");
         return idle;

@@ -13,6 +13,9 @@ internal static class StreamReads
         "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with " +
         "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N clients that wait for it.";
 
+    /// <summary>Milliseconds between looks for entries that were given to others meanwhile.</summary>
+    private const long LeastClaimWait = 100;
+
     /// <summary>Streams of a command whose identifiers fit on the stack.</summary>
     private const int StackStreams = 16;
 
@@ -119,7 +122,22 @@ internal static class StreamReads
 
     private static void Block(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after) =>
         c.Block(options.Milliseconds, ValueType.Stream, options.FirstKey, options.Keys, nullIsArray: true, IsReady,
-            new StreamWait(options.FirstKey, options.Group, after.ToArray()), servedWithoutValue: options.Group > 0);
+            new StreamWait(options.FirstKey, options.Group, options.Claim, after.ToArray()), servedWithoutValue: options.Group > 0,
+            againAfter: options.Claim >= 0 ? UntilClaimable(ref c, options) : 0);
+
+    /// <summary>Milliseconds until the first entry that is pending now may be claimed, or one that others are given meanwhile.</summary>
+    private static long UntilClaimable(ref CommandContext c, in StreamReadOptions options)
+    {
+        long wait = Math.Max(options.Claim, LeastClaimWait);
+        for (int i = 0; i < options.Keys; i++)
+        {
+            Entry entry = c.Peek(options.FirstKey + i);
+            if (entry.Exists && StreamGroup.TryGet(entry, c.Args[options.Group], out StreamGroup group)
+                && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest))
+                wait = Math.Min(wait, options.Claim - Math.Max(0, c.Now - oldest.Delivered));
+        }
+        return Math.Max(1, wait);
+    }
 
     private static bool IsReady(in Entry entry, Waiter waiter)
     {
@@ -128,6 +146,8 @@ internal static class StreamReads
         StreamGroup group = default;
         // Nobody waits for a group that is gone: the command runs again and says so.
         if (wait.Group > 0 && !StreamGroup.TryGet(entry, request[wait.Group], out group)) return true;
+        if (wait.Claim >= 0 && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest)
+            && oldest.Delivered <= ServerCore.UnixMilliseconds() - wait.Claim) return true;
         if (StreamValue.Count(entry) == 0) return false;
         StreamId last = StreamValue.LastEntry(entry);
         for (int i = 0; i < wait.After.Length; i++)
@@ -136,7 +156,7 @@ internal static class StreamReads
     }
 
     /// <summary>What a blocked reader waits for.</summary>
-    private sealed record StreamWait(int FirstKey, int Group, StreamId[] After);
+    private sealed record StreamWait(int FirstKey, int Group, long Claim, StreamId[] After);
 }
 
 /// <summary>How much one read may still give.</summary>

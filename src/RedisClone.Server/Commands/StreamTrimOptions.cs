@@ -10,15 +10,20 @@ internal struct StreamTrimOptions
 
     private long _limit;
     private bool _limited;
+    private StreamReferenceRule? _rule;
 
     /// <summary>Whether anything is to be cut.</summary>
     public bool IsGiven { get; private set; }
 
     public StreamTrim Trim { get; private set; }
 
+    /// <summary>What becomes of the pending entries of groups.</summary>
+    public readonly StreamReferenceRule Rule => _rule ?? StreamReferenceRule.Keep;
+
     /// <summary>Reads the option at an argument, which becomes its last; false if it is none of these.</summary>
     public bool TryRead(ref CommandContext c, ref int argument)
     {
+        if (StreamReferences.TryRead(ref c, argument, ref _rule)) return true;
         bool byId = c.Is(argument, "MINID"u8), hasMore = argument + 1 < c.Args.Count;
         if (hasMore && (byId || c.Is(argument, "MAXLEN"u8)))
         {
@@ -45,6 +50,9 @@ internal struct StreamTrimOptions
         long limit = _limited ? _limit : DefaultLimit(c.Server.Config.StreamNodeMaxEntries);
         Trim = Trim with { Limit = limit };
     }
+
+    /// <summary>Whether the cut is an effect of this form; that by acknowledgement leaves gaps, and is written down as deletions.</summary>
+    public readonly bool IsEffect(in Entry entry) => IsGiven && (Rule != StreamReferenceRule.Acknowledged || StreamGroup.Count(entry) == 0);
 
     /// <summary>Adds what was cut to an effect: as it was decided, since a replay may find other limits.</summary>
     public readonly void AddTo(EffectBuffer effect, in Entry entry)

@@ -10,6 +10,8 @@ namespace RedisClone.Server.Durability;
 internal sealed class StreamValueReader
 {
     private const int MaxText = 1 << 30;
+    private const int MostSeconds = 86_400, MostMessages = 10_000;
+    private const int DefaultSeconds = 100, DefaultMessages = 100;
 
     private readonly List<int> _ends = [];
     private byte[] _words = new byte[256];
@@ -103,8 +105,27 @@ internal sealed class StreamValueReader
     {
         StreamGroup group = GroupOf(stream);
         if (!group.TryGetPending(Id(id), out PendingEntry pending) || pending.HasConsumer || _unowned == 0) return false;
-        group.SetPending(pending.Id, default, 0, pending.Deliveries);
+        group.Return(pending.Id, pending.Deliveries);
         _unowned--;
+        return true;
+    }
+
+    /// <summary>A message that is remembered; how long and how many are comes after all of them.</summary>
+    public static bool Message(in Entry stream, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id)
+    {
+        StreamProducers producers = StreamProducers.Obtain(stream, MostSeconds, MostMessages);
+        if (producers.TryFind(producer, message, out _)) return false;
+        producers.Remember(producer, message, Id(id));
+        return true;
+    }
+
+    public static bool Idempotence(in Entry stream, ulong seconds, ulong most, ulong added, ulong duplicates)
+    {
+        if (seconds is < 1 or > MostSeconds || most is < 1 or > MostMessages) return false;
+        if (!StreamProducers.Of(stream).Exist && added == 0 && duplicates == 0 && seconds == DefaultSeconds && most == DefaultMessages) return true;
+        StreamProducers producers = StreamProducers.Obtain(stream, (long)seconds, (long)most);
+        producers.SetLimits((long)seconds, (long)most);
+        producers.SetCounts((long)added, (long)duplicates);
         return true;
     }
 

@@ -3,14 +3,21 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Writes streams in the form of redis-server 7.0: a block becomes a node.</summary>
+/// <summary>Writes streams in the form of redis-server 7.0, or a later one where they have what that lacks: a block becomes a node.</summary>
 internal sealed class StreamValueWriter(RdbWriter writer)
 {
+    private const long DefaultSeconds = 100, DefaultMessages = 100;
+
     private readonly RdbStreamWriter _stream = new(writer);
     private readonly RdbStreamNodeWriter _node = new();
 
     /// <summary>The oldest form that has all of a stream; when a consumer was last active is told by when it was last seen.</summary>
-    public static RdbType TypeOf(in Entry entry) => RdbType.Stream2;
+    public static RdbType TypeOf(in Entry entry)
+    {
+        for (long i = 0; i < StreamGroup.Count(entry); i++)
+            if (StreamGroup.At(entry, i).ReturnedCount > 0) return RdbType.Stream5;
+        return StreamProducers.Of(entry).Exist ? RdbType.Stream4 : RdbType.Stream2;
+    }
 
     public void Write(in Entry entry, RdbType type)
     {
@@ -47,7 +54,8 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             EntriesAdded = counts.State.Added,
         };
         _stream.EndEntries(state, groups);
-        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i));
+        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i), type);
+        if (type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
     }
 
     /// <summary>Writes up to so many nodes; false when there are more, which begin at <paramref name="behind"/>.</summary>
@@ -82,7 +90,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         return true;
     }
 
-    private void Group(StreamGroup group)
+    private void Group(StreamGroup group, RdbType type)
     {
         _stream.Group(group.Name, Id(group.Last), group.EntriesRead, group.PendingCount);
         bool more = true;
@@ -97,6 +105,27 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             for (StreamId next = StreamId.Min; more && consumer.TryNextPending(next, out StreamId id); more = id.TryNext(out next))
                 _stream.ConsumerPending(Id(id));
         }
+        if (type < RdbType.Stream5) return;
+        _stream.Returned(group.ReturnedCount);
+        for (long order = long.MinValue; group.TryNextReturned(order, out PendingEntry returned); order = returned.Order + 1)
+            _stream.ReturnedId(Id(returned.Id));
+    }
+
+    private void Producers(StreamProducers producers)
+    {
+        // A stream that knows no producers, in a form that has room for them, names the defaults.
+        _stream.Producers(producers.Exist ? producers.Seconds : DefaultSeconds, producers.Exist ? producers.Most : DefaultMessages, producers.Exist ? producers.Count : 0);
+        for (long i = 0; producers.Exist && i < producers.Count; i++)
+        {
+            long messages = producers.MessagesAt(i);
+            _stream.Producer(producers.NameAt(i), messages);
+            for (long j = 0; j < messages; j++)
+            {
+                ReadOnlySpan<byte> message = producers.MessageAt(i, j, out StreamId id);
+                _stream.ProducerMessage(message, Id(id));
+            }
+        }
+        _stream.EndProducers(producers.Exist ? producers.Added : 0, producers.Exist ? producers.Duplicates : 0);
     }
 
     private void Word(Element element)

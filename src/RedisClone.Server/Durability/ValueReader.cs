@@ -160,9 +160,11 @@ internal sealed class ValueReader : IRdbValueVisitor
 
     bool IRdbValueVisitor.StreamReturned(RdbStreamId id) => _stream.Returned(Built, id);
 
-    bool IRdbValueVisitor.StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates) => true;
+    bool IRdbValueVisitor.StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates) =>
+        StreamValueReader.Idempotence(Built, seconds, maxMessages, added, duplicates);
 
-    bool IRdbValueVisitor.StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id) => true;
+    bool IRdbValueVisitor.StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id) =>
+        StreamValueReader.Message(Built, producer, message, id);
 
     private bool Keep(in Entry entry)
     {

@@ -315,6 +315,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             {
                 transaction.Add(row, request);
                 Session.LastCommand = row;
+        Session.WaitingAgain = null;
                 Session.Reply.SimpleString("QUEUED"u8);
             }
             else if (!Dispatch(Shown(row!, request), request, _prepared[_current].Hash, lane, ref started))
@@ -431,6 +432,12 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
         Session.Waiter = null;
         _server.Blocked.Left();
+        if (waiter.Reason == WakeReason.Again)
+        {
+            Session.WaitingAgain = waiter;
+            _begun = true;
+            return;
+        }
         CommandRow row = CurrentRow;
         _current++;
         switch (waiter.Reason)

@@ -101,6 +101,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Set while the client is blocked.</summary>
     public Waiter? Waiter { get; set; }
 
+    /// <summary>How the current command waited before it was run again; null unless it was.</summary>
+    public Waiter? WaitingAgain { get; set; }
+
     /// <summary>The shards that the current command asked for in addition (<see cref="Outcome.Widened"/>).</summary>
     internal ShardSet WidenedShards { get; set; }
 

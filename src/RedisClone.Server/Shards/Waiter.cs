@@ -13,6 +13,9 @@ public enum WakeReason
     Unblocked,
     UnblockedWithError,
     Closed,
+
+    /// <summary>Time alone may have brought what it waits for: the command runs again, and may wait for the rest of its time.</summary>
+    Again,
 }
 
 /// <summary>Whether a key that was just changed satisfies a waiter; the type was compared already.</summary>
@@ -25,7 +28,7 @@ public delegate bool WaitTest(in Entry entry, Waiter waiter);
 public sealed class Waiter : IDisposable
 {
     private int _claimed;
-    private Timer? _timer;
+    private Timer? _timer, _again;
 
     internal Waiter(Session session, ValueType wanted, ShardSet shards, WaitTest? test, Action<ReplyWriter> answer)
     {
@@ -58,6 +61,9 @@ public sealed class Waiter : IDisposable
     /// <summary>What a test compares with (an ID of a stream, a group); the command's own.</summary>
     public object? State { get; init; }
 
+    /// <summary>When its time is over, in Unix milliseconds; 0 for never.</summary>
+    public long Deadline { get; init; }
+
     public WakeReason Reason { get; private set; }
 
     /// <summary>The keys it is registered at.</summary>
@@ -85,5 +91,13 @@ public sealed class Waiter : IDisposable
     internal void StartTimer(long milliseconds) =>
         _timer = new Timer(static state => ((Waiter)state!).Wake(WakeReason.TimedOut), this, Math.Min(milliseconds + 1, uint.MaxValue - 2), Timeout.Infinite);
 
-    public void Dispose() => _timer?.Dispose();
+    /// <summary>Lets the command run again after a time.</summary>
+    internal void StartAgain(long milliseconds) =>
+        _again = new Timer(static state => ((Waiter)state!).Wake(WakeReason.Again), this, Math.Min(milliseconds, uint.MaxValue - 2), Timeout.Infinite);
+
+    public void Dispose()
+    {
+        _timer?.Dispose();
+        _again?.Dispose();
+    }
 }

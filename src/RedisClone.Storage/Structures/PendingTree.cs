@@ -3,9 +3,9 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>An entry that was delivered within a group: to whom, when last, and how often.</summary>
+/// <summary>An entry that was delivered within a group: to whom, when last (or, below zero, its place among those given back), and how often.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
-internal readonly record struct PendingItem(StreamId Id, long Delivered, long Deliveries, uint Consumer) : ITreeItem<PendingItem>
+internal readonly record struct PendingItem(StreamId Id, long Order, long Deliveries, uint Consumer) : ITreeItem<PendingItem>
 {
     public static long WeightOf(ReadOnlySpan<PendingItem> items) => items.Length;
 
@@ -21,9 +21,9 @@ internal readonly record struct PendingId(StreamId Id) : ITreeItem<PendingId>
     public static int IndexOf(ReadOnlySpan<PendingId> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
 }
 
-/// <summary>A pending entry by the time of its last delivery.</summary>
+/// <summary>A pending entry in the order of claiming.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
-internal readonly record struct PendingTime(long Delivered, StreamId Id) : ITreeItem<PendingTime>
+internal readonly record struct PendingTime(long Order, StreamId Id) : ITreeItem<PendingTime>
 {
     public static long WeightOf(ReadOnlySpan<PendingTime> items) => items.Length;
 
@@ -41,5 +41,5 @@ internal readonly struct BeforeId(StreamId id) : ITreeProbe<PendingItem>, ITreeP
 internal readonly struct BeforeTime(PendingTime sought) : ITreeProbe<PendingTime>
 {
     public bool IsAfter(in PendingTime item) =>
-        item.Delivered < sought.Delivered || item.Delivered == sought.Delivered && item.Id < sought.Id;
+        item.Order < sought.Order || item.Order == sought.Order && item.Id < sought.Id;
 }

@@ -31,6 +31,7 @@ internal static class LargeCopy
                 LargeStream.CopyBlocks(original, copy);
                 StreamValue.SetState(copy, StreamValue.State(original));
                 LargeGroups.Copy(original, copy);
+                StreamProducers.Copy(original, copy);
                 break;
             default:
                 throw new UnreachableException($"a {original.Type} has no large form");

@@ -20,6 +20,12 @@ internal struct GroupRoot
 
     public TreeRoot Consumers;
     public uint HasTimes;
+
+    /// <summary>Entries that were given back: pending, but nobody's.</summary>
+    public long Returned;
+
+    /// <summary>The next place among those, in the order in which they are to be claimed.</summary>
+    public long NextReturn;
 }
 
 /// <summary>What the record of a consumer holds beside its name.</summary>
@@ -148,8 +154,7 @@ internal static class LargeGroups
 
     private static void CopyGroup(StreamGroup from, StreamGroup to)
     {
-        to.Last = from.Last;
-        to.EntriesRead = from.EntriesRead;
+        (to.Last, to.EntriesRead) = (from.Last, from.EntriesRead);
         for (long i = 0; i < from.ConsumerCount; i++)
         {
             StreamConsumer consumer = from.ConsumerAt(i);
@@ -158,10 +163,12 @@ internal static class LargeGroups
         }
         for (StreamId next = StreamId.Min; from.TryNextPending(next, out PendingEntry pending);)
         {
-            StreamConsumer owner = default;
-            if (pending.HasConsumer) to.TryGetConsumer(from.ConsumerOf(pending).Name, out owner);
-            to.SetPending(pending.Id, owner, pending.Delivered, pending.Deliveries);
+            if (pending.HasConsumer && to.TryGetConsumer(from.ConsumerOf(pending).Name, out StreamConsumer owner))
+                to.SetPending(pending.Id, owner, pending.Delivered, pending.Deliveries);
             if (!pending.Id.TryNext(out next)) break;
         }
+        // In the order in which they are claimed.
+        for (long next = long.MinValue; from.TryNextReturned(next, out PendingEntry pending); next = pending.Order + 1)
+            to.Return(pending.Id, pending.Deliveries);
     }
 }

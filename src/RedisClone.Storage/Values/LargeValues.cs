@@ -30,7 +30,8 @@ internal static class LargeValues
         ValueType.Hash => new MemberTable(arena, ref As<HashRoot>(root).Table).Bytes + As<HashRoot>(root).Expiries.Bytes,
         ValueType.SortedSet => new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
         ValueType.List => As<ListRoot>(root).BlockBytes + As<ListRoot>(root).Order.Bytes,
-        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes + LargeGroups.Bytes(arena, ref As<StreamRoot>(root)),
+        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes + LargeGroups.Bytes(arena, ref As<StreamRoot>(root))
+            + StreamProducers.Bytes(arena, As<StreamRoot>(root).Producers),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
 
@@ -54,7 +55,8 @@ internal static class LargeValues
                 return FreeBlocks(arena, ref As<ListRoot>(root), ref budget);
             case ValueType.Stream:
                 return LargeStream.FreeBlocks(arena, ref As<StreamRoot>(root), ref budget)
-                    && LargeGroups.Free(arena, ref As<StreamRoot>(root), ref budget);
+                    && LargeGroups.Free(arena, ref As<StreamRoot>(root), ref budget)
+                    && StreamProducers.Free(arena, ref As<StreamRoot>(root).Producers, ref budget);
             default:
                 throw new UnreachableException($"a {type} has no large form");
         }

@@ -4,10 +4,16 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>An entry that was delivered and not acknowledged. Time 0 and no consumer: it was given back.</summary>
-public readonly record struct PendingEntry(StreamId Id, long Delivered, long Deliveries)
+/// <summary>An entry that was delivered and not acknowledged. Without a consumer it was given back, and its time is 0.</summary>
+public readonly record struct PendingEntry(StreamId Id, long Deliveries)
 {
     internal uint Consumer { get; init; }
+
+    /// <summary>Its place in the order of claiming: when it was delivered, or below zero if it was given back.</summary>
+    public long Order { get; internal init; }
+
+    /// <summary>When it was last delivered, in Unix milliseconds.</summary>
+    public long Delivered => Math.Max(0, Order);
 
     public bool HasConsumer => Consumer != 0;
 }
@@ -47,6 +53,9 @@ public readonly record struct StreamGroup
     }
 
     public long PendingCount => Root.Pending.Weight;
+
+    /// <summary>How many of the pending entries were given back.</summary>
+    public long ReturnedCount => Root.Returned;
 
     public long ConsumerCount => Root.Consumers.Weight;
 
@@ -133,28 +142,43 @@ public readonly record struct StreamGroup
         return found;
     }
 
-    /// <summary>The pending entry that was delivered first of all after a place in the order of times.</summary>
-    public bool TryNextByTime(long delivered, StreamId from, out PendingEntry pending)
+    /// <summary>The first pending entry from a place in the order of claiming on.</summary>
+    public bool TryNextByTime(long order, StreamId from, out PendingEntry pending)
     {
         RankTree<PendingTime> times = Times();
-        TreePath path = times.Seek(new BeforeTime(new PendingTime(delivered, from)));
+        TreePath path = times.Seek(new BeforeTime(new PendingTime(order, from)));
         pending = default;
         return times.IsAtItem(ref path) && TryGetPending(times.At(ref path).Id, out pending);
     }
 
-    /// <summary>Makes an entry pending with a consumer (or nobody's), whatever it was before.</summary>
-    public void SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries)
+    /// <summary>The same for those that were given back, which come before all others.</summary>
+    public bool TryNextReturned(long order, out PendingEntry pending)
     {
+        pending = default;
+        return ReturnedCount > 0 && TryNextByTime(order, StreamId.Min, out pending) && !pending.HasConsumer;
+    }
+
+    /// <summary>Makes an entry pending with a consumer, whatever it was before.</summary>
+    public void SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries) =>
+        Set(new PendingItem(id, Math.Max(0, delivered), deliveries, consumer.Handle), consumer);
+
+    /// <summary>Makes an entry pending with nobody, to be claimed after all others that were given back.</summary>
+    public void Return(StreamId id, long deliveries) => Set(new PendingItem(id, long.MinValue + Root.NextReturn++, deliveries, 0), default);
+
+    private void Set(in PendingItem item, StreamConsumer consumer)
+    {
+        StreamId id = item.Id;
         RankTree<PendingItem> tree = Pending;
         TreePath path = tree.Seek(new BeforeId(id));
-        var item = new PendingItem(id, delivered, deliveries, consumer.Handle);
+        if (item.Consumer == 0) Root.Returned++;
         if (tree.IsAtItem(ref path) && tree.At(ref path) is var old && old.Id == id)
         {
             tree.Update(ref path, item);
-            if (old.Delivered != delivered) RemoveTime(old);
+            if (old.Consumer == 0) Root.Returned--;
+            if (old.Order != item.Order) RemoveTime(old);
             if (old.Consumer != item.Consumer) new StreamConsumer(_arena, old.Consumer).Forget(id);
             else consumer = default;
-            if (old.Delivered != delivered) AddTime(item);
+            if (old.Order != item.Order) AddTime(item);
         }
         else
         {
@@ -171,6 +195,7 @@ public readonly record struct StreamGroup
         TreePath path = tree.Seek(new BeforeId(id));
         if (!tree.IsAtItem(ref path) || tree.At(ref path) is var old && old.Id != id) return false;
         tree.Remove(ref path);
+        if (old.Consumer == 0) Root.Returned--;
         RemoveTime(old);
         new StreamConsumer(_arena, old.Consumer).Forget(id);
         return true;
@@ -178,7 +203,7 @@ public readonly record struct StreamGroup
 
     private static NameTree GroupsOf(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeStream.Root(entry).Groups);
 
-    private static PendingEntry EntryOf(in PendingItem item) => new(item.Id, item.Delivered, item.Deliveries) { Consumer = item.Consumer };
+    private static PendingEntry EntryOf(in PendingItem item) => new(item.Id, item.Deliveries) { Consumer = item.Consumer, Order = item.Order };
 
     /// <summary>The order of times, which is made when it is first asked for.</summary>
     private RankTree<PendingTime> Times()
@@ -195,7 +220,7 @@ public readonly record struct StreamGroup
     {
         if (Root.HasTimes == 0) return;
         var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
-        var time = new PendingTime(item.Delivered, item.Id);
+        var time = new PendingTime(item.Order, item.Id);
         TreePath path = times.Seek(new BeforeTime(time));
         times.Insert(ref path, time);
     }
@@ -204,7 +229,7 @@ public readonly record struct StreamGroup
     {
         if (Root.HasTimes == 0) return;
         var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
-        TreePath path = times.Seek(new BeforeTime(new PendingTime(item.Delivered, item.Id)));
+        TreePath path = times.Seek(new BeforeTime(new PendingTime(item.Order, item.Id)));
         bool found = times.IsAtItem(ref path);
         System.Diagnostics.Debug.Assert(found && times.At(ref path).Id == item.Id);
         times.Remove(ref path);

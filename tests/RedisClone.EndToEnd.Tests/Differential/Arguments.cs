@@ -42,8 +42,16 @@ internal sealed class Arguments(Random random, string[] keys)
         "MATCH", "ASYNC", "BIT", "BYTE", "STORE", "WEIGHTS", "AGGREGATE", "LEFT", "MAXLEN", "foo", "", "nx",
     ];
 
+    private static readonly string[] s_ids =
+    [
+        "0-0", "0", "-", "+", "(", "(-", "5-", "-5", "5-5-5", "x", "", "5-x", "18446744073709551615-18446744073709551615", "18446744073709551616-0",
+        "(18446744073709551615-18446744073709551615", "18446744073709551615-*", "5-*", "1-18446744073709551615", "99999999999999999999",
+    ];
+
     private static readonly string[] s_bytes =
         ["", "\0", "\r\n", "\xff\xfe", "a\0b", "$5\r\nhello\r\n", "*1\r\n", " ", "\"", "\\x00", "(", "[", "+", "-", "nan", "-1", "3.5", "1e5", "0x"];
+
+    private long _lastId;
 
     public Random Random { get; } = random;
 
@@ -86,6 +94,13 @@ internal sealed class Arguments(Random random, string[] keys)
             "pattern" => Pick(s_patterns),
             "db" => Number(Random.Next(4)),
             "all" => Number(100_000),
+            "newid" => NewId(),
+            "id" => Id(),
+            "from" => Random.Next(3) == 0 ? "-" : (Random.Next(5) == 0 ? "(" : "") + Id(),
+            "to" => Random.Next(3) == 0 ? "+" : (Random.Next(5) == 0 ? "(" : "") + Id(),
+            "group" => "g" + Number(Random.Next(3)),
+            "consumer" => "c" + Number(Random.Next(4)),
+            "some" => Number(1 + Random.Next(6)),
             _ => throw new FormatException($"no kind {kind}"),
         }));
     }
@@ -100,6 +115,8 @@ internal sealed class Arguments(Random random, string[] keys)
             "word" => Random.Next(2) == 0 ? Pick(s_words) : argument.Text.ToLowerInvariant(),
             "key" => Pick(OtherKeys),
             "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),
+            "newid" or "id" or "from" or "to" => Pick(s_ids),
+            "group" or "consumer" => Pick(["", "g9", "\0"]),
             "type" => Pick(["u0", "u64", "i64", "i65", "u", "i", "", "x8", "u-1", "i08", "u8 "]),
             "place" => Pick(["#", "", "-1", "#-1", "4294967296", "#4294967296", "99999999", "#9223372036854775807", "9223372036854775807"]),
             _ => Pick(s_integers),
@@ -120,6 +137,11 @@ internal sealed class Arguments(Random random, string[] keys)
         <= 8 => Number(Random.Next(-10, 100)),
         _ => "v" + Number(Random.Next(10)),
     };
+
+    private string Id() => Number(Random.Next(20)) + (Random.Next(3) == 0 ? "" : "-" + Number(Random.Next(4)));
+
+    /// <summary>Most are higher than those before, since no other is taken.</summary>
+    private string NewId() => Random.Next(12) == 0 ? Id() : Number(++_lastId / 3) + (Random.Next(8) == 0 ? "-*" : "-" + Number(_lastId % 3 + 1));
 
     private string Bound()
     {

@@ -127,12 +127,28 @@ internal sealed class Differential : IDisposable
             "set" => ["SMEMBERS", key],
             "hash" => ["HGETALL", key],
             "zset" => ["ZRANGE", key, "0", "-1"],
+            "stream" => ["XRANGE", key, "-", "+"],
             _ => ["EXISTS", key],
         };
         Reply value = client.Call(read);
         bool expires = client.Call("PTTL", key).Integer >= 0;
         string encoding = type is "string" or "hash" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
         string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), _ => value.ToString() };
+        if (type == "stream") text += Groups(client, key);
         return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
+    }
+
+    /// <summary>What the groups of a stream have pending and with whom; but not since when, which no two servers agree about.</summary>
+    private static string Groups(RespClient client, string key)
+    {
+        var text = new StringBuilder();
+        foreach (Reply group in client.Call("XINFO", "GROUPS", key).Items!)
+        {
+            Reply[] fields = group.Items!;
+            string name = fields[1].Text!;
+            text.Append(' ').Append(Comparison.ConsumerCount().Replace(group.ToString(), "consumers"));
+            foreach (Reply pending in client.Call("XPENDING", key, name, "-", "+", "10000").Items!) text.Append($" {pending[0]} {pending[1]} {pending[3]}");
+        }
+        return text.ToString();
     }
 }

@@ -233,8 +233,48 @@ internal static class Families
             ZREMRANGEBYLEX {key} {lex} {lex}
             ZRANGE {key} 0 -1
             """),
+        ["streams"] = Template.Parse(
+            """
+            XADD {key} [ NOMKSTREAM ] {newid} ( {field} {val} ) +
+            XADD {key} {newid} f1 {val} f2 {val}
+            XADD {key} {newid} f1 {val} f2 {val}
+            XADD {key} ( MAXLEN | MAXLEN = ) {count} {newid} ( {field} {val} ) +
+            XADD {key} ( MINID | MINID = ) {id} {newid} f1 {val}
+            XLEN {key}
+            XRANGE {key} {from} {to} [ COUNT {count} ]
+            XREVRANGE {key} {to} {from} [ COUNT {count} ]
+            XDEL {key} {id} +
+            XTRIM {key} ( MAXLEN [ = ] {count} | MINID [ = ] {id} )
+            ! XREAD [ COUNT {some} ] STREAMS {key} {id}
+            ! XREAD [ COUNT {some} ] STREAMS {key} {key} {id} $
+            XGROUP CREATE {key} {group} ( {id} | $ | 0 ) [ MKSTREAM ]
+            XGROUP CREATE {key} {group} ( $ | 0 ) MKSTREAM
+            XGROUP SETID {key} {group} ( {id} | $ | 0 )
+            XGROUP DESTROY {key} {group}
+            XGROUP CREATECONSUMER {key} {group} {consumer}
+            XGROUP DELCONSUMER {key} {group} {consumer}
+            ! XREADGROUP GROUP {group} {consumer} [ COUNT {some} ] [ NOACK ] STREAMS {key} >
+            ! XREADGROUP GROUP {group} {consumer} [ COUNT {some} ] STREAMS {key} {id}
+            ! XREADGROUP GROUP {group} {consumer} STREAMS {key} {key} > {id}
+            XACK {key} {group} {id} +
+            XPENDING {key} {group}
+            XCLAIM {key} {group} {consumer} 0 {id} + [ TIME 1000 ] [ RETRYCOUNT {count} ] [ FORCE ] JUSTID
+            XCLAIM {key} {group} {consumer} 0 {id} + [ FORCE ] [ LASTID {id} ]
+            XAUTOCLAIM {key} {group} {consumer} 0 {from} [ COUNT {some} ] [ JUSTID ]
+            XINFO GROUPS {key}
+            TYPE {key}
+            OBJECT ENCODING {key}
+            COPY {key} {key} REPLACE
+            RENAME {key} {key}
+            DEL {key}
+            """),
         ["newer"] = Template.Parse(
             """
+            XDELEX {key} [ KEEPREF | DELREF | ACKED ] IDS 1 {id}
+            XACKDEL {key} {group} [ KEEPREF | DELREF | ACKED ] IDS 1 {id}
+            XNACK {key} {group} ( SILENT | FAIL | FATAL ) IDS 1 {id} [ FORCE ]
+            XCFGSET {key} IDMP-MAXSIZE 10
+            XIDMPRECORD {key} p m {id}
             DELEX {key} [ IFEQ {val} ]
             DIGEST {key}
             INCREX {key} BYINT {number} EX {seconds}

@@ -20,6 +20,8 @@ internal static class IntendedDifferences
         ("^BITPOS", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
         ("^BITCOUNT", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up"),
         ("^LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated"),
+        (@"^X.*\0", "^-NOGROUP|^-ERR Unrecognized", "^-NOGROUP|^-ERR Unrecognized", "in its texts a name ends at the first zero byte"),
+        ("^XGROUP CREATECONSUMER", "^:1$", "^:0$", "7.2: XCLAIM and XAUTOCLAIM make their consumer even if there is nothing to claim"),
         ("AGGREGATE COUNT", "^-ERR syntax error", ".", "8.x: AGGREGATE has COUNT"),
         ("^[HSZ]?SCAN", ".", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
         ("0X", ".", "^-ERR .*not a (valid )?float", "hexadecimal is no number here"),

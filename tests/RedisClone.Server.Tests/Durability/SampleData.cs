@@ -8,7 +8,7 @@ internal static class SampleData
     public static readonly string[] Keys =
     [
         "number", "widest", "text", "zeros", "empty", "long", "list", "list:large", "list:plain", "integers", "set", "set:large",
-        "hash", "hash:large", "hash:expiring", "hash:expiring:large", "zset", "zset:large",
+        "stream", "stream:large", "hash", "hash:large", "hash:expiring", "hash:expiring:large", "zset", "zset:large",
     ];
 
     public static void Fill(CommandHost host)
@@ -32,6 +32,19 @@ internal static class SampleData
         host.Run("HPEXPIREAT hash:expiring 3000000000000 FIELDS 1 c");
         host.Call(["HSET", "hash:expiring:large", .. Many("f")]);
         host.Run("HPEXPIREAT hash:expiring:large 4000000000000 FIELDS 2 f2 f4");
+        host.Call("XADD", "stream", "5-1", "name", "1", "", "x");
+        host.Call("XADD", "stream", "5-2", "name", "-70000", "", new string('z', 300));
+        host.Run("XADD stream 18446744073709551615-0 other 1");
+        host.Run("XGROUP CREATE stream group 0");
+        host.Run("XREADGROUP GROUP group first COUNT 1 STREAMS stream >");
+        host.Run("XREADGROUP GROUP group second STREAMS stream >");
+        host.Run("XDEL stream 5-2");
+        host.Run("XGROUP CREATE stream idle $");
+        for (int i = 1; i <= 1000; i++) host.Run($"XADD stream:large {i / 7}-{i} field {i} more value");
+        host.Run("XGROUP CREATE stream:large group 0");
+        host.Run("XREADGROUP GROUP group one COUNT 300 STREAMS stream:large >");
+        host.Run("XNACK stream:large group FAIL IDS 2 0-5 0-3");
+        host.Run("XADD stream:large IDMP producer message * a 1");
         host.Run("ZADD zset 1 a 1.5 b -inf c 3.1415926535897931 d 1e300 e inf f");
         host.Call(["ZADD", "zset:large", .. Enumerable.Range(0, 600).SelectMany(i => new[] { (i / 7.0).ToString("R", System.Globalization.CultureInfo.InvariantCulture), $"m{i}" })]);
     }

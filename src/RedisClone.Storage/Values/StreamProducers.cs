@@ -1,0 +1,254 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage;
+
+/// <summary>What a stream that knows its producers has outside its record.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct ProducersRoot
+{
+    public long Seconds, Most, Added, Duplicates, Messages;
+
+    /// <summary>Producers by name.</summary>
+    public TreeRoot Producers;
+
+    /// <summary>The producer that is looked at next for what has expired.</summary>
+    public long Next;
+}
+
+/// <summary>What is remembered of one producer: its messages by their names, and again in the order of their entries.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal struct ProducerRoot
+{
+    public TreeRoot Messages, Order;
+}
+
+/// <summary>A message of a producer and the entry that it became.</summary>
+[StructLayout(LayoutKind.Sequential, Pack = 4)]
+internal readonly record struct ProducedItem(StreamId Id, uint Message) : ITreeItem<ProducedItem>
+{
+    public static long WeightOf(ReadOnlySpan<ProducedItem> items) => items.Length;
+
+    public static int IndexOf(ReadOnlySpan<ProducedItem> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
+}
+
+/// <summary>
+/// Which messages became which entries, so that what a producer sends again is not added again: so many of each producer, for so long. The
+/// time of a message is that of its entry.
+/// </summary>
+public readonly record struct StreamProducers
+{
+    private readonly Arena _arena;
+    private readonly uint _handle;
+
+    private StreamProducers(Arena arena, uint handle)
+    {
+        _arena = arena;
+        _handle = handle;
+    }
+
+    public bool Exist => _handle != 0;
+
+    /// <summary>How long a message is remembered.</summary>
+    public long Seconds => Root.Seconds;
+
+    /// <summary>How many messages of each producer are remembered.</summary>
+    public long Most => Root.Most;
+
+    /// <summary>Messages that became entries, and those that did not because they had done so before.</summary>
+    public long Added => Root.Added;
+
+    public long Duplicates => Root.Duplicates;
+
+    /// <summary>Messages that are remembered now.</summary>
+    public long Messages => Root.Messages;
+
+    public long Count => Root.Producers.Weight;
+
+    private ref ProducersRoot Root => ref LargeValues.As<ProducersRoot>(_arena.Bytes(_handle, Unsafe.SizeOf<ProducersRoot>()));
+
+    private NameTree Names => new(_arena, ref Root.Producers);
+
+    public static StreamProducers Of(in Entry entry) => new(entry.Keyspace.Store.Arena, LargeStream.Root(entry).Producers);
+
+    /// <summary>The producers of a stream, with these settings where it knew none.</summary>
+    public static StreamProducers Obtain(in Entry entry, long seconds, long most)
+    {
+        ref StreamRoot root = ref LargeStream.Root(entry);
+        if (root.Producers == 0)
+        {
+            Arena arena = entry.Keyspace.Store.Arena;
+            root.Producers = arena.Allocate(Unsafe.SizeOf<ProducersRoot>());
+            var fresh = new StreamProducers(arena, root.Producers);
+            fresh.Root = new ProducersRoot { Seconds = seconds, Most = most };
+        }
+        return Of(entry);
+    }
+
+    /// <summary>Changes the settings, which forgets all messages if they are others.</summary>
+    public void Configure(long seconds, long most)
+    {
+        if (seconds == Seconds && most == Most) return;
+        Clear();
+        (Root.Seconds, Root.Most) = (seconds, most);
+    }
+
+    /// <summary>Changes the settings and forgets nothing but what is too much: for whoever brings a stream back.</summary>
+    public void SetLimits(long seconds, long most)
+    {
+        (Root.Seconds, Root.Most) = (seconds, most);
+        for (long i = 0; i < Count; i++)
+            while (MessagesAt(i) > most) ForgetOldest(Names.At(i));
+    }
+
+    /// <summary>Sets how many messages were counted: for whoever brings a stream back.</summary>
+    public void SetCounts(long added, long duplicates) => (Root.Added, Root.Duplicates) = (added, duplicates);
+
+    /// <summary>The entry that a message became.</summary>
+    public bool TryFind(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, out StreamId id)
+    {
+        id = default;
+        uint owner = Names.Find(producer);
+        if (owner == 0) return false;
+        uint found = MessagesOf(owner).Find(message);
+        if (found != 0) id = IdOf(found);
+        return found != 0;
+    }
+
+    public void CountDuplicate() => Root.Duplicates++;
+
+    /// <summary>Remembers a message that is not remembered; the oldest of its producer gives way if they are too many.</summary>
+    public void Remember(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, StreamId id)
+    {
+        uint owner = Names.Find(producer);
+        if (owner == 0) owner = Names.Add(producer, Unsafe.SizeOf<ProducerRoot>());
+        uint handle = MessagesOf(owner).Add(message, Unsafe.SizeOf<StreamId>());
+        MemoryMarshal.Write(NameTree.ValueOf(_arena, handle), in id);
+        RankTree<ProducedItem> order = OrderOf(owner);
+        var item = new ProducedItem(id, handle);
+        TreePath path = order.Seek(new BeforeProduced(item));
+        order.Insert(ref path, item);
+        Root.Messages++;
+        Root.Added++;
+        while (order.Weight > Most) ForgetOldest(owner);
+    }
+
+    /// <summary>Forgets what a producer sent too long ago, and the same of one other producer: in the end no time passes unseen.</summary>
+    public void Expire(ReadOnlySpan<byte> producer, long now)
+    {
+        uint owner = Names.Find(producer);
+        if (owner != 0) Expire(owner, now);
+        if (Count > 0) Expire(Names.At(Root.Next++ % Count), now);
+    }
+
+    /// <summary>The name of a producer by its place in their order.</summary>
+    public ReadOnlySpan<byte> NameAt(long producer) => NameTree.NameOf(_arena, Names.At(producer));
+
+    /// <summary>How many messages of a producer are remembered.</summary>
+    public long MessagesAt(long producer) => OrderOf(Names.At(producer)).Weight;
+
+    /// <summary>A message of a producer, the oldest first, and its entry.</summary>
+    public ReadOnlySpan<byte> MessageAt(long producer, long message, out StreamId id)
+    {
+        RankTree<ProducedItem> order = OrderOf(Names.At(producer));
+        TreePath path = order.SeekRank(message, out _);
+        ProducedItem item = order.At(ref path);
+        id = item.Id;
+        return NameTree.NameOf(_arena, item.Message);
+    }
+
+    internal static void Copy(in Entry source, in Entry target)
+    {
+        StreamProducers from = Of(source);
+        if (!from.Exist) return;
+        StreamProducers to = Obtain(target, from.Seconds, from.Most);
+        for (long i = 0; i < from.Count; i++)
+        {
+            for (long j = 0; j < from.MessagesAt(i); j++)
+            {
+                ReadOnlySpan<byte> message = from.MessageAt(i, j, out StreamId id);
+                to.Remember(from.NameAt(i), message, id);
+            }
+        }
+        to.SetCounts(from.Added, from.Duplicates);
+    }
+
+    internal static long Bytes(Arena arena, uint handle)
+    {
+        if (handle == 0) return 0;
+        var producers = new StreamProducers(arena, handle);
+        long bytes = arena.Capacity(handle) + producers.Root.Producers.Bytes;
+        for (long i = 0; i < producers.Count; i++)
+        {
+            uint owner = producers.Names.At(i);
+            ref ProducerRoot root = ref RootOf(arena, owner);
+            bytes += arena.Capacity(owner) + root.Messages.Bytes + root.Order.Bytes;
+            NameTree messages = producers.MessagesOf(owner);
+            for (long j = 0; j < messages.Count; j++) bytes += arena.Capacity(messages.At(j));
+        }
+        return bytes;
+    }
+
+    /// <summary>Frees a part of all; true when there is nothing left.</summary>
+    internal static bool Free(Arena arena, ref uint handle, ref int budget)
+    {
+        if (handle == 0) return true;
+        var producers = new StreamProducers(arena, handle);
+        while (producers.Count > 0)
+        {
+            if (budget-- <= 0) return false;
+            producers.ForgetProducer(producers.Names.At(producers.Count - 1));
+        }
+        arena.Free(handle);
+        handle = 0;
+        return true;
+    }
+
+    private void Clear()
+    {
+        while (Count > 0) ForgetProducer(Names.At(Count - 1));
+    }
+
+    private void Expire(uint owner, long now)
+    {
+        RankTree<ProducedItem> order = OrderOf(owner);
+        while (!order.IsEmpty)
+        {
+            TreePath path = order.SeekRank(0, out _);
+            if (now < 0 || (ulong)now < order.At(ref path).Id.Milliseconds || (ulong)now - order.At(ref path).Id.Milliseconds < (ulong)Seconds * 1000) return;
+            ForgetOldest(owner);
+        }
+        Names.Remove(owner);
+    }
+
+    private void ForgetProducer(uint owner)
+    {
+        while (!OrderOf(owner).IsEmpty) ForgetOldest(owner);
+        Names.Remove(owner);
+    }
+
+    private void ForgetOldest(uint owner)
+    {
+        RankTree<ProducedItem> order = OrderOf(owner);
+        TreePath path = order.SeekRank(0, out _);
+        uint message = order.At(ref path).Message;
+        order.Remove(ref path);
+        MessagesOf(owner).Remove(message);
+        Root.Messages--;
+    }
+
+    private NameTree MessagesOf(uint owner) => new(_arena, ref RootOf(_arena, owner).Messages);
+
+    private RankTree<ProducedItem> OrderOf(uint owner) => new(_arena, ref RootOf(_arena, owner).Order);
+
+    private StreamId IdOf(uint message) => MemoryMarshal.Read<StreamId>(NameTree.ValueOf(_arena, message));
+
+    private static ref ProducerRoot RootOf(Arena arena, uint owner) => ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(arena, owner));
+
+    private readonly struct BeforeProduced(ProducedItem sought) : ITreeProbe<ProducedItem>
+    {
+        public bool IsAfter(in ProducedItem item) => item.Id < sought.Id || item.Id == sought.Id && item.Message < sought.Message;
+    }
+}
