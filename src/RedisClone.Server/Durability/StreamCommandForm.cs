@@ -27,6 +27,7 @@ internal sealed class StreamCommandForm(CommandText text)
         }
         State(entry);
         for (long i = 0; i < StreamGroup.Count(entry); i++) Group(entry, StreamGroup.At(entry, i));
+        if (StreamProducers.Of(entry) is { Exist: true } producers) Producers(entry, producers);
         return true;
     }
 
@@ -77,6 +78,7 @@ internal sealed class StreamCommandForm(CommandText text)
         bool more = true;
         for (StreamId next = StreamId.Min; more && group.TryNextPending(next, out PendingEntry pending); more = pending.Id.TryNext(out next))
             if (pending.HasConsumer) Claim(entry, group, pending);
+        for (long order = long.MinValue; group.TryNextReturned(order, out PendingEntry returned); order = returned.Order + 1) Return(entry, group, returned);
     }
 
     private void Claim(in Entry entry, StreamGroup group, in PendingEntry pending)
@@ -94,5 +96,44 @@ internal sealed class StreamCommandForm(CommandText text)
         text.Bulk(pending.Deliveries);
         text.Bulk("JUSTID"u8);
         text.Bulk("FORCE"u8);
+    }
+
+    private void Return(in Entry entry, StreamGroup group, in PendingEntry pending)
+    {
+        text.Head(10);
+        text.Bulk("XNACK"u8);
+        text.Bulk(entry.Key);
+        text.Bulk(group.Name);
+        text.Bulk("FAIL"u8);
+        text.Bulk("IDS"u8);
+        text.Bulk("1"u8);
+        text.Bulk(pending.Id);
+        text.Bulk("RETRYCOUNT"u8);
+        text.Bulk(pending.Deliveries);
+        text.Bulk("FORCE"u8);
+    }
+
+    private void Producers(in Entry entry, StreamProducers producers)
+    {
+        text.Head(6);
+        text.Bulk("XCFGSET"u8);
+        text.Bulk(entry.Key);
+        text.Bulk("IDMP-DURATION"u8);
+        text.Bulk(producers.Seconds);
+        text.Bulk("IDMP-MAXSIZE"u8);
+        text.Bulk(producers.Most);
+        for (long i = 0; i < producers.Count; i++)
+        {
+            for (long j = 0; j < producers.MessagesAt(i); j++)
+            {
+                ReadOnlySpan<byte> message = producers.MessageAt(i, j, out StreamId id);
+                text.Head(5);
+                text.Bulk("XIDMPRECORD"u8);
+                text.Bulk(entry.Key);
+                text.Bulk(producers.NameAt(i));
+                text.Bulk(message);
+                text.Bulk(id);
+            }
+        }
     }
 }

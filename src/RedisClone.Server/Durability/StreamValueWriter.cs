@@ -10,6 +10,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
 
     private readonly RdbStreamWriter _stream = new(writer);
     private readonly RdbStreamNodeWriter _node = new();
+    private RdbType _type;
 
     /// <summary>The oldest form that has all of a stream; when a consumer was last active is told by when it was last seen.</summary>
     public static RdbType TypeOf(in Entry entry)
@@ -27,7 +28,11 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     }
 
     /// <summary>What stands before the entries.</summary>
-    public void Begin(in Entry entry, RdbType type) => _stream.BeginNodes(type, StreamValue.Blocks(entry));
+    public void Begin(in Entry entry, RdbType type)
+    {
+        _type = type;
+        _stream.BeginNodes(type, StreamValue.Blocks(entry));
+    }
 
     /// <summary>Some nodes, from a place that the part before left; true when they were the last, and all that follows them was written too.</summary>
     public bool Part(in Entry entry, int nodes, ref CapturePlace place)
@@ -54,8 +59,8 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             EntriesAdded = counts.State.Added,
         };
         _stream.EndEntries(state, groups);
-        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i), type);
-        if (type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
+        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i));
+        if (_type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
     }
 
     /// <summary>Writes up to so many nodes; false when there are more, which begin at <paramref name="behind"/>.</summary>
@@ -90,7 +95,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         return true;
     }
 
-    private void Group(StreamGroup group, RdbType type)
+    private void Group(StreamGroup group)
     {
         _stream.Group(group.Name, Id(group.Last), group.EntriesRead, group.PendingCount);
         bool more = true;
@@ -105,7 +110,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             for (StreamId next = StreamId.Min; more && consumer.TryNextPending(next, out StreamId id); more = id.TryNext(out next))
                 _stream.ConsumerPending(Id(id));
         }
-        if (type < RdbType.Stream5) return;
+        if (_type < RdbType.Stream5) return;
         _stream.Returned(group.ReturnedCount);
         for (long order = long.MinValue; group.TryNextReturned(order, out PendingEntry returned); order = returned.Order + 1)
             _stream.ReturnedId(Id(returned.Id));
