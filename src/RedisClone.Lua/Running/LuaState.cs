@@ -178,6 +178,9 @@ public sealed partial class LuaState
         return OnBudget?.Invoke(this) is not { } reason || Current.Raise(reason, FailureKind.Abort);
     }
 
+    /// <summary>Counts anew what is in use, when the host has let go of much; between two calls only.</summary>
+    public void Recount() => TakeCensus();
+
     internal bool TakeCensus()
     {
         var census = new MemoryCensus();

@@ -48,6 +48,7 @@ public sealed class Shutdown(ServerCore server)
     /// <summary>Clients are told nothing more; what they are owed still leaves.</summary>
     internal void LetClientsGo()
     {
+        server.Scripts.Progress.Abandon();
         foreach (Session session in server.Sessions.Unordered) session.Connection!.Close();
         server.Log.LogWarning("Redis is now ready to exit, bye bye...");
     }

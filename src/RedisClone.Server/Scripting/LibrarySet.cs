@@ -54,25 +54,19 @@ internal sealed class LibrarySet
             if (!replace) return $"ERR Library {library.Name} already exists";
             replaced.Add(old);
         }
-        foreach (FunctionLibrary old in replaced) Remove(old);
-        if (Collision(added) is { } name)
-        {
-            foreach (FunctionLibrary old in replaced) Link(old);
-            return $"ERR Function {name} already exists";
-        }
+        foreach (FunctionLibrary library in added)
+            foreach (LibraryFunction function in library.Functions)
+                if (_functions.TryGetValue(function.Name, out LibraryFunction? other) && !replaced.Exists(old => old.Functions.Contains(other)))
+                    return $"ERR Function {function.Name} already exists";
+        foreach (FunctionLibrary old in replaced) Unlink(old);
         foreach (FunctionLibrary library in added) Link(library);
         return null;
     }
 
     public void Remove(FunctionLibrary library)
     {
+        Unlink(library);
         _libraries.Remove(library.Name);
-        SourceBytes -= library.Source.Length;
-        foreach (LibraryFunction function in library.Functions)
-        {
-            _functions.TryRemove(function.Name, out _);
-            _state.TrySet(_state.Registry, function.Body, LuaValue.Nil);
-        }
     }
 
     /// <summary>Removes all libraries and leaves their memory to the collector, as Redis leaves it to a thread.</summary>
@@ -85,14 +79,17 @@ internal sealed class LibrarySet
     public void Clear()
     {
         foreach (FunctionLibrary library in _libraries.Values.ToArray()) Remove(library);
+        _state.Recount();
     }
 
-    private string? Collision(IReadOnlyCollection<FunctionLibrary> added)
+    private void Unlink(FunctionLibrary library)
     {
-        foreach (FunctionLibrary library in added)
-            foreach (LibraryFunction function in library.Functions)
-                if (_functions.ContainsKey(function.Name)) return function.Name;
-        return null;
+        SourceBytes -= library.Source.Length;
+        foreach (LibraryFunction function in library.Functions)
+        {
+            _functions.TryRemove(function.Name, out _);
+            _state.TrySet(_state.Registry, function.Body, LuaValue.Nil);
+        }
     }
 
     private void Link(FunctionLibrary library)

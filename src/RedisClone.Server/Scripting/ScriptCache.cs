@@ -79,6 +79,7 @@ internal sealed class ScriptCache
         _passing.Clear();
         _nodes.Clear();
         SourceBytes = 0;
+        _state.Recount();
     }
 
     private void Evict(Script script)

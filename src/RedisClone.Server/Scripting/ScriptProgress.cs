@@ -26,18 +26,8 @@ internal sealed class ScriptProgress(ServerCore server)
     private volatile Routine? _routine;
     private volatile LongRun? _long;
     private volatile bool _hasWritten;
-    private volatile End _end;
-
-    private enum End
-    {
-        None,
-
-        /// <summary>SCRIPT KILL or FUNCTION KILL.</summary>
-        Killed,
-
-        /// <summary>The server ends without saving: nothing that the script did is kept.</summary>
-        Abandoned,
-    }
+    private volatile bool _isKilled, _serverEnds;
+    private bool _isAbandoned;
 
     public bool IsRunning => _routine is not null;
 
@@ -64,8 +54,7 @@ internal sealed class ScriptProgress(ServerCore server)
     {
         _caller = caller;
         _loop = caller.Connection?.Loop is { IsOnLoop: true } loop ? loop : null;
-        _hasWritten = false;
-        _end = End.None;
+        _hasWritten = _isKilled = _isAbandoned = false;
         _started = _lastRound = Stopwatch.GetTimestamp();
         _routine = routine;
         return _started;
@@ -77,7 +66,7 @@ internal sealed class ScriptProgress(ServerCore server)
         _routine = null;
         _long = null;
         _caller = null;
-        if (_end != End.Abandoned) return;
+        if (!_isAbandoned) return;
         lane.Effects.Clear();
         server.Effects.DetachAll();
     }
@@ -92,31 +81,26 @@ internal sealed class ScriptProgress(ServerCore server)
                 "or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
         }
         if (script != routine is Script) return BusyError;
-        _end = End.Killed;
+        _isKilled = true;
         return null;
     }
 
-    /// <summary>Ends a script that has run for some time whatever it has done, since the server ends without saving.</summary>
-    public void Abandon()
-    {
-        if (_long is not null) _end = End.Abandoned;
-    }
+    /// <summary>The server ends: scripts that have run for some time end too, whatever they have done, and nothing of it is kept.</summary>
+    public void Abandon() => _serverEnds = true;
 
     /// <summary>Called by a script from time to time; the error that ends it.</summary>
     public LuaString? Check(long now)
     {
         if (_routine is not { } routine) return null;
         if (now - _lastRound > LoopPause) GoOn(routine, now);
-        switch (_end)
+        if (_isKilled)
         {
-            case End.None:
-                return null;
-            case End.Killed:
-                server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
-                return LuaString.From("Script killed by user with SCRIPT KILL...");
-            default:
-                return LuaString.From("Script abandoned, the server ends");
+            server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
+            return LuaString.From("Script killed by user with SCRIPT KILL...");
         }
+        if (!_serverEnds || _long is null) return null;
+        _isAbandoned = true;
+        return LuaString.From("Script abandoned, the server ends");
     }
 
     private void GoOn(Routine routine, long now)

@@ -52,7 +52,7 @@ public sealed class LongScriptTests
         foreach (TestClient client in waiting[..3]) Assert.Equal("OK", client.Run("MULTI"));
         foreach (TestClient client in waiting[..3]) Assert.Equal("QUEUED", client.Run("INCR n"));
         runner.Send("EVAL", Endless, "0");
-        await admin.UntilAsync("CLIENT LIST", list => list.Contains("cmd=eval", StringComparison.Ordinal));
+        await admin.UntilAsync("FUNCTION STATS", answer => answer == BusyScript);
         foreach (TestClient client in waiting[..3]) client.Send("EXEC");
         foreach (TestClient client in waiting[3..]) client.SendRaw(TestClient.Encode("INCR", "n") + TestClient.Encode("PING"));
         server.Core.Config.BusyReplyThreshold = 1;
@@ -127,7 +127,7 @@ public sealed class LongScriptTests
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => (c.BusyReplyThreshold, c.IoLoops) = (0, 1));
         using TestClient runner = server.Connect(), other = server.Connect();
         runner.Send("EVAL", Endless, "0");
-        await other.UntilAsync("CLIENT LIST", list => list.Contains("cmd=eval", StringComparison.Ordinal));
+        await other.UntilAsync("FUNCTION STATS", answer => answer == BusyScript);
         for (int i = 0; i < 20; i++) Assert.Equal("PONG", other.Run("PING"));
         using (TestClient late = server.Connect()) Assert.Equal("x", late.Run("ECHO x"));
         Assert.Equal("OK", other.Run("SCRIPT KILL"));

@@ -36,7 +36,7 @@ internal static class StatsInfo
         info.Field("expire_cycle_cpu_milliseconds", roundMicroseconds / 1000);
         info.Field("evicted_keys", totals.EvictedKeys);
         info.Field("evicted_clients", statistics[RareEvent.EvictedClient]);
-        info.Field("evicted_scripts", server.Scripts.Cache.Evicted);
+        info.Field("evicted_scripts", server.Scripts.Cache.Evicted - server.Sampler.ScriptsEvictedBefore);
         info.Field("total_eviction_exceeded_time", 0);
         info.Field("current_eviction_exceeded_time", 0);
         info.Field("keyspace_hits", totals.KeyspaceHits);

@@ -26,6 +26,9 @@ public sealed class Sampler(ServerCore server)
     /// <summary>Keys freed in slices before statistics were reset.</summary>
     public long LazilyFreedBefore { get; private set; }
 
+    /// <summary>The same for scripts that made room for others.</summary>
+    public long ScriptsEvictedBefore { get; private set; }
+
     public long PeakMemory => Volatile.Read(ref _peakMemory);
 
     /// <summary>Called at the end of each round of background work.</summary>
@@ -59,6 +62,7 @@ public sealed class Sampler(ServerCore server)
         lock (_gate) Array.Clear(_samples);
         Volatile.Write(ref _peakMemory, DataBytes());
         LazilyFreedBefore = MemoryUsage.Read(server).LazilyFreed;
+        ScriptsEvictedBefore = server.Scripts.Cache.Evicted;
     }
 
     /// <summary>Commands, bytes in, bytes out and rounds per second over the samples.</summary>
