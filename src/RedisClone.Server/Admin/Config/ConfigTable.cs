@@ -148,7 +148,7 @@ public sealed partial class ConfigTable(ServerConfig config)
             if (parameter.Has(ParameterFlags.Protected) && !ServerConfig.Allows(config.EnableProtectedConfigs, isLocalClient))
                 return Failure(name, "can't set protected config");
             if (parameter.Has(ParameterFlags.DenyLoading) && isLoading)
-                return "LOADING Redis is loading the dataset in memory";
+                return Commands.Errors.Loading;
             if (!seen.Add(name))
                 return Failure(name, "duplicate parameter");
         }
