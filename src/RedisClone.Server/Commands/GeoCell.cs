@@ -11,7 +11,7 @@ internal readonly record struct GeoPoint(double Longitude, double Latitude)
     public bool IsValid => Math.Abs(Longitude) <= LongitudeLimit && Math.Abs(Latitude) <= LatitudeLimit;
 
     /// <summary>The middle of the smallest cell, which is a member's score.</summary>
-    public static GeoPoint OfScore(double score) => new GeoCell((ulong)score, GeoCell.MaxStep).Center;
+    public static GeoPoint OfScore(double score) => new GeoCell(BitsOf(score), GeoCell.MaxStep).Center;
 
     /// <summary>Metres by the haversine formula.</summary>
     public double DistanceTo(GeoPoint other)
@@ -25,6 +25,18 @@ internal readonly record struct GeoPoint(double Longitude, double Latitude)
 
     public double LatitudeDistanceTo(GeoPoint other) =>
         EarthRadius * Math.Abs(other.Latitude * RadiansPerDegree - Latitude * RadiansPerDegree);
+
+    /// <summary>
+    /// The bits of a score that GEOADD may not have made: what the conversion of Redis's C gives on the common processors for one
+    /// that is negative, huge or infinite.
+    /// </summary>
+    private static ulong BitsOf(double score)
+    {
+        const double Half = 1UL << 63;
+        return score < Half ? Truncate(score) : Truncate(score - Half) ^ 1UL << 63;
+
+        static ulong Truncate(double value) => value is >= -Half and < Half ? (ulong)(long)value : 1UL << 63;
+    }
 
     /// <summary>Degrees that so many metres are from south to north.</summary>
     public static double LatitudeDegrees(double metres) => metres / EarthRadius / RadiansPerDegree;

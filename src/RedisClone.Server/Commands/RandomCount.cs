@@ -27,9 +27,11 @@ internal readonly record struct RandomCount
     {
         count = new RandomCount(1, single: true, repeats: false, with: false);
         if (c.Args.Count == 2) return true;
+        // SRANDMEMBER, which takes no word, looks at the number of arguments first.
+        if (c.Args.Count > 3 && withWord.IsEmpty) return c.FailSyntax();
         long wanted = c.NegatableInt64(2);
         if (c.Failed) return false;
-        bool with = c.Args.Count == 4 && !withWord.IsEmpty && c.Is(3, withWord);
+        bool with = c.Args.Count == 4 && c.Is(3, withWord);
         if (c.Args.Count > 3 && !with) return c.FailSyntax();
         if (with && wanted is < -long.MaxValue / 2 or > long.MaxValue / 2) return c.Fail(Errors.OutOfRange);
         count = new RandomCount(Math.Abs(wanted), single: false, repeats: wanted < 0, with);

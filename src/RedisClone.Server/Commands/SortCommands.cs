@@ -179,12 +179,21 @@ internal static class SortCommands
             byte[]? by = options.By > 0 ? LookUp(ref c, c.Args[options.By], item.Text) : item.Text;
             item.By = by;
             if (options.Alphabetic || by is null || by.Length == 0) continue;
-            if (!RedisNumber.TryParseDouble(by, out item.Weight)) return c.Fail("ERR One or more scores can't be converted into double");
+            if (!TryParseWeight(by, out item.Weight)) return c.Fail("ERR One or more scores can't be converted into double");
         }
         Comparison<Item> comparison = options.Alphabetic ? CompareTexts : CompareWeights;
         int sign = options.Descending ? -1 : 1;
         items.Sort((a, b) => comparison(a, b) is not 0 and var order ? sign * Math.Sign(order) : a.Order - b.Order);
         return true;
+    }
+
+    /// <summary>A weight as C's strtod reads it: a text ends at its first NUL, blanks in front do not count, and nothing is zero.</summary>
+    private static bool TryParseWeight(ReadOnlySpan<byte> text, out double weight)
+    {
+        weight = 0;
+        int end = text.IndexOf((byte)0);
+        if (end >= 0) text = text[..end];
+        return text.IsEmpty || RedisNumber.TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), out weight);
     }
 
     private static int CompareWeights(Item a, Item b) =>

@@ -85,6 +85,9 @@ internal sealed class Arguments(Random random, string[] keys)
             "type" => (Random.Next(2) == 0 ? "u" : "i") + Number(Random.Next(9) == 0 ? 63 : 1 + Random.Next(33)),
             "place" => (Random.Next(2) == 0 ? "#" : "") + Number(Random.Next(40)),
             "float" => Random.Next(3) == 0 ? Number(Random.Next(-5, 10)) : (Random.Next(-4000, 4000) / 16.0).ToString(CultureInfo.InvariantCulture),
+            "lon" => (Random.Next(-2880, 2881) / 16.0).ToString(CultureInfo.InvariantCulture),
+            "lat" => (Random.Next(-1360, 1361) / 16.0).ToString(CultureInfo.InvariantCulture),
+            "distance" => Number(Random.Next(1, 2) << Random.Next(25)),
             "min" or "max" => Bound(),
             "lex" => Random.Next(5) == 0 ? Pick("-+") : Pick("[(") + "m" + Number(Random.Next(20)),
             "seconds" => Number(Random.Next(10_000, 1_000_000)),
@@ -111,7 +114,7 @@ internal sealed class Arguments(Random random, string[] keys)
         Text = argument.Kind switch
         {
             "seconds" or "milliseconds" or "at" or "atms" => Pick(s_times),
-            "float" or "min" or "max" => Pick(Random.Next(3) == 0 ? s_integers : s_floats),
+            "float" or "min" or "max" or "lon" or "lat" or "distance" => Pick(Random.Next(3) == 0 ? s_integers : s_floats),
             "word" => Random.Next(2) == 0 ? Pick(s_words) : argument.Text.ToLowerInvariant(),
             "key" => Pick(OtherKeys),
             "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),

@@ -19,6 +19,9 @@ internal static partial class Comparison
         return SameTime(request, ours, theirs) || IntendedDifferences.Covers(request, ours, theirs);
     }
 
+    /// <summary>What a sorted set holds, in a form in which equal sets are equal texts.</summary>
+    public static string SortedSet(Reply members) => Scores("ZRANGE", members).ToString();
+
     private static bool SameTime(string[] request, Reply ours, Reply theirs)
     {
         long unit = request[0].ToUpperInvariant() switch
@@ -40,6 +43,8 @@ internal static partial class Comparison
             case "MEMORY" or "RANDOMKEY" when !reply.IsNil:
                 return $"{reply.Type}";
             case "KEYS" or "SMEMBERS" or "SINTER" or "SUNION" or "SDIFF" or "HKEYS" or "HVALS" or "SPOP" or "SRANDMEMBER":
+                return reply.Sorted(1);
+            case "GEOSEARCH" or "GEORADIUS" or "GEORADIUS_RO" or "GEORADIUSBYMEMBER" or "GEORADIUSBYMEMBER_RO":
                 return reply.Sorted(1);
             case "HGETALL":
                 return reply.Sorted(2);

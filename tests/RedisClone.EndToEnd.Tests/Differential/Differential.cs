@@ -126,14 +126,14 @@ internal sealed class Differential : IDisposable
             "list" => ["LRANGE", key, "0", "-1"],
             "set" => ["SMEMBERS", key],
             "hash" => ["HGETALL", key],
-            "zset" => ["ZRANGE", key, "0", "-1"],
+            "zset" => ["ZRANGE", key, "0", "-1", "WITHSCORES"],
             "stream" => ["XRANGE", key, "-", "+"],
             _ => ["EXISTS", key],
         };
         Reply value = client.Call(read);
         bool expires = client.Call("PTTL", key).Integer >= 0;
         string encoding = type is "string" or "hash" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
-        string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), _ => value.ToString() };
+        string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), "zset" => Comparison.SortedSet(value), _ => value.ToString() };
         if (type == "stream") text += Groups(client, key);
         return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
     }

@@ -127,6 +127,15 @@ internal static class Families
             ! BLMPOP 0.001 {keys} ( LEFT | RIGHT ) [ COUNT {count} ]
             BLPOP {key} foo
             BLMPOP -1 {keys} LEFT
+            LPOP {key} 9223372036854775807
+            RPOP {key} 9223372036854775808
+            LRANGE {key} -9223372036854775808 9223372036854775807
+            LTRIM {key} 9223372036854775807 -9223372036854775808
+            LINDEX {key} -9223372036854775808
+            LPOS {key} {member} RANK 9223372036854775807 MAXLEN 9223372036854775807
+            LPOS {key} {member} RANK -9223372036854775808
+            LMPOP {keys} LEFT COUNT 9223372036854775807
+            LMPOP 9223372036854775807 {key} LEFT
             SORT {key} ALPHA [ LIMIT {index} {count} ] [ ASC | DESC ]
             SORT {key} ALPHA STORE {key}
             """),
@@ -151,6 +160,11 @@ internal static class Families
             ! HRANDFIELD {key} {all} [ WITHVALUES ]
             ! HSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
             ! HRANDFIELD {key} foo
+            ! HRANDFIELD {key} 9223372036854775807
+            ! HRANDFIELD {key} -9223372036854775808 WITHVALUES
+            ! HRANDFIELD {key} 9223372036854775807 WITHVALUES
+            HINCRBY {key} {field} 9223372036854775807
+            HINCRBY {key} {field} -9223372036854775808
             ! HSCAN {key} foo
             """),
         ["sets"] = Template.Parse(
@@ -167,6 +181,12 @@ internal static class Families
             ! SPOP {key} {all}
             ! SRANDMEMBER {key} {all}
             ! SPOP {key} foo
+            ! SPOP {key} 9223372036854775807
+            ! SPOP {key} -9223372036854775808
+            ! SRANDMEMBER {key} -9223372036854775808
+            ! SRANDMEMBER {key} 9223372036854775807
+            SINTERCARD {keys} LIMIT 9223372036854775807
+            SINTERCARD 9223372036854775807 {key}
             ! SRANDMEMBER {key} foo
             SINTER {key} +
             SUNION {key} +
@@ -216,6 +236,18 @@ internal static class Families
             ZDIFFSTORE {key} {keys}
             ZINTERCARD {keys} [ LIMIT {count} ]
             ! ZRANDMEMBER {key} {all} [ WITHSCORES ]
+            ! ZRANDMEMBER {key} -9223372036854775808 WITHSCORES
+            ! ZRANDMEMBER {key} 9223372036854775807
+            ZUNION 9223372036854775807 {key}
+            ZUNIONSTORE {key} 9223372036854775807 {key}
+            ZINTERCARD {keys} LIMIT 9223372036854775807
+            ZPOPMIN {key} 9223372036854775807
+            ZPOPMAX {key} -1
+            ZMPOP {keys} MIN COUNT 9223372036854775807
+            ZRANGE {key} -9223372036854775808 9223372036854775807
+            ZRANGE {key} -inf +inf BYSCORE LIMIT 9223372036854775807 9223372036854775807
+            ZRANGEBYSCORE {key} -inf +inf LIMIT -9223372036854775808 -1
+            ZREMRANGEBYRANK {key} 9223372036854775807 -9223372036854775808
             ! ZSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
             SADD {key} {member} +
             """),
@@ -268,6 +300,53 @@ internal static class Families
             RENAME {key} {key}
             DEL {key}
             """),
+        // A limited COUNT would let chance choose among members of the same distance.
+        ["geo"] = Template.Parse(
+            """
+            GEOADD {key} ( {lon} {lat} {member} ) +
+            GEOADD {key} ( {lon} {lat} {member} ) +
+            GEOADD {key} [ NX | XX ] [ CH ] ( {lon} {lat} {member} ) +
+            GEOPOS {key} {member} +
+            GEODIST {key} {member} {member} [ m | km | ft | mi ]
+            GEOHASH {key} {member} +
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} ( m | km | ft | mi ) [ ASC | DESC ] [ WITHCOORD ] [ WITHDIST ] [ WITHHASH ]
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYBOX {distance} {distance} ( m | km | ft | mi ) [ COUNT {all} ] [ WITHCOORD ] [ WITHDIST ]
+            GEOSEARCHSTORE {key} {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} ( m | km ) [ STOREDIST ]
+            GEOSEARCHSTORE {key} {key} FROMMEMBER {member} BYBOX {distance} {distance} km [ COUNT {all} ]
+            GEORADIUS {key} {lon} {lat} {distance} ( m | km | ft | mi ) [ WITHCOORD ] [ WITHDIST ] [ WITHHASH ] [ ASC | DESC ]
+            GEORADIUS {key} {lon} {lat} {distance} km [ STORE {key} ] [ STOREDIST {key} ]
+            GEORADIUS_RO {key} {lon} {lat} {distance} km [ COUNT {all} ] [ WITHDIST ]
+            GEORADIUSBYMEMBER {key} {member} {distance} km [ WITHHASH ] [ STORE {key} ]
+            GEORADIUSBYMEMBER_RO {key} {member} {distance} km [ WITHCOORD ]
+            GEOSEARCH {key} FROMLONLAT {lon} {lat} BYRADIUS {distance} km COUNT 9223372036854775807
+            GEOSEARCH {key} FROMLONLAT {lon} {lat} BYRADIUS {distance} km COUNT 9223372036854775808
+            GEORADIUS {key} {lon} {lat} {distance} km COUNT -9223372036854775808
+            ZREM {key} {member} +
+            ZSCORE {key} {member}
+            ZCARD {key}
+            """),
+        // Equal elements or weights of texts would come in the order of chance.
+        ["sorting"] = Template.Parse(
+            """
+            ! RPUSH {key} {count} +
+            ! RPUSH {key} {number} +
+            ! SADD {key} {number} +
+            ! ZADD {key} ( {float} {count} ) +
+            ! SET {key} {number}
+            ! HSET {key} {field} {number}
+            SORT {key} [ LIMIT {index} {count} ] [ ASC | DESC ]
+            SORT {key} [ LIMIT {index} {count} ] [ GET # ] [ GET k* ] [ GET k*->f1 ] [ DESC ]
+            SORT {key} BY k* [ GET # ] [ GET k*->f2 ] [ LIMIT {index} {count} ]
+            SORT {key} BY k*->f1 DESC
+            SORT {key} ALPHA DESC STORE {key}
+            SORT {key} BY k* LIMIT {index} {count} STORE {key}
+            SORT_RO {key} [ BY k* ] [ GET # ]
+            SORT_RO {key} LIMIT {index} {count}
+            SORT {key} LIMIT 0 9223372036854775807
+            SORT {key} LIMIT -9223372036854775808 9223372036854775807
+            SORT {key} LIMIT 1 -9223372036854775808
+            DEL {key}
+            """),
         ["newer"] = Template.Parse(
             """
             XDELEX {key} [ KEEPREF | DELREF | ACKED ] IDS 1 {id}
@@ -298,16 +377,6 @@ internal static class Families
             """),
         ["others"] = Template.Parse(
             """
-            GEOADD {key} 1 2 {member}
-            GEOPOS {key} {member}
-            GEODIST {key} {member} {member}
-            GEOHASH {key} {member}
-            GEOSEARCH {key} FROMLONLAT 1 2 BYRADIUS 100 km
-            GEOSEARCHSTORE {key} {key} FROMLONLAT 1 2 BYRADIUS 100 km
-            GEORADIUS {key} 1 2 100 km [ STORE {key} ] [ STOREDIST {key} ]
-            GEORADIUS_RO {key} 1 2 100 km
-            GEORADIUSBYMEMBER {key} {member} 100 km [ STORE {key} ]
-            GEORADIUSBYMEMBER_RO {key} {member} 100 km
             ! XREAD COUNT 1 STREAMS {key} 0-0
             ! XREAD COUNT 1 STREAMS {key} {key} 0-0 0-0
             ! XREADGROUP GROUP g c STREAMS {key} >
@@ -365,7 +434,7 @@ internal static class Families
     public static IEnumerable<string> Compared => All.Keys.Except(["newer", "others"]);
 
     public static IEnumerable<Template> Everything =>
-        Compared.Except(["transactions", "zsets of equal scores"]).SelectMany(f => All[f]);
+        Compared.Except(["transactions", "zsets of equal scores", "sorting"]).SelectMany(f => All[f]);
 
     /// <summary>Forms of a command, a subcommand's after a bar.</summary>
     public static IEnumerable<Template> Of(string fullName) =>

@@ -22,9 +22,10 @@ internal static class IntendedDifferences
         ("^LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated"),
         (@"^X.*\0", "^-NOGROUP|^-ERR Unrecognized", "^-NOGROUP|^-ERR Unrecognized", "in its texts a name ends at the first zero byte"),
         ("^XGROUP CREATECONSUMER", "^:1$", "^:0$", "7.2: XCLAIM and XAUTOCLAIM make their consumer even if there is nothing to claim"),
+        ("(?s)^LPOS .*RANK -9223372036854775808", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a rank that cannot be negated"),
         ("AGGREGATE COUNT", "^-ERR syntax error", ".", "8.x: AGGREGATE has COUNT"),
         ("^[HSZ]?SCAN", ".", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
-        ("0X", ".", "^-ERR .*not a (valid )?float", "hexadecimal is no number here"),
+        ("0X", ".", "^-ERR (.*not a (valid )?float|need numeric)", "hexadecimal is no number here"),
         (@"  1|\0|E400|E309|E-324", ".", "^-ERR min or max is not a float", "the C library would read such a bound by half"),
     ];
 
