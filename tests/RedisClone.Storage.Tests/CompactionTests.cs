@@ -60,7 +60,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
     [Fact]
     public void MembersOfOneLargeValueMoveToo()
     {
-        foreach (ValueType type in (ValueType[])[ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List])
+        foreach (ValueType type in (ValueType[])[ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List, ValueType.Stream])
         {
             byte[] key = Bytes(type.ToString());
             Entry entry = Create(type, key);
@@ -89,6 +89,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
         ValueType.Hash => HashValue.Create(Keyspace, key, KeyHash.Of(key)),
         ValueType.SortedSet => SortedSetValue.Create(Keyspace, key, KeyHash.Of(key)),
         ValueType.List => ListValue.Create(Keyspace, key, KeyHash.Of(key)),
+        ValueType.Stream => StreamValue.Create(Keyspace, key, KeyHash.Of(key)),
         _ => Keyspace.Insert(key, KeyHash.Of(key), ValueType.String, ValueEncoding.Raw, 100),
     };
 
@@ -109,10 +110,35 @@ public sealed class CompactionTests(ITestOutputHelper output)
             case ValueType.List:
                 ListValue.Push(entry, ListEnd.Tail, text);
                 break;
+            case ValueType.Stream:
+                AddToStream(entry, number, text);
+                break;
             default:
                 entry.Value.Fill((byte)number);
                 break;
         }
+    }
+
+    private static StreamId IdOf(int number) => new((ulong)number / 10, (ulong)number % 10 + 1);
+
+    /// <summary>Half of the entries are pending with one of many consumers.</summary>
+    private static void AddToStream(in Entry entry, int number, byte[] text)
+    {
+        StreamId id = IdOf(number);
+        if (id <= StreamValue.State(entry).Last) return;
+        StreamValue.Append(entry, id, new Field(text));
+        if (number % 2 == 0) return;
+        if (!StreamGroup.TryGet(entry, "group"u8, out StreamGroup group)) group = StreamGroup.Add(entry, "group"u8, StreamId.Min, 0);
+        byte[] name = Bytes($"consumer {number % 100}");
+        if (!group.TryGetConsumer(name, out StreamConsumer consumer)) consumer = group.AddConsumer(name, 1);
+        group.SetPending(id, consumer, number, 1);
+        group.TryNextByTime(0, StreamId.Min, out _);
+    }
+
+    private static void RemoveFromStream(in Entry entry, StreamId id)
+    {
+        StreamValue.Delete(entry, id);
+        if (StreamGroup.TryGet(entry, "group"u8, out StreamGroup group)) group.RemovePending(id);
     }
 
     private static void Remove(in Entry entry, int number, int elements)
@@ -121,12 +147,13 @@ public sealed class CompactionTests(ITestOutputHelper output)
         if (entry.Type == ValueType.Set) SetValue.Remove(entry, text);
         else if (entry.Type == ValueType.Hash) HashValue.Remove(entry, text);
         else if (entry.Type == ValueType.SortedSet) SortedSetValue.Remove(entry, text);
+        else if (entry.Type == ValueType.Stream) RemoveFromStream(entry, IdOf(number));
         else if (ListValue.Count(entry) > elements / 16) ListValue.RemoveAt(entry, ListValue.Count(entry) / 2);
     }
 
     private void Fill(string name, Random random)
     {
-        var type = (ValueType)random.Next(5);
+        var type = (ValueType)random.Next(6);
         Entry entry = Create(type, Bytes(name));
         int elements = random.Next(200) == 0 ? 600 : random.Next(1, 4);
         for (int i = 0; i < elements; i++) Add(entry, random.Next(2_000));
@@ -181,10 +208,29 @@ public sealed class CompactionTests(ITestOutputHelper output)
             case ValueType.List:
                 foreach (Element element in ListValue.Elements(entry)) words.Append(Encoding.UTF8.GetString(element.Bytes)).Append(',');
                 break;
+            case ValueType.Stream:
+                foreach (StreamEntry item in StreamValue.Entries(entry))
+                {
+                    words.Append(item.Id);
+                    foreach (StreamFields field in item) words.Append(Encoding.UTF8.GetString(field.Value.Bytes));
+                }
+                if (!StreamGroup.TryGet(entry, "group"u8, out StreamGroup group)) break;
+                for (StreamId next = StreamId.Min; group.TryNextPending(next, out PendingEntry pending) && pending.Id.TryNext(out next);)
+                    words.Append(pending.Id).Append(Encoding.UTF8.GetString(group.ConsumerOf(pending).Name));
+                break;
             default:
                 words.Append(Convert.ToHexString(entry.Value));
                 break;
         }
         return words.ToString();
+    }
+
+    private readonly struct Field(byte[] value) : IStreamFields
+    {
+        public int Count => 1;
+
+        public ReadOnlySpan<byte> Name(int index) => "name"u8;
+
+        public ReadOnlySpan<byte> Value(int index) => value;
     }
 }

@@ -19,7 +19,7 @@ public sealed class FreeingTests
     [Fact]
     public void LargeValuesGoInSlices()
     {
-        foreach (Func<int, byte[], ulong, Entry> fill in (Func<int, byte[], ulong, Entry>[])[Set, Hash, SortedSet, List])
+        foreach (Func<int, byte[], ulong, Entry> fill in (Func<int, byte[], ulong, Entry>[])[Set, Hash, SortedSet, List, Stream])
         {
             byte[] key = "key"u8.ToArray();
             ulong hash = KeyHash.Of(key);
@@ -30,7 +30,7 @@ public sealed class FreeingTests
             Assert.Equal(1, _store.PendingFrees);
             Assert.InRange(FreeAll(), 1, 2_000);
         }
-        Assert.Equal(4, _store.LazyFreed);
+        Assert.Equal(5, _store.LazyFreed);
     }
 
     [Fact]
@@ -131,5 +131,32 @@ public sealed class FreeingTests
         Entry entry = ListValue.Create(Keyspace, key, hash);
         for (int i = 0; i < elements; i++) ListValue.Push(entry, ListEnd.Tail, new byte[200]);
         return entry;
+    }
+
+    /// <summary>With a group that has all of it pending, in the order of claiming too, and producers who sent it.</summary>
+    private Entry Stream(int entries, byte[] key, ulong hash)
+    {
+        Entry entry = StreamValue.Create(Keyspace, key, hash);
+        StreamGroup group = StreamGroup.Add(entry, "group"u8, StreamId.Min, 0);
+        StreamProducers producers = StreamProducers.Obtain(entry, 100, 10);
+        for (int i = 1; i <= entries; i++)
+        {
+            var id = new StreamId((ulong)i, 0);
+            StreamValue.Append(entry, id, new Field());
+            if (!group.TryGetConsumer(Name(i % 50), out StreamConsumer consumer)) consumer = group.AddConsumer(Name(i % 50), 1);
+            group.SetPending(id, consumer, i, 1);
+            producers.Remember(Name(i % 30), Name(i), id);
+        }
+        group.TryNextByTime(0, StreamId.Min, out _);
+        return entry;
+    }
+
+    private readonly struct Field : IStreamFields
+    {
+        public int Count => 1;
+
+        public ReadOnlySpan<byte> Name(int index) => "name"u8;
+
+        public ReadOnlySpan<byte> Value(int index) => new byte[200];
     }
 }
