@@ -89,7 +89,7 @@ public sealed class CommandRow
     public CommandRow[] Subcommands { get; init; } = [];
 
     /// <summary>The arguments as a manual writes them, behind the name; for HELP and COMMAND DOCS.</summary>
-    public string Syntax { get; init; }
+    public string Syntax { get; }
 
     /// <summary>Null where no argument is secret.</summary>
     public SecretArgument? IsSecret { get; init; }

@@ -17,7 +17,7 @@ internal sealed partial class CommandSyntax
         (ArgumentKind.Double, "longitude latitude radius width height score weight"),
         (ArgumentKind.Integer,
             "bit bits client-id count cursor db decrement destination-db end-slot entries-added entries-read frequency index index1 index2 len limit maxage maxlen " +
-            "milliseconds min-match-len ms num-matches numfields numkeys numlocal numreplicas offset port protover rank seconds slot start-slot ttl version"));
+            "milliseconds min-match-len ms num-matches numfields numids numkeys numlocal numreplicas offset port protover rank seconds slot start-slot ttl version"));
 
     private readonly string[] _tokens;
     private int _next;

@@ -10,7 +10,7 @@ internal static class InfoCommands
     public static readonly CommandRow[] Rows =
     [
         new("INFO [section [section ...]]", -1, Keys.None, Loading | Stale, "server", "1.0.0", Info, "Tells the state of the server, by sections.")
-            { Categories = ["dangerous"], Tips = CommandTips.EachShard, Syntax = "[<section> [<section> ...]]" },
+            { Categories = ["dangerous"], Tips = CommandTips.EachShard },
     ];
 
     private static void Info(ref CommandContext c)

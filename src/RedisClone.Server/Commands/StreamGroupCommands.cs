@@ -16,25 +16,21 @@ internal static class StreamGroupCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CREATE", -5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "5.0.0", Create, "Makes a group.")
-                    { Syntax = "<key> <groupname> <id|$> [MKSTREAM] [ENTRIESREAD <entries-read>]" },
-                new("CREATECONSUMER", 5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "6.2.0", CreateConsumer, "Makes a consumer of a group.")
-                    { Syntax = "<key> <groupname> <consumer>" },
-                new("DELCONSUMER", 5, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", DeleteConsumer, "Removes a consumer and what is pending with it.")
-                    { Syntax = "<key> <groupname> <consumer>" },
-                new("DESTROY", 4, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Destroy, "Removes a group.")
+                new("CREATE key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]", -5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "5.0.0", Create, "Makes a group."),
+                new("CREATECONSUMER key group consumer", 5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "6.2.0", CreateConsumer, "Makes a consumer of a group."),
+                new("DELCONSUMER key group consumer", 5, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", DeleteConsumer, "Removes a consumer and what is pending with it."),
+                new("DESTROY key group", 4, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Destroy, "Removes a group.")
                 {
-                    Syntax = "<key> <groupname>",
                     Complexity = "O(N) where N is the number of entries in the group's pending entries list (PEL).",
                 },
-                new("SETID", -5, Keys.At(2, RW | Update), Write, "stream", "5.0.0", SetId, "Sets up to where a group has read.")
-                    { Syntax = "<key> <groupname> <id|$> [ENTRIESREAD <entries-read>]" },
+                new("SETID key group <id | $> [ENTRIESREAD entries-read]", -5, Keys.At(2, RW | Update), Write, "stream", "5.0.0", SetId, "Sets up to where a group has read."),
                 Help.Row("stream", "5.0.0", "stream"),
             ],
         },
-        new("XACK", -4, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Acknowledge, "Says that entries were processed.")
+        new("XACK key group id [id ...]", -4, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Acknowledge, "Says that entries were processed.")
             { Complexity = "O(1) for each message ID processed." },
-        new("XPENDING", -3, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Pending, "Shows what was delivered and not acknowledged.")
+        new("XPENDING key group [[IDLE min-idle-time] start end count [consumer]]",
+            -3, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Pending, "Shows what was delivered and not acknowledged.")
         {
             Complexity = "O(N) with N being the number of elements returned. O(M), where M is the total number of entries scanned, when used with the IDLE filter. " +
                 "The summary takes O(N) time with N being the number of consumers.",

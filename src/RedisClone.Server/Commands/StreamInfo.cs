@@ -15,11 +15,10 @@ internal static class StreamInfo
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CONSUMERS", 4, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Consumers, "Shows the consumers of a group.")
-                    { Syntax = "<key> <groupname>", Tips = CommandTips.Nondeterministic },
-                new("GROUPS", 3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Groups, "Shows the groups of a stream.") { Syntax = "<key>" },
-                new("STREAM", -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows what a stream consists of.")
-                    { Syntax = "<key> [FULL [COUNT <count>]]" },
+                new("CONSUMERS key group", 4, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Consumers, "Shows the consumers of a group.")
+                    { Tips = CommandTips.Nondeterministic },
+                new("GROUPS key", 3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Groups, "Shows the groups of a stream."),
+                new("STREAM key [FULL [COUNT count]]", -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows what a stream consists of."),
                 Help.Row("stream", "5.0.0", "stream"),
             ],
         },

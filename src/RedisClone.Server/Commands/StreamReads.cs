@@ -21,9 +21,11 @@ internal static class StreamReads
 
     public static readonly CommandRow[] Rows =
     [
-        new("XREAD", -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
+        new("XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+            -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
             { Complexity = OfReads },
-        new("XREADGROUP", -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
+        new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
+            -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
             "Reads entries from streams for a consumer of a group, waiting for some.") { Complexity = OfReads },
     ];
 
