@@ -111,6 +111,28 @@ public sealed class JournalDirectory : IDisposable
         Manifest = manifest;
     }
 
+    /// <summary>
+    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/> the base, and all that there was before history, which is deleted: for a server
+    /// that keeps no journal. Null, or why not.
+    /// </summary>
+    public string? InstallLoneBase(bool rdb)
+    {
+        try
+        {
+            var before = Manifest;
+            var sequence = TakeBaseSequence();
+            var @base = new ManifestFile(Names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
+            Disk.Rename(Names.PathOf(Names.TemporaryBase), Names.PathOf(@base.Name));
+            Publish(new(@base, [], []));
+            foreach (var file in before.Files.Concat(before.History)) Disk.Delete(Names.PathOf(file.Name));
+            return null;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            return failure.Message;
+        }
+    }
+
     public void Dispose() => _lock.Dispose();
 
     /// <summary>

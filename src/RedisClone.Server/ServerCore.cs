@@ -51,6 +51,7 @@ public sealed class ServerCore
         var slot = new SnapshotSlot(this);
         Snapshots = new Snapshots(this, slot);
         Rewrites = new JournalRewrites(this, slot);
+        Backups = new Backups(this, slot);
         Shutdown.Save = Snapshots.SaveAtShutdown;
     }
 
@@ -103,11 +104,13 @@ public sealed class ServerCore
     internal JournalKeeper? Journal { get; set; }
 
     /// <summary>Null once all data is there.</summary>
-    internal Loading? Loading { get; private set; }
+    internal LoadProgress? Loading { get; private set; }
 
     internal Snapshots Snapshots { get; }
 
     internal JournalRewrites Rewrites { get; }
+
+    internal Backups Backups { get; }
 
     internal Hub Hub { get; } = new();
 
@@ -169,7 +172,7 @@ public sealed class ServerCore
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
-        Loading = new Loading();
+        Loading = new LoadProgress();
         return null;
     }
 

@@ -17,6 +17,7 @@ internal static class ParameterEffects
         ServerConfig config = server.Config;
         ApplyEncodings(server);
         foreach (string name in Encodings) On(server, name, () => ApplyEncodings(server));
+        server.Parameters.OnChanged("appendonly", () => server.Rewrites.TurnJournal(config.AppendOnly));
         On(server, "appendfsync", () => server.Journal?.Adapt());
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);

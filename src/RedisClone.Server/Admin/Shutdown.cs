@@ -11,6 +11,7 @@ namespace RedisClone.Server.Admin;
 public sealed class Shutdown(ServerCore server)
 {
     private int _begun;
+    private (ShutdownOptions Options, bool Asked) _asked;
 
     /// <summary>Nobody can connect any more; set by the host.</summary>
     public Action StopListening { get; set; } = static () => { };
@@ -23,6 +24,32 @@ public sealed class Shutdown(ServerCore server)
 
     public bool HasBegun => Volatile.Read(ref _begun) != 0;
 
+    /// <summary>A signal asked for the end: it comes with the next round of background work, and may be called off until then.</summary>
+    public void Ask(ShutdownOptions options, string why)
+    {
+        server.Log.LogWarning("{Why}", why);
+        _asked = (options, true);
+    }
+
+    /// <summary>Calls off what a signal asked for; false when nothing did.</summary>
+    public bool CallOff()
+    {
+        if (!_asked.Asked) return false;
+        _asked = default;
+        server.Log.LogWarning("Shutdown manually aborted.");
+        return true;
+    }
+
+    /// <summary>Ten times a second.</summary>
+    public void Tend()
+    {
+        if (!_asked.Asked) return;
+        ShutdownOptions options = _asked.Options;
+        _asked = default;
+        // It waits until data is saved: background work goes on meanwhile.
+        _ = Task.Run(() => Begin(options, "User requested shutdown..."));
+    }
+
     /// <summary>False when something could not be saved: the server goes on.</summary>
     public bool Begin(ShutdownOptions options, string why)
     {
@@ -33,6 +60,17 @@ public sealed class Shutdown(ServerCore server)
             // What is half loaded must not replace what it is loaded from.
             options |= ShutdownOptions.NoSave;
             loading.Cancel();
+        }
+        if (server.Rewrites.IsInitial)
+        {
+            // Without its first base the journal is nothing: the data would be lost.
+            bool forced = options.HasFlag(ShutdownOptions.Force);
+            server.Log.LogWarning(forced ? "Writing initial AOF. Exit anyway." : "Writing initial AOF, can't exit.");
+            if (!forced)
+            {
+                Volatile.Write(ref _begun, 0);
+                return false;
+            }
         }
         if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
         {

@@ -51,8 +51,9 @@ internal sealed class SignalLifetime(ServerCore server, IHostApplicationLifetime
         if (signal.Signal == PosixSignal.SIGINT && Interlocked.Increment(ref _interrupts) > 1)
         {
             server.Log.LogWarning("You insist... exiting now.");
+            server.Snapshots.Discard();
             Environment.Exit(1);
         }
-        server.Shutdown.Begin(options, signal.Signal == PosixSignal.SIGINT ? "Received SIGINT scheduling shutdown..." : "Received SIGTERM scheduling shutdown...");
+        server.Shutdown.Ask(options, signal.Signal == PosixSignal.SIGINT ? "Received SIGINT scheduling shutdown..." : "Received SIGTERM scheduling shutdown...");
     }
 }

@@ -18,6 +18,7 @@ internal static class CommandFamilies
         .. LatencyCommands.Rows,
         .. HotKeysCommands.Rows,
         .. SnapshotCommands.Rows,
+        .. BackupCommands.Rows,
         .. ClusterCommands.Rows,
         .. DebugCommands.Rows,
         .. MemoryCommands.Rows,

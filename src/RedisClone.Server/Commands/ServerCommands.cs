@@ -1,6 +1,7 @@
 using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Durability;
 using RedisClone.Server.Scripting;
 using static RedisClone.Server.Commands.CommandFlags;
 
@@ -19,6 +20,8 @@ internal static class ServerCommands
         new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Tells the server's part in replication.") { Categories = ["admin", "dangerous"] },
         new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
+        new("WAITAOF numlocal numreplicas timeout", 4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until what this connection wrote is on disk.")
+            { Categories = ["connection"], Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
         new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
         {
@@ -84,6 +87,34 @@ internal static class ServerCommands
         else c.BlockFor(timeout, static reply => reply.Integer(0));
     }
 
+    /// <summary>Waits until what this connection wrote (or saw) is on the disk of this server. There are no replicas.</summary>
+    private static void WaitAof(ref CommandContext c)
+    {
+        long local = c.Int64(1, 0, 1, "ERR value is out of range, value must between 0 and 1");
+        long replicas = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
+        long timeout = c.Int64(3, "ERR timeout is not an integer or out of range");
+        if (!c.Failed && timeout < 0) c.Fail("ERR timeout is negative");
+        JournalKeeper? journal = c.Server.Journal;
+        if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+        if (c.Failed) return;
+        long lsn = c.Session.SeenLsn;
+        void Answer(ReplyWriter reply)
+        {
+            reply.ArrayHeader(2);
+            reply.Integer(journal is not null && journal.DurableLsn >= lsn ? 1 : 0);
+            reply.Integer(0);
+        }
+
+        if (replicas == 0 && (local == 0 || journal!.DurableLsn >= lsn) || !c.CanBlock)
+        {
+            Answer(c.Reply);
+            return;
+        }
+        c.BlockFor(timeout, Answer);
+        // With replicas wanted, of which there are none, only the time ends the wait.
+        if (replicas == 0) journal!.WakeWhenDurable(lsn, c.Waiter!);
+    }
+
     private static void Shutdown(ref CommandContext c)
     {
         var options = ShutdownOptions.Default;
@@ -99,9 +130,10 @@ internal static class ServerCommands
         }
         bool contradicts = options.HasFlag(ShutdownOptions.NoSave | ShutdownOptions.Save) || abort && options != ShutdownOptions.Default;
         if (contradicts) c.FailSyntax();
+        else if (abort && c.Server.Shutdown.CallOff()) c.Reply.Ok();
         else if (abort) c.Fail("ERR No shutdown in progress.");
-        if (!options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
-        if (c.Failed) return;
+        if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
+        if (c.Failed || abort) return;
         if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Progress.Abandon();
         if (!c.Server.Shutdown.Begin(options, "User requested shutdown...")) c.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
         else c.Session.CloseAfterReply = true;

@@ -8,6 +8,7 @@ using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
+using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Durability;
 
@@ -23,6 +24,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly int _maxLoops;
     private JournalDirectory? _directory;
     private int _loopCount;
+    private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
+    private int _awaited;
     private long _closedBytes;
     private bool _attached;
 
@@ -96,11 +99,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Takes the directory without reading what is there: a rewrite brings all that is in memory. The reason when it cannot.</summary>
     public string? TakeDirectory()
     {
-        ServerConfig config = _server.Config;
-        var names = new JournalNames(config.PathOf(""), config.AppendDirname, config.AppendFilename);
-        _directory = JournalDirectory.TryOpen(_server.Disk, names, out string error);
+        _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
         return _directory is null ? error : null;
     }
+
+    public static JournalNames NamesOf(ServerConfig config) => new(config.PathOf(""), config.AppendDirname, config.AppendFilename);
 
     /// <summary>Loads everything again from the files, over databases that the caller has emptied; the caller holds every shard.</summary>
     public string? Reload(Action empty)
@@ -117,17 +120,29 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         var loader = new JournalLoader(_server);
         _server.Loading?.Measure(FileBytes(directory, except: ""), () => reader.BytesRead + loader.SnapshotOffset);
         JournalReport report = reader.Read(loader);
+        if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
         if (report.Outcome == JournalOutcome.Refused)
             return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
         if (report.Outcome == JournalOutcome.Cut)
             _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut", report.File, report.Offset, report.Reason, report.CutBytes);
-        if (report.Outcome != JournalOutcome.Absent)
-            _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
+        _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
         if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
         Attach();
         MeasureFiles();
         SizeAtRewrite = Size;
         return null;
+    }
+
+    /// <summary>There is no journal yet: it begins with a base of what there is, which is nothing, as Redis's does. Every shard is held.</summary>
+    private string? BeginEmpty()
+    {
+        bool asRdb = _server.Config.AofUseRdbPreamble;
+        SnapshotOrder order = BeginBase(asRdb);
+        using var run = new SnapshotRun(_server, order);
+        string? failure = run.WriteHeld() ?? InstallBase(order.Lsn, asRdb);
+        if (failure is null) return null;
+        _engine.AbandonBase();
+        return $"The journal cannot be started: {failure}";
     }
 
     private void Attach()
@@ -162,6 +177,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
         _pool.Durable();
+        if (Volatile.Read(ref _awaited) > 0) WakeWaiters(lsn);
     }
 
     void IJournalObserver.OnFlushed(long ticks)
@@ -187,9 +203,35 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         (rounds?.Gate ?? _pool.Gate).Add(lsn, connection);
         // Race: it may have become durable between the connection's look and its registration, with nobody to tell it any more.
-        if (_engine.DurableLsn < lsn && _engine.State != JournalState.Failed) return;
+        if (_engine.DurableLsn < lsn && IsKept(_engine)) return;
         if (rounds is not null) rounds.Durable();
         else _pool.Durable();
+    }
+
+    /// <summary>Lets a blocked client go on once this position is durable (WAITAOF).</summary>
+    public void WakeWhenDurable(long lsn, Waiter waiter)
+    {
+        lock (_waiters)
+        {
+            _waiters.Add((lsn, waiter));
+            Volatile.Write(ref _awaited, _waiters.Count);
+        }
+        // By its own choice the system may write much later: somebody wants to know now.
+        if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
+        else AppendedElsewhere();
+        // Race: it may have become durable before the waiter was there to be told.
+        if (_engine.DurableLsn >= lsn) WakeWaiters(_engine.DurableLsn);
+    }
+
+    private void WakeWaiters(long durable)
+    {
+        lock (_waiters)
+        {
+            foreach ((long lsn, Waiter waiter) in _waiters)
+                if (lsn <= durable) waiter.Wake(WakeReason.Unblocked);
+            _waiters.RemoveAll(w => w.Waiter.IsClaimed);
+            Volatile.Write(ref _awaited, _waiters.Count);
+        }
     }
 
     /// <summary>After units were appended by a thread that is no loop.</summary>
@@ -202,14 +244,25 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         return _engine.Stop();
     }
 
+    /// <summary>Turns the journal off and lets its directory go; it can be turned on again.</summary>
+    public void TurnOff()
+    {
+        if (Stop() is { } failure) _server.Log.LogError("The journal could not be closed: {Failure}", failure);
+        _directory?.Dispose();
+        _directory = null;
+    }
+
     public void Dispose()
     {
         _engine.Dispose();
         _directory?.Dispose();
     }
 
-    /// <summary>What a failed journal lets go: everybody, to be closed.</summary>
-    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : _engine.DurableLsn;
+    /// <summary>A failed journal lets everybody go, to be closed; so does one that was turned off, to go on.</summary>
+    private long ReleasedLsn => IsKept(_engine) ? _engine.DurableLsn : long.MaxValue;
+
+    /// <summary>What is appended becomes durable at some time, or the journal fails.</summary>
+    public static bool IsKept(JournalEngine engine) => engine.State is JournalState.Running or JournalState.Rebuilding;
 
     /// <summary>Those who have no loop wait here; the thread pool lets them go on.</summary>
     private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem

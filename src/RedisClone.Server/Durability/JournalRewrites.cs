@@ -1,5 +1,6 @@
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal;
+using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Durability;
 
@@ -11,6 +12,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 {
     private const long FirstRetry = 5000, LongestRetry = 300_000;
 
+    private JournalKeeper? _keeper;
     private bool _scheduled;
     private long _retryAt;
     private long _patience;
@@ -29,16 +31,24 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// <summary>Whether a rewrite is under way or about to begin.</summary>
     public bool IsRunning => slot.Kind == SnapshotKind.Rewrite;
 
+    /// <summary>The journal was just turned on, and its first base is being written: there is no other copy of the data.</summary>
+    public bool IsInitial => server.Journal is { Failure.Length: 0 } journal && server.Loading is null && journal.Engine.State != JournalState.Running;
+
     /// <summary>BGREWRITEAOF's answer, or its refusal. The caller holds every shard.</summary>
     public bool TryStart(bool inTransaction, out string answer)
     {
-        answer = "ERR the append only file is not in use";
-        if (server.Journal is not { } journal) return false;
         answer = "ERR Background append only file rewriting already in progress";
         if (IsRunning) return false;
         if (!inTransaction && slot.TryClaim(SnapshotKind.Rewrite))
         {
-            slot.Start(new RewriteJob(this, server, journal));
+            if (NewJob(out ISnapshotJob? job) is { } problem)
+            {
+                slot.Release();
+                server.Log.LogWarning("Can't rewrite the append only file: {Problem}", problem);
+                answer = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.";
+                return false;
+            }
+            slot.Start(job!);
             answer = "Background append only file rewriting started";
         }
         else
@@ -49,21 +59,57 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return true;
     }
 
-    /// <summary>As soon as it can be: for a journal that was just turned on. Nothing of it counts before it has its first base.</summary>
-    public void StartSoon()
+    /// <summary>The setting <c>appendonly</c> was changed while the server runs; null, or why it cannot be.</summary>
+    public string? TurnJournal(bool on)
     {
-        if (server.Journal is { } journal && slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(new RewriteJob(this, server, journal));
+        if (on == server.Journal is not null) return null;
+        if (!on)
+        {
+            slot.Cancel(SnapshotKind.Rewrite);
+            _scheduled = false;
+            server.Journal!.TurnOff();
+            server.Journal = null;
+            return null;
+        }
+        _keeper ??= new JournalKeeper(server);
+        if (_keeper.TakeDirectory() is { } problem)
+        {
+            server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
+            return "Unable to turn on AOF. Check server logs.";
+        }
+        // Nothing of it counts before it has its first base, which is begun as soon as can be.
+        server.Journal = _keeper;
+        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(new RewriteJob(this, server, _keeper));
         else _scheduled = true;
+        return null;
     }
 
     /// <summary>Ten times a second.</summary>
     public void Tend(long now)
     {
-        if (server.Journal is not { } journal || slot.Kind != SnapshotKind.None || server.Loading is not null) return;
-        if (!_scheduled && (now < _retryAt || !(journal.Engine.State is JournalState.Failed or JournalState.Off || HasGrown(journal)))) return;
+        if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
+        if (!_scheduled && (now < _retryAt || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
         if (!slot.TryClaim(SnapshotKind.Rewrite)) return;
         _scheduled = false;
-        slot.StartWhenHeld(new RewriteJob(this, server, journal));
+        if (NewJob(out ISnapshotJob? job) is null) slot.StartWhenHeld(job!);
+        else slot.Release();
+    }
+
+    /// <summary>The journal has failed, or did not begin: a rewrite makes it whole.</summary>
+    private static bool IsWanted(JournalKeeper journal) => journal.Engine.State is JournalState.Failed or JournalState.Off;
+
+    /// <summary>The job, or why there is none. Without a journal the append-only directory is taken for so long, and holds nothing but the base then.</summary>
+    private string? NewJob(out ISnapshotJob? job)
+    {
+        job = null;
+        if (server.Journal is { } journal)
+        {
+            job = new RewriteJob(this, server, journal);
+            return null;
+        }
+        if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is not { } directory) return error;
+        job = new LoneBaseJob(this, server, directory);
+        return null;
     }
 
     private bool HasGrown(JournalKeeper journal)
@@ -115,6 +161,26 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         public void Ended(SnapshotRun run, string? failure)
         {
             if (failure is not null) journal.Engine.AbandonBase();
+            rewrites.Ended(run, failure);
+        }
+    }
+
+    /// <summary>For a server that keeps no journal.</summary>
+    private sealed class LoneBaseJob(JournalRewrites rewrites, ServerCore server, JournalDirectory directory) : ISnapshotJob
+    {
+        private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
+
+        public SnapshotOrder Mark()
+        {
+            server.Log.LogInformation("Background append only file rewriting started");
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, Lsn: 0);
+        }
+
+        public string? Publish() => directory.InstallLoneBase(_asRdb);
+
+        public void Ended(SnapshotRun run, string? failure)
+        {
+            directory.Dispose();
             rewrites.Ended(run, failure);
         }
     }

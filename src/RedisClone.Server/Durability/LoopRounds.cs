@@ -46,6 +46,6 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
         Gate.Release(Released);
     }
 
-    /// <summary>A failed journal lets everybody go, to be closed.</summary>
-    private long Released => engine.State == JournalState.Failed ? long.MaxValue : engine.DurableLsn;
+    /// <summary>A failed journal lets everybody go, to be closed; so does one that was turned off.</summary>
+    private long Released => JournalKeeper.IsKept(engine) ? engine.DurableLsn : long.MaxValue;
 }

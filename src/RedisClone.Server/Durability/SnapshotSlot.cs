@@ -9,6 +9,7 @@ internal enum SnapshotKind
     None,
     Save,
     Rewrite,
+    Backup,
 }
 
 /// <summary>What is done with a snapshot that is taken beside running clients.</summary>
@@ -48,6 +49,9 @@ internal sealed class SnapshotSlot : IHeldWork
     public SnapshotRun? Running => Volatile.Read(ref _running);
 
     public bool TryClaim(SnapshotKind kind) => Interlocked.CompareExchange(ref _kind, (int)kind, 0) == 0;
+
+    /// <summary>For whoever claimed it and cannot begin.</summary>
+    public void Release() => Volatile.Write(ref _kind, 0);
 
     /// <summary>For whoever claimed it and holds every shard.</summary>
     public void Start(ISnapshotJob job)

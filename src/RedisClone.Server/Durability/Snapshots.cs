@@ -18,6 +18,7 @@ internal sealed class Snapshots
     private long _changesSaved;
     private long _lastTry;
     private bool _scheduled;
+    private SnapshotRun? _saving;
 
     public Snapshots(ServerCore server, SnapshotSlot slot)
     {
@@ -69,8 +70,13 @@ internal sealed class Snapshots
         long changes = Changes + uncounted;
         var order = new SnapshotOrder(Disk, TemporaryPath(""));
         using var run = new SnapshotRun(_server, order);
+        _saving = run;
         string? failure = run.WriteHeld() ?? Publish(order.Path);
+        _saving = null;
+        // That snapshots fail is what those say that are taken in the background.
+        string? before = Failure;
         Ended(run, failure, changes);
+        if (failure is not null) Failure = before;
         return failure;
     }
 
@@ -100,6 +106,24 @@ internal sealed class Snapshots
 
     /// <summary>All data is gone: what is being saved of it is not wanted any more.</summary>
     public void CallOff() => Slot.Cancel(SnapshotKind.Save);
+
+    /// <summary>The process is about to end at once: nothing half written stays.</summary>
+    public void Discard()
+    {
+        _saving?.Cancel();
+        Slot.Cancel();
+        foreach (string path in new[] { TemporaryPath(""), TemporaryPath("bg-") })
+        {
+            try
+            {
+                Disk.Delete(path);
+            }
+            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            {
+                _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
+            }
+        }
+    }
 
     /// <summary>What was loaded are no changes.</summary>
     public void CountFromHere() => _changesSaved = Changes;

@@ -246,6 +246,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         while (Session.SeenLsn > journal.DurableLsn)
         {
             if (journal.Failure.Length > 0) return false;
+            if (!journal.IsOn) return true;
             journal.Hold(Session.SeenLsn, this, rounds);
             await _resumed.Wait();
         }

@@ -43,7 +43,9 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
             server.HotKeys.Tend(now);
             server.Journal?.AppendedElsewhere();
+            if (server.Debug.BackgroundWork) server.Shutdown.Tend();
             server.Rewrites.Tend(now);
+            server.Backups.Tend(now);
             server.Snapshots.Tend(now);
             if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);

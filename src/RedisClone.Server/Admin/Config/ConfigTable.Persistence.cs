@@ -33,6 +33,8 @@ public sealed partial class ConfigTable
         Bool("aof-use-rdb-preamble", true, static c => ref c.AofUseRdbPreamble, "Rewrite the journal as a snapshot rather than as commands."),
         Bool("aof-timestamp-enabled", false, "Times in the journal, so that it can be cut at a time.", flags: Unsupported),
         Bool("aof-rewrite-incremental-fsync", true, "Flush a rewritten journal while it is written, not only at its end.", flags: TunesNothing),
+        Text("backupdirname", "backupdir", static c => ref c.BackupDirname, "Directory of backups, inside dir.", flags: Immutable, check: ParameterChecks.AppendDirname),
+        Int("backup-sealed-ttl", 0, 0, int.MaxValue, static c => ref c.BackupSealedTtl, "Seconds after which a sealed backup is removed; 0 keeps it."),
         Bool("aof-disable-auto-gc", false, "Keep the journal's old files, for tests.", flags: Hidden | TunesNothing),
     ];
 }

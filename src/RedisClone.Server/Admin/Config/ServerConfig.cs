@@ -81,6 +81,8 @@ public sealed class ServerConfig
     public bool AppendOnly;
     public string AppendFilename = "";
     public string AppendDirname = "";
+    public string BackupDirname = "";
+    public int BackupSealedTtl;
     public AppendFsync AppendFsync;
     public int AutoAofRewritePercentage;
     public long AutoAofRewriteMinSize;

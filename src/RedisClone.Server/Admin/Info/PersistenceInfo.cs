@@ -10,7 +10,7 @@ internal static class PersistenceInfo
         Snapshots snapshots = server.Snapshots;
         SnapshotRun? run = snapshots.Slot.Running;
         info.Section("Persistence");
-        Loading? loading = server.Loading;
+        LoadProgress? loading = server.Loading;
         info.Field("loading", loading is not null);
         info.Field("async_loading", 0);
         info.Field("current_cow_peak", 0);
@@ -35,7 +35,7 @@ internal static class PersistenceInfo
         if (loading is not null) WriteLoading(loading, info);
     }
 
-    private static void WriteLoading(Loading loading, InfoWriter info)
+    private static void WriteLoading(LoadProgress loading, InfoWriter info)
     {
         info.Field("loading_start_time", loading.StartedAt / 1000);
         info.Field("loading_total_bytes", loading.TotalBytes);

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Durability;
 
 /// <summary>The data is being brought back: how far that is, for INFO, and whether it is still wanted. Any thread may ask.</summary>
-internal sealed class Loading
+internal sealed class LoadProgress
 {
     private Func<long> _done = static () => 0;
     private long _total;

@@ -1,0 +1,232 @@
+using Microsoft.Extensions.Logging;
+using RedisClone.Journal;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Server.Durability;
+
+internal enum BackupState
+{
+    Idle,
+    Pending,
+    Snapshotting,
+    Incrementing,
+    Sealed,
+    Failed,
+}
+
+/// <summary>
+/// A backup is a journal of its own, beside the server's if it keeps one: it begins with a snapshot of one moment as its base, takes every effect from
+/// there on, and is complete once it is sealed. A server starts on its directory as on any append-only directory.
+/// </summary>
+internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSink, IJournalObserver
+{
+    private readonly Lock _gate = new();
+    private JournalDirectory? _directory;
+    private JournalEngine? _engine;
+
+    public BackupState State { get; private set; }
+
+    /// <summary>Why the last one failed; empty when it did not.</summary>
+    public string Error { get; private set; } = "";
+
+    /// <summary>Unix seconds, 0 for never.</summary>
+    public long StartedAt { get; private set; }
+
+    /// <inheritdoc cref="StartedAt"/>
+    public long SealedAt { get; private set; }
+
+    private IDisk Disk => server.Snapshots.Disk;
+
+    private JournalNames Names => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
+
+    /// <summary>Null, or why no backup can begin. The caller holds every shard.</summary>
+    public string? Start(bool inTransaction)
+    {
+        lock (_gate)
+        {
+            if (State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing) return "ERR a backup is in progress already";
+            if (State == BackupState.Sealed) return "ERR a sealed backup is there, BACKUP CLEANUP removes it";
+            JournalNames names = Names;
+            try
+            {
+                if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return $"ERR the directory {names.Directory} is not empty";
+            }
+            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            {
+                return $"ERR {failure.Message}";
+            }
+            _directory = JournalDirectory.TryOpen(Disk, names, out string error);
+            if (_directory is null) return $"ERR {error}";
+            (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
+            if (inTransaction || !slot.TryClaim(SnapshotKind.Backup)) return null;
+            State = BackupState.Snapshotting;
+            slot.Start(new BackupJob(this));
+            return null;
+        }
+    }
+
+    /// <summary>Completes the backup: from here on nothing of it changes. Null, or why it cannot be.</summary>
+    public string? Seal()
+    {
+        lock (_gate)
+        {
+            if (State != BackupState.Incrementing) return $"ERR there is no backup to seal, its state is {Text(State)}";
+            // What is just being executed comes into the backup or does not: nobody has seen it yet.
+            server.Effects.Detach(this);
+            if (_engine!.Stop() is { } failure)
+            {
+                Fail(failure);
+                return $"ERR {failure}";
+            }
+            Close();
+            Disk.Delete(Names.PathOf(Names.Lock));
+            (State, SealedAt) = (BackupState.Sealed, ServerCore.UnixMilliseconds() / 1000);
+            return null;
+        }
+    }
+
+    /// <summary>Gives up a backup that is not sealed. Null, or why there is none.</summary>
+    public string? Abort()
+    {
+        lock (_gate)
+        {
+            if (State is not (BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing)) return $"ERR there is no backup to abort, its state is {Text(State)}";
+            bool walks = State == BackupState.Snapshotting;
+            Fail("aborted");
+            if (walks) slot.Cancel(SnapshotKind.Backup);
+            return null;
+        }
+    }
+
+    /// <summary>Removes the files of a backup that is sealed or failed. Null, or why not.</summary>
+    public string? CleanUp()
+    {
+        lock (_gate)
+        {
+            if (State is not (BackupState.Sealed or BackupState.Failed)) return $"ERR there is no backup to clean up, its state is {Text(State)}";
+            if (RemoveFiles() is { } failure) return $"ERR {failure}";
+            (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
+            return null;
+        }
+    }
+
+    /// <summary>The paths of the files that will not change any more.</summary>
+    public List<string> Files()
+    {
+        lock (_gate)
+        {
+            var files = new List<string>();
+            if (State is not (BackupState.Incrementing or BackupState.Sealed)) return files;
+            JournalNames names = Names;
+            if (!JournalDirectory.TryReadManifest(Disk, names, out Manifest manifest, out _)) return files;
+            if (manifest.Base is { } @base) files.Add(Path.GetFullPath(names.PathOf(@base.Name)));
+            if (State == BackupState.Incrementing) return files;
+            foreach (ManifestFile increment in manifest.Increments) files.Add(Path.GetFullPath(names.PathOf(increment.Name)));
+            files.Add(Path.GetFullPath(names.PathOf(names.Manifest)));
+            return files;
+        }
+    }
+
+    /// <summary>Ten times a second: begins what waits, hands on what was appended, removes what was kept long enough.</summary>
+    public void Tend(long now)
+    {
+        if (State == BackupState.Idle) return;
+        lock (_gate)
+        {
+            _engine?.Appended();
+            long kept = server.Config.BackupSealedTtl;
+            if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
+            if (State != BackupState.Pending || server.Loading is not null || !slot.TryClaim(SnapshotKind.Backup)) return;
+            State = BackupState.Snapshotting;
+        }
+        slot.StartWhenHeld(new BackupJob(this));
+    }
+
+    public static string Text(BackupState state) => state.ToString().ToLowerInvariant();
+
+    /// <summary>The position is the backup's own: no reply waits for it.</summary>
+    long IEffectSink.Append(EffectBuffer unit)
+    {
+        _engine?.Append(unit.Database, unit.Unit);
+        return 0;
+    }
+
+    void IJournalObserver.OnDurable(long lsn)
+    {
+    }
+
+    void IJournalObserver.OnFailed(string reason)
+    {
+        // The engine calls from its own thread, under its locks, while others wait for those with ours.
+        Error = reason;
+        server.Log.LogWarning("The backup has failed: {Reason}", reason);
+    }
+
+    private SnapshotOrder Mark()
+    {
+        JournalDirectory directory = _directory!;
+        _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
+        long lsn = _engine.BeginRebuild(directory);
+        server.Effects.Attach(this);
+        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), AsRdb: true, lsn);
+    }
+
+    private void Ended(string? failure)
+    {
+        lock (_gate)
+        {
+            if (State != BackupState.Snapshotting) RemoveFiles();
+            else if (failure is not null) Fail(failure);
+            else State = BackupState.Incrementing;
+        }
+    }
+
+    private void Fail(string reason)
+    {
+        server.Effects.Detach(this);
+        (State, Error) = (BackupState.Failed, reason);
+        _engine?.Stop();
+        Close();
+        RemoveFiles();
+        server.Log.LogWarning("The backup has failed: {Reason}", reason);
+    }
+
+    private void Close()
+    {
+        _engine?.Dispose();
+        _directory?.Dispose();
+        (_engine, _directory) = (null, null);
+    }
+
+    private string? RemoveFiles()
+    {
+        try
+        {
+            string directory = Names.Directory;
+            if (!Disk.DirectoryExists(directory)) return null;
+            foreach (string name in Disk.List(directory)) Disk.Delete(Path.Combine(directory, name));
+            return null;
+        }
+        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        {
+            return failure.Message;
+        }
+    }
+
+    private sealed class BackupJob(Backups backups) : ISnapshotJob
+    {
+        private long _lsn;
+
+        public SnapshotOrder Mark()
+        {
+            SnapshotOrder order = backups.Mark();
+            _lsn = order.Lsn;
+            return order;
+        }
+
+        public string? Publish() => backups._engine is { } engine ? engine.InstallBase(_lsn, rdb: true) : "the backup was aborted";
+
+        public void Ended(SnapshotRun run, string? failure) => backups.Ended(failure);
+    }
+}
