@@ -218,8 +218,7 @@ internal static class DebugCommands
     private static void LoadJournal(ref CommandContext c)
     {
         if (c.Session.InTransaction) c.Fail(NotInTransaction);
-        else if (c.Server.Journal is not { } journal) c.Fail("ERR the append only file is not in use");
-        else if (c.Server is var server && journal.Reload(() => DropAll(server)) is { } failure) c.Fail("ERR " + failure);
+        else if (c.Server is var server && server.Rewrites.Reload(() => DropAll(server)) is { } failure) c.Fail("ERR " + failure);
         if (c.Failed) return;
         c.Server.Log.LogWarning("Append Only File loaded by DEBUG LOADAOF");
         c.Reply.Ok();

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal;
 using RedisClone.Journal.Disk;
+using RedisClone.Journal.Reading;
 
 namespace RedisClone.Server.Durability;
 
@@ -65,6 +66,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (on == server.Journal is not null) return null;
         if (!on)
         {
+            if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is called off");
             slot.Cancel(SnapshotKind.Rewrite);
             _scheduled = false;
             server.Journal!.TurnOff();
@@ -84,6 +86,20 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return null;
     }
 
+    /// <summary>
+    /// Loads everything again from the append-only directory, over databases that the caller has emptied; null, or why not. Every shard is held.
+    /// </summary>
+    public string? Reload(Action empty)
+    {
+        slot.Cancel();
+        if (server.Journal is { } journal) return journal.Reload(empty);
+        using JournalDirectory? directory = JournalDirectory.TryOpen(RealDisk.Instance, JournalKeeper.NamesOf(server.Config), out string error);
+        if (directory is null) return error;
+        empty();
+        JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(new JournalLoader(server));
+        return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
+    }
+
     /// <summary>Ten times a second.</summary>
     public void Tend(long now)
     {
@@ -95,8 +111,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         else slot.Release();
     }
 
-    /// <summary>The journal has failed, or did not begin: a rewrite makes it whole.</summary>
-    private static bool IsWanted(JournalKeeper journal) => journal.Engine.State is JournalState.Failed or JournalState.Off;
+    /// <summary>The journal has failed, or could not begin: a rewrite makes it whole.</summary>
+    private bool IsWanted(JournalKeeper journal) => journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
 
     /// <summary>The job, or why there is none. Without a journal the append-only directory is taken for so long, and holds nothing but the base then.</summary>
     private string? NewJob(out ISnapshotJob? job)

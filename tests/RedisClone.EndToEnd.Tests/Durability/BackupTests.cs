@@ -1,0 +1,67 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Durability;
+
+/// <summary>BACKUP while the server goes on: a server started on the copy has what there was when it was sealed, with and without a journal.</summary>
+public sealed class BackupTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-backup-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public void AServerStartsOnTheCopy(string journal)
+    {
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder, "--appendonly", journal);
+        using RespClient client = server.Connect();
+        client.Expect("$\"idle\"", "ECHO", State(client));
+        Assert.True(client.Call("BACKUP", "SEAL").IsError);
+        for (int i = 0; i < 1000; i++) client.Expect("+OK", "SET", $"key-{i}", "before");
+        client.Expect("+OK", "BACKUP", "START");
+        Until(client, "incrementing");
+        Assert.True(client.Call("BACKUP", "START").IsError);
+        Assert.Single(client.Call("BACKUP", "LIST").Items!);
+        for (int i = 0; i < 500; i++) client.Expect("+OK", "SET", $"key-{i}", "meanwhile");
+        client.Expect("+OK", "BACKUP", "SEAL");
+        client.Expect("+OK", "SET", "key-999", "after");
+        Assert.Equal("sealed", State(client));
+        string[] files = [.. client.Call("BACKUP", "LIST").Items!.Select(f => f.Text!)];
+        Assert.Equal(3, files.Length);
+        Assert.All(files, file => Assert.True(File.Exists(file), file));
+        Assert.Equal(files.Order(), Directory.GetFiles(Path.Combine(_folder, "backupdir")).Order());
+
+        string copy = Path.Combine(_folder, "copy");
+        Directory.CreateDirectory(Path.Combine(copy, "appendonlydir"));
+        foreach (string file in files) File.Copy(file, Path.Combine(copy, "appendonlydir", Path.GetFileName(file)));
+        Assert.Equal(0, ServerProcess.RunOurs("verify", copy).ExitCode);
+        using (ServerProcess restored = ServerProcess.Ours("--dir", copy, "--appendonly", "yes"))
+        using (RespClient other = restored.Connect())
+        {
+            other.Expect(":1000", "DBSIZE");
+            other.Expect("$\"meanwhile\"", "GET", "key-499");
+            other.Expect("$\"before\"", "GET", "key-999");
+        }
+        client.Expect("+OK", "BACKUP", "CLEANUP");
+        Assert.Empty(Directory.GetFiles(Path.Combine(_folder, "backupdir")));
+        Assert.Equal("idle", State(client));
+
+        client.Expect("+OK", "BACKUP", "START");
+        client.Expect("+OK", "BACKUP", "ABORT");
+        Assert.Equal("failed", State(client));
+        client.Expect("+OK", "BACKUP", "CLEANUP");
+        server.AssertWell();
+    }
+
+    private static string State(RespClient client) => client.Call("BACKUP", "STATUS").Items![1].Text!;
+
+    private static void Until(RespClient client, string state)
+    {
+        for (int looks = 0; State(client) != state; looks++)
+        {
+            Assert.True(looks < 6000, $"the backup is {State(client)}");
+            Thread.Sleep(10);
+        }
+    }
+}

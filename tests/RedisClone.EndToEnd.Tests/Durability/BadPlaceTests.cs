@@ -1,0 +1,101 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Durability;
+
+/// <summary>Data directories that cannot be used: a clear message, and nothing is overwritten. And what waits for the disk answers truly.</summary>
+public sealed class BadPlaceTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-place-").FullName;
+
+    private string[] Place => ["--dir", _folder, "--appendonly", "yes"];
+
+    private string Journal => Path.Combine(_folder, "appendonlydir");
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public void TheSecondServerOnADirectoryRefuses()
+    {
+        using ServerProcess first = ServerProcess.Ours(Place);
+        (int code, string output) = ServerProcess.RunOurs([.. Place, "--port", "0"]);
+        Assert.Equal(1, code);
+        Assert.Contains("is in use by another server", output, StringComparison.Ordinal);
+        first.AssertWell();
+    }
+
+    [Theory]
+    [InlineData("dump.rdb", "this is no snapshot, but it is long enough to be one", "no")]
+    [InlineData("dump.rdb", "", "no")]
+    [InlineData("appendonlydir/appendonly.aof.manifest", "not a manifest", "yes")]
+    [InlineData("appendonlydir/appendonly.aof.1.incr.aof", "REDIS0010 an RDB where an increment should be", "yes")]
+    public void AFileOfTheWrongKindIsRefusedAndLeftAlone(string name, string content, string appendOnly)
+    {
+        Directory.CreateDirectory(Journal);
+        if (name.EndsWith(".incr.aof", StringComparison.Ordinal)) File.WriteAllText(Path.Combine(Journal, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
+        File.WriteAllText(Path.Combine(_folder, name), content);
+        string[] before = Directory.GetFiles(_folder, "*", SearchOption.AllDirectories);
+        (int code, string output) = ServerProcess.RunOurs("--dir", _folder, "--appendonly", appendOnly, "--port", "0");
+        Assert.True(code == 1, output);
+        Assert.Contains("Fatal error loading the DB", output, StringComparison.Ordinal);
+        Assert.Equal(content, File.ReadAllText(Path.Combine(_folder, name)));
+        Assert.Equal(before, Directory.GetFiles(_folder, "*", SearchOption.AllDirectories).Where(f => !f.EndsWith(".lock", StringComparison.Ordinal)));
+    }
+
+    [Fact]
+    public void AJournalThatCannotHaveItsDirectoryIsSaid()
+    {
+        File.WriteAllText(Journal, "a file where the directory should be");
+        (int code, string output) = ServerProcess.RunOurs([.. Place, "--port", "0"]);
+        Assert.Equal(1, code);
+        Assert.Contains("appendonlydir", output, StringComparison.Ordinal);
+        Assert.Equal("a file where the directory should be", File.ReadAllText(Journal));
+    }
+
+    [Theory]
+    [InlineData("always")]
+    [InlineData("everysec")]
+    [InlineData("no")]
+    public void WhatWaitsForTheDiskAnswersWhenItIsThere(string policy)
+    {
+        using (ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", policy]))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect("+OK", "SET", "key", "value");
+            client.Expect("*[:1 :0]", "WAITAOF", "1", "0", "60000");
+            server.Kill();
+        }
+        using (ServerProcess server = ServerProcess.Ours(Place))
+        using (RespClient client = server.Connect()) client.Expect("$\"value\"", "GET", "key");
+        using (ServerProcess server = ServerProcess.Ours())
+        using (RespClient client = server.Connect())
+        {
+            Assert.True(client.Call("WAITAOF", "1", "0", "0").IsError);
+            client.Expect("*[:0 :0]", "WAITAOF", "0", "1", "10");
+        }
+    }
+
+    [Fact]
+    public void AJournalIsTurnedOnAndOffWhileTheServerRuns()
+    {
+        using (ServerProcess server = ServerProcess.Ours("--dir", _folder))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect("+OK", "SET", "before", "1");
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+            client.Expect("+OK", "SET", "later", "2");
+            client.Expect("*[:1 :0]", "WAITAOF", "1", "0", "60000");
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
+            client.Expect("+OK", "SET", "lost", "3");
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+            client.Expect(":1", "DEL", "lost");
+            client.Expect("*[:1 :0]", "WAITAOF", "1", "0", "60000");
+            server.Kill();
+        }
+        using (ServerProcess server = ServerProcess.Ours(Place))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect("$\"2\"", "GET", "later");
+            client.Expect(":2", "DBSIZE");
+        }
+    }
+}
