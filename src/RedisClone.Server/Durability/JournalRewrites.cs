@@ -93,7 +93,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     {
         slot.Cancel();
         if (server.Journal is { } journal) return journal.Reload(empty);
-        using JournalDirectory? directory = JournalDirectory.TryOpen(RealDisk.Instance, JournalKeeper.NamesOf(server.Config), out string error);
+        using JournalDirectory? directory = JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error);
         if (directory is null) return error;
         empty();
         JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(new JournalLoader(server));
