@@ -143,6 +143,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (run.IsCancelled)
         {
             server.Log.LogWarning("Background AOF rewrite was called off");
+            // Something else came between: SAVE, DEBUG RELOAD. A journal that was turned off has no need of it.
+            _scheduled = server.Config.AppendOnly;
             return;
         }
         Failure = failure;

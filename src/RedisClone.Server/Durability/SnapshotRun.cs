@@ -50,8 +50,10 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         _most = Math.Max(LeastBuffer, server.Eviction.UsedBytes / 32);
         bool compress = server.Config.RdbCompression;
         _forms = new ThreadLocal<IKeyForm>(() => order.AsRdb ? new RdbForm(compress) : new CommandForm());
-        _sinks = new ShardCapture[server.Shards.Count];
-        _captures = new Capture[server.Shards.Count];
+        // Of nothing there is nothing to capture: what others are still capturing goes on.
+        int shards = _file.Keys == 0 ? 0 : server.Shards.Count;
+        _sinks = new ShardCapture[shards];
+        _captures = new Capture[shards];
         for (int i = 0; i < _captures.Length; i++)
         {
             _sinks[i] = new ShardCapture(this);
@@ -170,7 +172,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     /// </summary>
     public bool MustWait(Session session, CommandRow row, in Request request)
     {
-        if (IsOver || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
+        if (IsOver || _captures.Length == 0 || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
         if (Interlocked.Read(ref _waiting) > _most && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return true;
         if (session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(session.Database, row, request);
         int database = session.Database;
@@ -215,6 +217,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     /// <summary>The shard whose turn it is: that of a value begun, one that somebody waits for, the next in order.</summary>
     private int NextShard()
     {
+        if (_captures.Length == 0) return -1;
         if (!_captures[_shard].IsOver && _captures[_shard].IsWithinValue) return _shard;
         while (_hurried.TryDequeue(out int hurried))
             if (!_captures[hurried].IsOver) return _shard = hurried;

@@ -54,29 +54,37 @@ internal sealed class Snapshots
     /// <summary>Snapshots are wanted and fail: writes are refused if the configuration says so.</summary>
     public bool RefusesWrites => Failure is not null && _server.Config.StopWritesOnBgsaveError && _server.Config.SavePoints.Length > 0;
 
+    private bool HasKeys
+    {
+        get
+        {
+            for (int i = 0; i < _server.Shards.Count; i++)
+                for (int database = 0; database < _server.Config.Databases; database++)
+                    if (_server.Shards[i].Store.ExistingDatabase(database) is { Count: > 0 }) return true;
+            return false;
+        }
+    }
+
     private long Changes => _server.Lanes.Sum(static lane => lane.Changes);
 
     private string Path => _server.Config.PathOf(_server.Config.DbFilename);
 
-    /// <summary>Whether a dump file is wanted that tells of the end of all data at once: where there are save points, and the journal is not being rewritten.</summary>
-    public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && Slot.Kind != SnapshotKind.Rewrite && _server.Loading is null;
+    /// <summary>Whether a dump file is wanted that tells of the end of all data at once: where there are save points.</summary>
+    public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && _server.Loading is null;
 
     /// <summary>Replaces the dump file; null, or why not, and then the old one is untouched. The caller holds every shard.</summary>
     /// <param name="uncounted">Changes that the running command has made and that are not counted yet.</param>
     public string? Save(long uncounted = 0)
     {
-        // Its data may be about to go, and there is one walk over a shard at a time.
-        Slot.Cancel();
+        // There is one walk over a shard at a time, and the data may be about to go.
+        if (HasKeys) Slot.Cancel();
         long changes = Changes + uncounted;
         var order = new SnapshotOrder(Disk, TemporaryPath(""));
         using var run = new SnapshotRun(_server, order);
         _saving = run;
         string? failure = run.WriteHeld() ?? Publish(order.Path);
         _saving = null;
-        // That snapshots fail is what those say that are taken in the background.
-        string? before = Failure;
         Ended(run, failure, changes);
-        if (failure is not null) Failure = before;
         return failure;
     }
 
@@ -183,7 +191,10 @@ internal sealed class Snapshots
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
         // Only the end of the server waits here: nobody else needs this thread.
         bool saved = false;
+        // If the server has to stay, it is no worse off than before.
+        string? before = Failure;
         new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
+        if (!saved) Failure = before;
         return saved;
     }
 
