@@ -48,15 +48,16 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
             Assert.Equal(abandoned ? "the test" : null, run.Write(static _ => { }));
             Assert.Equal(!abandoned, File.Exists(file));
             Assert.Equal(0, host.Core.Lanes.Sum(static lane => lane.UnexpectedErrors));
-            if (!abandoned) Assert.Equal(expected, Contents(Loaded(file, asRdb)));
+            if (!abandoned) Assert.Equal(expected, Contents(Loaded(file, asRdb, host.Now)));
         }
     }
 
     private CommandHost Host() => new(config => (config.Dir, config.DbFilename, config.RdbCompression, config.RdbChecksum) = (_folder, "dump.rdb", true, true));
 
-    private CommandHost Loaded(string file, bool asRdb)
+    private CommandHost Loaded(string file, bool asRdb, long now)
     {
         CommandHost host = Host();
+        host.Now = now;
         host.Core.ExpiryEnabled = false;
         if (asRdb)
         {
