@@ -188,7 +188,7 @@ public ref partial struct CommandContext
     {
         Keyspace keyspace = KeyspaceOf(hash, database);
         Entry entry = keyspace.Find(key, hash);
-        if (!entry.Exists) return entry;
+        if (!entry.Exists) return NoteAbsent(entry, key, database);
         // Whatever a write finds, it may change in place.
         if (Row.IsWrite) keyspace.Preserve(entry);
         long expiry = entry.Expiry;
@@ -196,7 +196,14 @@ public ref partial struct CommandContext
         // During a pause the data stand still: what has expired is not seen, and removed later.
         if (Server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
         Server.KeyEvents.Expire(entry, database, Lane);
-        return keyspace.Find(key, hash);
+        return NoteAbsent(keyspace.Find(key, hash), key, database);
+    }
+
+    /// <summary>Where somebody wants to hear of new keys: the command's first event of this one will say that it is.</summary>
+    private readonly Entry NoteAbsent(Entry absent, ReadOnlySpan<byte> key, int database)
+    {
+        if ((Server.Notifications.Enabled & NotifyFlags.New) != 0) Lane.NoteAbsent(database, key);
+        return absent;
     }
 
     /// <summary>Latches WRONGTYPE where the key holds something else.</summary>
@@ -228,7 +235,17 @@ public ref partial struct CommandContext
 
     /// <summary>A further event of the same change (such as expire after set): no new effect.</summary>
     public readonly void Notify(int argument, NotifyFlags kind, string keyEvent) =>
-        Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent);
+        Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent, Lane);
+
+    /// <summary>
+    /// Says that a key came to be as a whole, perhaps in another's place: before the events of what it was made from, where the first event of its own
+    /// would be too late.
+    /// </summary>
+    public readonly void NotifyNew(ReadOnlySpan<byte> key, int database)
+    {
+        Lane.TakeAbsent(database, key);
+        Server.Notifications.Publish(NotifyFlags.New, "new", key, database);
+    }
 
     /// <summary>Removes a key that is there, with its event: del unless told otherwise.</summary>
     public void Remove(in Entry entry, int argument, string keyEvent = "del")

@@ -85,6 +85,7 @@ internal static class DumpCommands
             return;
         }
         if (options.IdleSeconds >= 0 || options.Frequency >= 0) SetAccess(ref c, ref built, options);
+        c.NotifyNew(c.Args[1], c.Session.Database);
         c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore");
         if (isRelative) ReplaceByAbsolute(ref c, time);
         c.Reply.Ok();

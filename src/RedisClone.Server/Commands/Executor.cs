@@ -139,7 +139,7 @@ internal sealed class Executor(ServerCore server)
     {
         server.Blocked.Serve(lane, held);
         server.Invalidations.Deliver(lane.Invalidations);
-        lane.HasFollowUps = false;
+        lane.EndUnit();
     }
 
     /// <summary>

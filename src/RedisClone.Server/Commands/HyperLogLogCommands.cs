@@ -170,7 +170,6 @@ internal static class HyperLogLogCommands
 
     private static void Create(ref CommandContext c, ref Entry entry)
     {
-        c.Notify(1, NotifyFlags.New, "new");
         HyperLogLog.Create(entry.Keyspace, ref entry, c.Args[1]);
     }
 

@@ -115,6 +115,7 @@ internal static class KeyCommands
         source = c.FindForWrite(1);
         ulong hash = c.HashOf(2);
         ValueTransfer.Move(source, c.KeyspaceOf(hash), c.Args[2], hash);
+        c.NotifyNew(c.Args[2], c.Session.Database);
         c.Modified(1, NotifyFlags.Generic, "rename_from");
         c.AlsoModified(2, NotifyFlags.Generic, "rename_to");
         return renamed = true;
@@ -156,6 +157,7 @@ internal static class KeyCommands
             source = c.FindForRead(1);
         }
         ValueTransfer.Copy(source, c.KeyspaceOf(hash, database), c.Args[2], hash);
+        c.NotifyNew(c.Args[2], database);
         c.Modified(c.Args[2], hash, database, NotifyFlags.Generic, "copy_to");
         c.Reply.Integer(1);
     }
@@ -173,6 +175,7 @@ internal static class KeyCommands
             return;
         }
         ValueTransfer.Move(source, c.KeyspaceOf(hash, database), c.Args[1], hash);
+        c.NotifyNew(c.Args[1], database);
         c.Modified(1, NotifyFlags.Generic, "move_from");
         c.Modified(c.Args[1], hash, database, NotifyFlags.Generic, "move_to");
         c.Reply.Integer(1);

@@ -79,7 +79,7 @@ internal struct SortedSetAlgebraQuery
         AllExist = true;
         for (int i = 0; i < Count; i++)
         {
-            Entry entry = Stores ? c.FindForWrite(first + i) : c.FindForRead(first + i);
+            Entry entry = c.FindForRead(first + i);
             if (entry.Exists && entry.Type is not (ValueType.SortedSet or ValueType.Set)) return c.Fail(Errors.WrongType);
             AllExist &= entry.Exists;
             _operands![i] = new Operand(first + i, 1, entry.Exists ? SortedSetAlgebra.CountOf(entry) : 0);

@@ -34,7 +34,7 @@ internal static class StringCommands
             { Complexity = "O(N) with N being the length of the value" },
     ];
 
-    private const NotifyFlags StoreEvents = NotifyFlags.New | NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
+    private const NotifyFlags StoreEvents = NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
 
     /// <summary>Whoever may only write must not learn what was there: not by GET, and not by comparing with it.</summary>
     private static KeyFlags SetFlags(in Request request, int key)
@@ -242,7 +242,7 @@ internal static class StringCommands
         c.Reply.Bulk(digits);
     }
 
-    /// <summary>Gives the key at an argument a string value, whatever it held, and tells those who asked for it that the key is new or overwritten.</summary>
+    /// <summary>Gives the key at an argument a string value, whatever it held, and tells those who asked for it that the key is overwritten.</summary>
     internal static void Store(ref CommandContext c, ref Entry entry, int key, ReadOnlySpan<byte> value, long expiry)
     {
         if ((c.Server.Notifications.Enabled & StoreEvents) != 0) NotifyStore(c, entry, key);
@@ -251,11 +251,7 @@ internal static class StringCommands
 
     internal static void NotifyStore(in CommandContext c, in Entry before, int key)
     {
-        if (!before.Exists)
-        {
-            c.Notify(key, NotifyFlags.New, "new");
-            return;
-        }
+        if (!before.Exists) return;
         c.Notify(key, NotifyFlags.Overwritten, "overwritten");
         if (before.Type != ValueType.String) c.Notify(key, NotifyFlags.TypeChanged, "type_changed");
     }

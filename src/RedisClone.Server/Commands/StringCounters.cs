@@ -215,13 +215,11 @@ internal static class StringCounters
             StringValue.SetInteger(entry, value);
             return;
         }
-        if (!entry.Exists) c.Notify(1, NotifyFlags.New, "new");
         StringValue.Set(entry.Keyspace, ref entry, c.Args[1], value, entry.Exists ? entry.Expiry : 0);
     }
 
     private static void StoreText(ref CommandContext c, ref Entry entry, scoped ReadOnlySpan<byte> text)
     {
-        if (!entry.Exists) c.Notify(1, NotifyFlags.New, "new");
         StringValue.SetBytes(entry.Keyspace, ref entry, c.Args[1], text, entry.Exists ? entry.Expiry : 0);
     }
 }

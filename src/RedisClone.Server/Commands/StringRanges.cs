@@ -171,7 +171,6 @@ internal static class StringRanges
     internal static Span<byte> BytesToChange(ref CommandContext c, ref Entry entry, int length)
     {
         if (entry.Exists) return StringValue.Grow(entry, length);
-        c.Notify(1, NotifyFlags.New, "new");
         return StringValue.Create(entry.Keyspace, ref entry, c.Args[1], length);
     }
 

@@ -20,11 +20,16 @@ public sealed class KeyEvents(ServerCore server)
         if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is not null)
             lane.AddReady(shard, new DatabaseKey(database, key.ToArray()));
         if (server.Invalidations.IsOn) server.Invalidations.Invalidate(shard, key, author, lane);
-        Notify(key, database, kind, keyEvent);
+        Notify(key, database, kind, keyEvent, lane);
     }
 
-    public void Notify(ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent) =>
+    /// <summary>Publishes what happened to a key; if the command found it absent before, that it is new comes first.</summary>
+    public void Notify(ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Lane lane)
+    {
+        if ((server.Notifications.Enabled & (kind | NotifyFlags.New)) == 0) return;
+        if (lane.TakeAbsent(database, key)) server.Notifications.Publish(NotifyFlags.New, "new", key, database);
         server.Notifications.Publish(kind, keyEvent, key, database);
+    }
 
     /// <summary>Removes a key whose time has passed: an effect of its own, ahead of the command's that noticed it.</summary>
     public void Expire(in Entry entry, int database, Lane lane)
@@ -75,7 +80,7 @@ public sealed class KeyEvents(ServerCore server)
         ReadOnlySpan<byte> key = entry.Key;
         Modified(server.Shards.Of(entry.Hash), key, database, NotifyFlags.Hash, "hexpired", author: null, lane);
         if (HashValue.Count(entry) > 0) return;
-        Notify(key, database, NotifyFlags.Generic, "del");
+        Notify(key, database, NotifyFlags.Generic, "del", lane);
         entry.Keyspace.Remove(entry);
     }
 

@@ -15,6 +15,7 @@ public sealed class Lane
     [ThreadStatic] private static Lane? t_nested;
 
     private readonly LaneSet _owner;
+    private readonly KeyMap<bool> _absent = new();
     private CommandCounters[] _calls;
     private LatencyHistogram?[] _latencies;
 
@@ -54,6 +55,22 @@ public sealed class Lane
     {
         ReadyKeys.Add((shard, key));
         HasFollowUps = true;
+    }
+
+    /// <summary>Remembers until the end of the unit that a key was looked up in vain.</summary>
+    internal void NoteAbsent(int database, ReadOnlySpan<byte> key)
+    {
+        _absent.Set(database, key, true);
+        HasFollowUps = true;
+    }
+
+    /// <summary>Whether a key was noted as absent, and is no longer.</summary>
+    internal bool TakeAbsent(int database, ReadOnlySpan<byte> key) => _absent.Count > 0 && _absent.Remove(database, key);
+
+    internal void EndUnit()
+    {
+        _absent.Clear();
+        HasFollowUps = false;
     }
 
     /// <summary>Counts an error reply by its code, the first word of its text.</summary>

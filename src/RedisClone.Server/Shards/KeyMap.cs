@@ -31,7 +31,9 @@ internal sealed class KeyMap<TValue>
 
     public void Set(int database, ReadOnlySpan<byte> key, TValue value) => _byRef[new DatabaseKeyRef(database, key)] = value;
 
-    public void Remove(int database, ReadOnlySpan<byte> key) => _byRef.Remove(new DatabaseKeyRef(database, key));
+    public void Clear() => _map.Clear();
+
+    public bool Remove(int database, ReadOnlySpan<byte> key) => _byRef.Remove(new DatabaseKeyRef(database, key));
 
     private sealed class Comparer : IEqualityComparer<DatabaseKey>, IAlternateEqualityComparer<DatabaseKeyRef, DatabaseKey>
     {

@@ -28,6 +28,9 @@ internal sealed class Differential : IDisposable
 
     public IReadOnlyList<string> Findings => _findings;
 
+    /// <summary>How often both were emptied.</summary>
+    public int Resets { get; private set; }
+
     public bool Enough => _findings.Count >= MaxFindings;
 
     /// <summary>Sends the requests in one write each, and compares.</summary>
@@ -90,6 +93,7 @@ internal sealed class Differential : IDisposable
 
     private void Reset()
     {
+        Resets++;
         _recent.Clear();
         _queued.Clear();
         foreach (RespClient client in new[] { _ours, _theirs })

@@ -29,6 +29,18 @@ internal static class IntendedDifferences
         (@"  1|\0|E400|E309|E-324", ".", "^-ERR min or max is not a float", "the C library would read such a bound by half"),
     ];
 
+    private static readonly (string Request, string Theirs, string Ours, string Why)[] s_events =
+    [
+        ("^BITFIELD", "^$", "setbit", "a string that was made longer was changed, even if nothing was written into it"),
+    ];
+
+    /// <summary>The same for key events, each list as one line.</summary>
+    public static bool CoversEvents(string[] request, string[] ours, string[] theirs)
+    {
+        string text = string.Join(' ', request).ToUpperInvariant(), here = string.Join(", ", ours), there = string.Join(", ", theirs);
+        return s_events.Any(line => Regex.IsMatch(text, line.Request) && Regex.IsMatch(there, line.Theirs) && Regex.IsMatch(here, line.Ours));
+    }
+
     public static bool Covers(string[] request, Reply ours, Reply theirs)
     {
         string text = string.Join(' ', request).ToUpperInvariant();

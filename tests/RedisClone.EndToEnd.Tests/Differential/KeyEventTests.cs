@@ -1,0 +1,84 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Differential;
+
+/// <summary>
+/// Key events of all classes while random requests of every family run, event by event against redis-server. REDISCLONE_SEED repeats a
+/// run, REDISCLONE_ROUNDS makes it longer.
+/// </summary>
+public sealed class KeyEventTests : IDisposable
+{
+    private const int RequestsPerRound = 1500;
+    private const int MaxFindings = 8;
+
+    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("REDISCLONE_ROUNDS"), out int n) ? n : 1;
+
+    private readonly ServerProcess _ours = ServerProcess.Ours("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");
+    private readonly ServerProcess _redis = ServerProcess.Redis("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");
+
+    public static TheoryData<string> Tried => [.. Families.Compared];
+
+    public void Dispose()
+    {
+        _ours.Dispose();
+        _redis.Dispose();
+    }
+
+    [Theory]
+    [MemberData(nameof(Tried))]
+    public void Events_are_those_of_redis_server(string family)
+    {
+        HashSet<string> ourCommands = CommandNames.Of(_ours), theirCommands = CommandNames.Of(_redis);
+        var stream = new CommandStream(Families.All[family].Where(t => t.IsIn(ourCommands) && t.IsIn(theirCommands)), Seed.Random($"events {family}"));
+        using var differential = new Differential(_ours, _redis, protocol: 2, ourCommands);
+        using var ours = new Listener(_ours);
+        using var theirs = new Listener(_redis);
+        var findings = new List<string>();
+        for (int sent = 0; sent < RequestsPerRound * s_rounds && !differential.Enough && findings.Count < MaxFindings; sent++)
+        {
+            string[] request = stream.Next();
+            int resets = differential.Resets;
+            differential.Run([request]);
+            string[] here = ours.Heard(), there = theirs.Heard();
+            // After a difference that is meant, both were emptied.
+            if (resets != differential.Resets || here.SequenceEqual(there) || IntendedDifferences.CoversEvents(request, here, there)) continue;
+            findings.Add($"{Requests.Show(request)}\n   ours:  {string.Join(", ", here)}\n   redis: {string.Join(", ", there)}");
+        }
+        Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings)}");
+        _ours.AssertWell();
+    }
+
+    /// <summary>Hears all events of one server, and asks for a bell to know that it has heard all so far.</summary>
+    private sealed class Listener : IDisposable
+    {
+        private readonly RespClient _ear, _bell;
+
+        public Listener(ServerProcess server)
+        {
+            _ear = server.Connect();
+            _bell = server.Connect();
+            _ear.Expect("*[$\"psubscribe\" $\"*\" :1]", "PSUBSCRIBE", "*");
+            Heard();
+        }
+
+        /// <summary>Whatever the clock brings aside.</summary>
+        public string[] Heard()
+        {
+            _bell.Expect(":1", "PUBLISH", "bell", "rings");
+            var events = new List<string>();
+            while (true)
+            {
+                Reply message = _ear.ReadAny();
+                if (message[2].Text == "bell") return [.. events];
+                string text = $"{message[2].Text} {message[3].Text}";
+                if (!text.Contains("expired", StringComparison.Ordinal)) events.Add(Requests.Quote(text));
+            }
+        }
+
+        public void Dispose()
+        {
+            _ear.Dispose();
+            _bell.Dispose();
+        }
+    }
+}
