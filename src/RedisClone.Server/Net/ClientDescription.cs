@@ -54,6 +54,7 @@ internal static class ClientDescription
     private static void AppendFlags(StringBuilder line, Session session)
     {
         int start = line.Length;
+        if (session.Server.Monitors.Contains(session)) line.Append('O');
         if (session.Subscriptions > 0) line.Append('P');
         if (session.Transaction is not null) line.Append('x');
         if (session.Waiter is not null || session.IsPaused) line.Append('b');

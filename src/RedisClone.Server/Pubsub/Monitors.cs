@@ -15,6 +15,8 @@ internal sealed class Monitors
 
     public bool Any => _sessions.Length > 0;
 
+    public bool Contains(Session session) => Array.IndexOf(_sessions, session) >= 0;
+
     public void Add(Session session)
     {
         lock (_changing)

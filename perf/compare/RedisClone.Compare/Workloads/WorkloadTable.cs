@@ -117,6 +117,7 @@ internal static class WorkloadTable
         {
             Goals = [Most(Metric.Cpu, 0.8, Redis)],
         };
+        yield return new("publish-nobody", "scripts", [], new([new("PUBLISH nobody {*64}")], 50, 30));
         yield return new("publish-1000", "scripts", [],
             new([new($"PUBLISH {LoadPlan.Channel} {{*64}}")], 4, 1) { Subscribers = 1_000 })
         {

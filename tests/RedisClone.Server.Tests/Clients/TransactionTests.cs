@@ -1,0 +1,132 @@
+using System.Text;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>MULTI, EXEC and WATCH as their clients and the journal see them.</summary>
+public sealed class TransactionTests
+{
+    [Fact]
+    public async Task A_million_queued_commands_take_little_more_than_their_bytes()
+    {
+        const int batch = 2000, batches = 500, mostBytesPerCommand = 160;
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), observer = server.Connect();
+        string id = client.Run("CLIENT ID");
+        client.Run("MULTI");
+        string requests = string.Concat(Enumerable.Repeat(TestClient.Encode("INCR", "counter"), batch));
+        byte[] replies = new byte["+QUEUED\r\n".Length * batch];
+        for (int i = 0; i < batches; i++)
+        {
+            client.SendRaw(requests);
+            for (int read = 0; read < replies.Length;) read += client.Socket.Receive(replies, read, replies.Length - read, System.Net.Sockets.SocketFlags.None);
+        }
+        Assert.All(Encoding.ASCII.GetString(replies).Split("\r\n")[..^1], line => Assert.Equal("+QUEUED", line));
+        string[] fields = observer.Run($"CLIENT LIST ID {id}").Split(' ');
+        Assert.Contains($"multi={batch * batches}", fields);
+        long held = long.Parse(fields.Single(f => f.StartsWith("multi-mem=", StringComparison.Ordinal))["multi-mem=".Length..], System.Globalization.CultureInfo.InvariantCulture);
+        Assert.InRange(held, 1, (long)mostBytesPerCommand * batch * batches);
+        Assert.Equal("OK", client.Run("DISCARD"));
+        Assert.Equal("nil", client.Run("GET counter"));
+        Assert.Contains(" multi-mem=0 ", observer.Run($"CLIENT LIST ID {id}"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Whatever_it_does_it_is_one_unit_of_effects()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        var sink = new UnitSink();
+        server.Core.Effects.Attach(sink);
+        foreach (string line in new[] { "MULTI", "SET a 1", "SELECT 3", "RPUSH l x y", "SELECT 0", "INCR l", "INCR a", "EVAL return{redis.call('set','b',1),redis.call('del','a')} 0" })
+            client.Run(line);
+        Assert.StartsWith("[OK OK 2 OK 1 2 ", client.Run("EXEC"), StringComparison.Ordinal);
+        string unit = Assert.Single(sink.Units);
+        Assert.StartsWith("*1\r\n$5\r\nMULTI\r\n", unit, StringComparison.Ordinal);
+        Assert.EndsWith("*1\r\n$4\r\nEXEC\r\n", unit, StringComparison.Ordinal);
+        foreach (string part in new[] { "RPUSH", "select\r\n$1\r\n3", "INCR", "set", "del" }) Assert.Contains(part, unit, StringComparison.Ordinal);
+
+        // What only reads, and what was given up, is no effect.
+        foreach (string line in new[] { "MULTI", "GET b", "EXEC", "MULTI", "SET c 1", "DISCARD", "WATCH b", "SET b 2", "MULTI", "SET c 1" }) client.Run(line);
+        Assert.Equal("nil", client.Run("EXEC"));
+        Assert.Equal(2, sink.Units.Count);
+    }
+
+    [Fact]
+    public async Task A_watched_key_that_expires_or_is_evicted_has_changed()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.MaxMemoryPolicy = MaxMemoryPolicy.AllKeysLru);
+        using TestClient client = server.Connect(), other = server.Connect();
+        foreach (bool removed in new[] { true, false })
+        {
+            // Found out by a visitor, or by EXEC itself.
+            client.Run($"DEBUG SET-ACTIVE-EXPIRE {(removed ? 1 : 0)}");
+            client.Run("SET k v PX 20");
+            client.Run("WATCH k");
+            if (removed) await other.UntilAsync("EXISTS k", answer => answer == "0");
+            else await Task.Delay(60);
+            client.Run("MULTI");
+            client.Run("SET done 1");
+            Assert.Equal("nil", client.Run("EXEC"));
+        }
+        client.Run("SET k v");
+        client.Run("WATCH k");
+        other.Run("CONFIG SET maxmemory 1");
+        await other.UntilAsync("EXISTS k", answer => answer == "0");
+        other.Run("CONFIG SET maxmemory 0");
+        client.Run("MULTI");
+        client.Run("SET done 1");
+        Assert.Equal("nil", client.Run("EXEC"));
+        Assert.Equal("0", client.Run("EXISTS done"));
+
+        // What had expired before it was watched was not there for the client, and is not missed.
+        client.Run("DEBUG SET-ACTIVE-EXPIRE 0");
+        client.Run("SET k v PX 1");
+        await Task.Delay(30);
+        client.Run("WATCH k");
+        Assert.Equal("0", other.Run("EXISTS k"));
+        client.Run("MULTI");
+        client.Run("SET done 1");
+        Assert.Equal("[OK]", client.Run("EXEC"));
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_monitor_sees_every_command_of_many_clients_each_in_its_order(TransportKind transport)
+    {
+        const int writers = 3, commands = 500;
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient monitor = server.Connect(), control = server.Connect();
+        monitor.Run("MONITOR");
+        Assert.Contains(" flags=O ", control.Run("CLIENT LIST"), StringComparison.Ordinal);
+        Task[] all = [.. Enumerable.Range(0, writers).Select(w => Task.Run(() =>
+        {
+            using TestClient writer = server.Connect();
+            for (int i = 0; i < commands; i++) writer.Call("SET", $"w{w}", $"{i}");
+        }))];
+        int[] next = new int[writers];
+        while (next.Sum() < writers * commands)
+        {
+            string[] words = monitor.Read().Split(' ');
+            if (words[3] != "\"SET\"") continue;
+            int writer = words[4][2] - '0';
+            Assert.Equal($"\"{next[writer]++}\"", words[5]);
+        }
+        await Task.WhenAll(all);
+        Assert.Equal("RESET", monitor.Run("RESET"));
+        Assert.DoesNotContain(" flags=O ", control.Run("CLIENT LIST"), StringComparison.Ordinal);
+    }
+
+    /// <summary>Keeps every unit that it is given, as text.</summary>
+    private sealed class UnitSink : IEffectSink
+    {
+        public List<string> Units { get; } = [];
+
+        public long Append(EffectBuffer unit)
+        {
+            lock (Units) Units.Add(Encoding.Latin1.GetString(unit.Unit));
+            return 0;
+        }
+    }
+}
