@@ -106,7 +106,7 @@ public sealed class AclFileTests : IDisposable
     {
         var config = new ServerConfig { Dir = _folder, Shards = 4 };
         configure(config);
-        return new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance).LoadData();
+        return new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance).Prepare();
     }
 
     private static ConfigDirective Line(string text) => new(text.Split(' '), 1, text);
