@@ -17,16 +17,22 @@ internal sealed class KillClient(int id)
 
     private readonly List<(long Number, TimeSpan At, long Place)> _acknowledged = [];
     private Thread? _thread;
-    private Exception? _failure;
+    private volatile Exception? _failure;
     private long _base;
     private long _sent;
     private int _life;
+    private int _acknowledgedNow;
 
     private enum Kind { Transaction, Script, SeveralKeys, Plain }
 
     public static TimeSpan Now => Stopwatch.GetElapsedTime(0);
 
     public long TotalAcknowledged { get; private set; }
+
+    /// <summary>Since the last start; asked by another thread.</summary>
+    public int Acknowledged => Volatile.Read(ref _acknowledgedNow);
+
+    public bool HasFailed => _failure is not null;
 
     public static string LogOf(int life) => $"log:{life}";
 
@@ -35,6 +41,7 @@ internal sealed class KillClient(int id)
     {
         _life = life;
         _acknowledged.Clear();
+        _acknowledgedNow = 0;
         _thread = new Thread(() => Run(server.Port, new Random(seed))) { IsBackground = true };
         _thread.Start();
     }
@@ -120,7 +127,11 @@ internal sealed class KillClient(int id)
                 var requests = new List<byte>();
                 foreach (long number in Numbers(first, _sent)) Write(requests, number);
                 client.SendRaw(requests.ToArray());
-                foreach (long number in Numbers(first, _sent)) _acknowledged.Add((number, Now, ReadPlace(client, number)));
+                foreach (long number in Numbers(first, _sent))
+                {
+                    _acknowledged.Add((number, Now, ReadPlace(client, number)));
+                    Volatile.Write(ref _acknowledgedNow, _acknowledged.Count);
+                }
             }
         }
         catch (Exception e) when (e is EndOfStreamException or SocketException)

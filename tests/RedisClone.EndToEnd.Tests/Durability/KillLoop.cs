@@ -82,7 +82,9 @@ internal sealed class KillLoop : IDisposable
             2 => ("saving in the background", "BGSAVE"),
             _ => ("serving", null),
         };
-        Thread.Sleep(_random.Next(40));
+        // So many writes, not so much time: a busy machine would get nothing done in it.
+        int enough = _random.Next(120);
+        while (_clients.Sum(c => c.Acknowledged) < enough && !server.HasExited && !Array.Exists(_clients, c => c.HasFailed)) Thread.Sleep(1);
         using RespClient admin = server.Connect();
         if (command is not null)
         {
