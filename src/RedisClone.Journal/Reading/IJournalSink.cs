@@ -32,4 +32,7 @@ public interface IJournalSink
     string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn);
 
     string? Apply(in JournalUnit unit);
+
+    /// <summary>After the last unit: waits until all of them are in effect, for a sink that applies them on other threads.</summary>
+    string? Complete() => null;
 }

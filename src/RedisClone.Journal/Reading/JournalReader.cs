@@ -51,6 +51,10 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             {
                 HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
             });
+            if (i == files.Length - 1 || result.End != FileEnd.Whole)
+            {
+                if (sink.Complete() is { } error) return Refuse(files[i], result.Kept, error);
+            }
             if (result.End == FileEnd.Refused && (!options.AcceptDamage || files[i].Kind == ManifestFileKind.Base))
                 return Refuse(files[i], result.Kept, result.Reason);
             if (result.End != FileEnd.Whole) return Judge(files, i, result, salt);

@@ -117,9 +117,12 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private string? Begin(JournalDirectory directory)
     {
         var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
-        var loader = new JournalLoader(_server);
-        _server.Loading?.Measure(FileBytes(directory, except: ""), () => reader.BytesRead + loader.SnapshotOffset);
-        JournalReport report = reader.Read(loader);
+        JournalReport report;
+        using (var loader = new JournalLoader(_server))
+        {
+            _server.Loading?.Measure(FileBytes(directory, except: ""), () => reader.BytesRead + loader.SnapshotOffset);
+            report = reader.Read(loader);
+        }
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
         if (report.Outcome == JournalOutcome.Refused)
             return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";

@@ -1,12 +1,10 @@
-using System.Buffers;
-using System.Diagnostics;
+using System.Buffers.Text;
 using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Reading;
-using RedisClone.Protocol;
 using RedisClone.Server.Commands;
-using RedisClone.Server.Net;
+using RedisClone.Server.Shards;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Durability;
@@ -15,20 +13,29 @@ namespace RedisClone.Server.Durability;
 /// Applies what a journal holds, before anybody is served: the same handlers run, over shards that nobody else can hold, and nothing
 /// expires while they do, since every expiry is an effect of its own.
 /// </summary>
-internal sealed class JournalLoader : IJournalSink
+/// <remarks>
+/// A command with one key goes to the thread that replays its key's shard, so each shard sees its own in order. Any other is run here, when
+/// all that came before it is done. Nobody looks before the end, so the commands of a transaction go their ways one by one: that it is
+/// there as a whole, the reader has seen to.
+/// </remarks>
+internal sealed class JournalLoader : IJournalSink, IDisposable
 {
-    private readonly ServerCore _server;
-    private readonly Session _session;
-    private readonly RequestParser _parser = new(new RequestLimits { MaxBulkLength = int.MaxValue });
-    private readonly RequestBatch _batch = new();
-    private readonly ArrayBufferWriter<byte> _replies = new(4096);
+    private const int MostWorkers = 8;
 
+    private readonly ServerCore _server;
+    private readonly ReplayRun _run;
+    private readonly ReplayWorker[] _workers;
+    private byte[] _lastName = [];
+    private CommandRow? _lastRow;
     private SnapshotLoader? _snapshot;
 
     public JournalLoader(ServerCore server)
     {
         _server = server;
-        _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
+        _run = new ReplayRun(server);
+        _workers = new ReplayWorker[Math.Clamp(Environment.ProcessorCount, 1, MostWorkers)];
+        for (int i = 0; i < _workers.Length; i++) _workers[i] = new ReplayWorker(server, i);
+        server.ExpiryEnabled = false;
     }
 
     /// <summary>How far the reading of a base is, 0 when none is read.</summary>
@@ -47,46 +54,113 @@ internal sealed class JournalLoader : IJournalSink
     string? IJournalSink.Apply(in JournalUnit unit)
     {
         if (_server.Loading is { IsCancelled: true }) return "the server is to end";
-        _server.ExpiryEnabled = false;
-        _session.Database = unit.Database;
-        byte[] bytes = ArrayPool<byte>.Shared.Rent(unit.Bytes.Length);
-        unit.Bytes.CopyTo(bytes);
-        string? error = Apply(new ReadOnlySequence<byte>(bytes, 0, unit.Bytes.Length));
-        ArrayPool<byte>.Shared.Return(bytes);
-        _server.ExpiryEnabled = true;
-        return error;
-    }
-
-    private string? Apply(ReadOnlySequence<byte> commands)
-    {
-        long now = ServerCore.UnixMilliseconds();
-        while (!commands.IsEmpty)
+        if (!unit.IsTransaction) return Apply(unit.Bytes, unit.Database);
+        int database = unit.Database;
+        for (ReadOnlySpan<byte> rest = unit.Bytes; !rest.IsEmpty;)
         {
-            _parser.Parse(commands, _batch, out SequencePosition consumed, out _);
-            if (_batch.HasError || _batch.Count == 0) return $"a unit is not made of commands: {_batch.Error}";
-            for (int i = 0; i < _batch.Count; i++)
-                if (Run(_batch[i], now) is { } error) return error;
-            _batch.Clear();
-            commands = commands.Slice(consumed);
+            int length = LengthOf(rest);
+            ReadOnlySpan<byte> command = rest[..length];
+            rest = rest[length..];
+            // Redis writes annotations between commands.
+            if (command[0] == (byte)'#') continue;
+            int at = 0;
+            int count = Number(command, ref at);
+            ReadOnlySpan<byte> name = Word(command, ref at);
+            if (count == 1 && (Ascii.EqualsIgnoreCase(name, "multi"u8) || Ascii.EqualsIgnoreCase(name, "exec"u8))) continue;
+            if (count == 2 && Ascii.EqualsIgnoreCase(name, "select"u8))
+            {
+                ReadOnlySpan<byte> number = Word(command, ref at);
+                if (Utf8Parser.TryParse(number, out database, out int used) && used == number.Length && (uint)database < (uint)_server.Config.Databases) continue;
+                return $"no database {Encoding.Latin1.GetString(number)}";
+            }
+            if (Apply(command, database) is { } error) return error;
         }
         return null;
     }
 
-    private string? Run(in Request request, long now)
+    string? IJournalSink.Complete()
     {
-        CommandRow? row = _server.Commands.Resolve(request);
-        if (row?.Handler is null || !row.ArityFits(request.Count)) return $"unknown command '{Encoding.Latin1.GetString(request[0])}'";
-        // The unit as a whole is applied before anybody can look: its borders need no command.
-        if (row.Name is "multi" or "exec") return null;
-        int errors = _session.Reply.Errors;
-        long started = Stopwatch.GetTimestamp();
-        ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
-        Lane lane = _server.Lanes.Current;
-        _server.Executor.RunPart(_session, row, request, hash, now, lane, onWorker: true, ref started);
-        lane.ReadyKeys.Clear();
-        _session.Reply.Commit();
-        string reply = Encoding.UTF8.GetString(_replies.WrittenSpan);
-        _replies.ResetWrittenCount();
-        return _session.Reply.Errors == errors ? null : $"'{row.Name}' answered {reply.TrimEnd()}";
+        Drain();
+        return Error;
+    }
+
+    public void Dispose()
+    {
+        foreach (ReplayWorker worker in _workers) worker.Dispose();
+        _server.ExpiryEnabled = true;
+    }
+
+    private string? Error => Array.Find(_workers, w => w.Error is not null)?.Error;
+
+    private string? Apply(ReadOnlySpan<byte> command, int database)
+    {
+        int at = 0;
+        int count = Number(command, ref at);
+        ReadOnlySpan<byte> name = Word(command, ref at);
+        CommandRow? row = RowOf(name);
+        if (row is not { HasSingleKey: true, FirstKey: 1, Handler: not null, Subcommands.Length: 0 } || !row.ArityFits(count)) return ApplyAlone(command, database);
+        ulong hash = KeyHash.Of(Word(command, ref at));
+        ReplayWorker worker = _workers[_server.Shards.Of(hash).Index % _workers.Length];
+        if (!worker.Filling.Takes(database) || worker.Filling.IsFull)
+        {
+            worker.HandOver();
+            if (worker.Error is { } error) return error;
+        }
+        worker.Filling.Add(database, row, hash, command);
+        return null;
+    }
+
+    private string? ApplyAlone(ReadOnlySpan<byte> command, int database)
+    {
+        // What an idle worker has not been handed yet is quicker done here than over there.
+        foreach (ReplayWorker worker in _workers)
+        {
+            if (worker.Filling.IsEmpty || !worker.IsIdle) continue;
+            if (_run.Run(worker.Filling) is { } failure) return failure;
+            worker.Filling.Clear();
+        }
+        Drain();
+        return Error ?? _run.RunAlone(command.ToArray(), database);
+    }
+
+    private void Drain()
+    {
+        foreach (ReplayWorker worker in _workers)
+            if (!worker.Filling.IsEmpty) worker.HandOver();
+        foreach (ReplayWorker worker in _workers) worker.WaitUntilIdle();
+    }
+
+    private CommandRow? RowOf(ReadOnlySpan<byte> name)
+    {
+        if (name.SequenceEqual(_lastName)) return _lastRow;
+        _lastName = name.ToArray();
+        return _lastRow = _server.Commands.Find(name);
+    }
+
+    // The reader has seen that these are whole commands.
+
+    private static int LengthOf(ReadOnlySpan<byte> bytes)
+    {
+        if (bytes[0] == (byte)'#') return bytes.IndexOf((byte)'\n') + 1;
+        int at = 0;
+        for (int left = Number(bytes, ref at); left > 0; left--) Word(bytes, ref at);
+        return at;
+    }
+
+    private static ReadOnlySpan<byte> Word(ReadOnlySpan<byte> bytes, ref int at)
+    {
+        int length = Number(bytes, ref at);
+        ReadOnlySpan<byte> word = bytes.Slice(at, length);
+        at += length + 2;
+        return word;
+    }
+
+    /// <summary>The number of a line such as *3 or $5.</summary>
+    private static int Number(ReadOnlySpan<byte> bytes, ref int at)
+    {
+        int value = 0;
+        while (bytes[++at] != (byte)'\r') value = value * 10 + (bytes[at] - '0');
+        at += 2;
+        return value;
     }
 }
