@@ -1,0 +1,85 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+using RedisClone.Server.Tests.Config;
+
+namespace RedisClone.Server.Tests.Durability;
+
+/// <summary>
+/// What a replay brings back is what was there, although the shards' commands are replayed side by side: commands of one key and of several in
+/// different shards, of all keys, transactions and scripts, in two databases, all mixed.
+/// </summary>
+public sealed class ReplayTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-replay-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public async Task AReplayBringsBackTheSame()
+    {
+        var random = new Random(Seed.Take());
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.No;
+        }, RealDisk.Instance);
+        using TestClient client = server.Connect();
+        for (int round = 0; round < 8; round++)
+        {
+            for (int i = 0; i < 1500; i++)
+            {
+                if (random.Next(10) > 0)
+                {
+                    client.Run(Command(random));
+                    continue;
+                }
+                client.Run("MULTI");
+                for (int part = random.Next(1, 6); part > 0; part--) client.Run(Command(random));
+                Assert.DoesNotContain("ABORT", client.Run("EXEC"), StringComparison.Ordinal);
+            }
+            string digest = client.Run("DEBUG DIGEST");
+            Assert.Equal("OK", client.Run("DEBUG LOADAOF"));
+            Assert.Equal(digest, client.Run("DEBUG DIGEST"));
+            if (round % 3 == 2) await RewriteAsync(client);
+        }
+    }
+
+    private static async Task RewriteAsync(TestClient client)
+    {
+        client.Run("BGREWRITEAOF");
+        await client.UntilAsync("INFO persistence", info => info.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)
+            && info.Contains("aof_rewrite_scheduled:0", StringComparison.Ordinal));
+    }
+
+    private static string Command(Random random)
+    {
+        int number = random.Next(1000);
+        return random.Next(24) switch
+        {
+            0 or 1 or 2 => $"SET s{Key()} {number}",
+            3 => $"APPEND s{Key()} {number}",
+            4 => $"INCRBY n{Key()} {number}",
+            5 => $"MSET s{Key()} {number} s{Key()} {number} n{Key()} {number}",
+            6 => $"DEL s{Key()} l{Key()} h{Key()}",
+            7 or 8 => $"RPUSH l{Key()} {number} {number}",
+            9 => $"LMOVE l{Key()} l{Key()} LEFT RIGHT",
+            10 => $"LPOP l{Key()}",
+            11 or 12 => $"SADD t{Key()} {number} {random.Next(1000)}",
+            13 => $"SPOP t{Key()}",
+            14 => $"SUNIONSTORE t{Key()} t{Key()} t{Key()}",
+            15 => $"HSET h{Key()} f{number} {number}",
+            16 => $"ZADD z{Key()} {number} m{random.Next(50)}",
+            17 => $"ZUNIONSTORE z{Key()} 2 z{Key()} z{Key()}",
+            18 => $"RENAME s{Key()} s{Key()}",
+            19 => $"EVAL redis.call('SET',KEYS[1],ARGV[1])redis.call('RPUSH',KEYS[2],ARGV[1]) 2 s{Key()} l{Key()} {number}",
+            20 => $"SELECT {random.Next(2)}",
+            21 => $"EXPIRE s{Key()} {number + 1000}",
+            22 => random.Next(30) == 0 ? "FLUSHDB" : $"PERSIST s{Key()}",
+            _ => random.Next(30) == 0 ? "SWAPDB 0 1" : $"COPY s{Key()} s{Key()} REPLACE",
+        };
+
+        string Key() => $":{random.Next(60)}";
+    }
+}
