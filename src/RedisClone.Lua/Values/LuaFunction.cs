@@ -7,6 +7,9 @@ public delegate int LuaHostBody(ref LuaCall call);
 public abstract class LuaFunction : LuaObject
 {
     public override LuaType Type => LuaType.Function;
+
+    /// <summary>It closes over no variables: what a call makes, and does not store in its environment, dies with it.</summary>
+    public bool IsStateless => this is LuaClosure { Upvalues.Length: 0 };
 }
 
 /// <summary>A function written in C#, with the values that it closes over.</summary>

@@ -117,8 +117,7 @@ internal sealed class ScriptEngine
         else FailWith(ref c, routine);
         State.Reset();
         Session.Tracking = null;
-        // Only a function has variables that outlive a call.
-        if (routine is Script) State.ForgetSince(allocated);
+        if (routine.Body.IsStateless) State.ForgetSince(allocated);
         Progress.Done(Lane);
         if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
         routine.Took(Clock - started);
@@ -196,7 +195,7 @@ internal sealed class ScriptEngine
         string text;
         if (error.Value.AsTable is { } table && table[Fields.Err].AsString is { } inner)
         {
-            text = Encoding.UTF8.GetString(inner.Span);
+            text = inner.ToString();
             // The command that failed has counted the error.
             if (table[Fields.IgnoreStatistics].IsTrue) c.Session.ErrorsCounted++;
         }
@@ -204,8 +203,12 @@ internal sealed class ScriptEngine
         {
             text = "ERR " + State.Describe(error.Value);
         }
+        // Redis takes it as a text of C's: it ends at the first zero.
+        int zero = text.IndexOf('\0', StringComparison.Ordinal);
+        if (zero >= 0) text = text[..zero];
         if (error.Source is { } source && error.Line > 0) text += $" script: {routine.Name}, on {source}:{error.Line}.";
-        c.Fail(text);
+        // A script's strings are bytes, each a character here: they leave as they were.
+        c.Reply.Error(Encoding.Latin1.GetBytes(text));
     }
 
     /// <summary>Asked every so many steps, on the thread that runs the script.</summary>
