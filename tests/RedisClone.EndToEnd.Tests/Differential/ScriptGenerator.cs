@@ -18,7 +18,7 @@ internal sealed class ScriptGenerator(Random random)
     private static readonly string[] s_commands =
     [
         "'set', KEYS[1], {s}", "'get', KEYS[1]", "'incr', KEYS[1]", "'append', KEYS[1], {s}", "'strlen', KEYS[1]", "'del', KEYS[1], KEYS[2]", "'mget', KEYS[1], 'nosuch', KEYS[2]",
-        "'hset', KEYS[2], {s}, {s}", "'hgetall', KEYS[2]", "'hget', KEYS[2], {s}", "'hmget', KEYS[2], 'a', {s}", "'rpush', KEYS[1], {s}, {s}", "'lrange', KEYS[1], 0, -1",
+        "'hset', KEYS[2], 'a', {n}, 'b', 'x'", "'hgetall', KEYS[2]", "'hget', KEYS[2], {s}", "'hmget', KEYS[2], 'a', {s}", "'rpush', KEYS[1], {s}, {s}", "'lrange', KEYS[1], 0, -1",
         "'sadd', KEYS[2], 'a'", "'smembers', KEYS[2]", "'sismember', KEYS[2], 'a'", "'zadd', KEYS[1], 1.5, 'a'", "'zscore', KEYS[1], 'a'", "'zrange', KEYS[1], 0, -1, 'withscores'",
         "'zincrby', KEYS[1], 2, 'a'", "'type', KEYS[1]", "'exists', KEYS[1], KEYS[2]", "'expire', KEYS[1], 1000", "'persist', KEYS[1]", "'echo', {s}", "'ping'", "'ping', {s}",
         "'setex', KEYS[1], 0, 'x'", "'set', KEYS[1], 'v', 'badoption'", "'get'", "'nosuch', 'x'", "'config', 'nosuch'", "'subscribe', 'c'", "'incr', KEYS[2]", "'select', 1", "'select', 99",
