@@ -55,8 +55,8 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     public byte[] Error { get; private set; } = [];
 
-    /// <summary>What the half request holds in memory.</summary>
-    public long HeldBytes => _length + Math.Min(_headerLength, 32);
+    /// <summary>What the half request holds in memory: beside a large string its header is nothing.</summary>
+    public long HeldBytes => IsLarge ? _length : _length + Math.Min(_headerLength, 32);
 
     /// <summary>It is worth keeping what was copied: starting over would copy much again.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);

@@ -51,6 +51,12 @@ internal static class Limits
     /// <summary>Bytes that a client which has not authenticated may leave half sent.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
+    /// <summary>What a watched key or a subscription costs beside its name.</summary>
+    public const int BytesPerName = 64;
+
+    /// <summary>What a prefix that is tracked costs, its place in the tables of prefixes included.</summary>
+    public const int BytesPerPrefix = 256;
+
     /// <summary>TLS handshakes that may be under way at a time; further connections are refused.</summary>
     public const int TlsHandshakes = 512;
 

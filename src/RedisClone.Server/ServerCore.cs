@@ -45,6 +45,7 @@ public sealed class ServerCore
         Executor = new Executor(this);
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
+        ClientMemory = new ClientMemory(this);
         Shutdown = new Shutdown(this);
         ParameterEffects.Attach(this);
         Scripts = new ScriptEngine(this);
@@ -90,6 +91,8 @@ public sealed class ServerCore
     public DebugSwitches Debug { get; } = new();
 
     public SessionRegistry Sessions { get; } = new();
+
+    internal ClientMemory ClientMemory { get; }
 
     public ClientPause Pause { get; } = new();
 

@@ -21,10 +21,19 @@ internal static class ParameterEffects
         On(server, "appendfsync", () => server.Journal?.Adapt());
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);
-        On(server, "maxmemory", server.Eviction.Look);
+        On(server, "maxmemory", () =>
+        {
+            server.ClientMemory.Recount();
+            server.Eviction.Look();
+        });
+        On(server, "maxmemory-clients", server.ClientMemory.Recount);
         On(server, "tracking-table-max-keys", server.Invalidations.ApplyLimit);
         On(server, "latency-monitor-threshold", server.Latency.Adapt);
-        On(server, "maxmemory-policy", server.AccessClock.Adapt);
+        On(server, "maxmemory-policy", () =>
+        {
+            server.AccessClock.Adapt();
+            server.AdvanceClock(ServerCore.UnixMilliseconds());
+        });
         On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
         On(server, "acl-pubsub-default", server.Access.Adapt);
         server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");

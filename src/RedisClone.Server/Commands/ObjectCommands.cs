@@ -41,13 +41,19 @@ internal static class ObjectCommands
         else c.Reply.Null();
     }
 
-    /// <summary>One for every value; but Redis shares small integers among keys, and tells it by a count without end, so this does too.</summary>
+    /// <summary>
+    /// One for every value; but Redis shares small integers among keys (unless each key's use must be known, to evict it), and tells it by a
+    /// count without end, so this does too.
+    /// </summary>
     private static void RefCount(ref CommandContext c)
     {
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
-        else c.Reply.Integer(entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
+        else c.Reply.Integer(SharesIntegers(c.Server.Config) && entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
     }
+
+    private static bool SharesIntegers(ServerConfig config) => config.MaxMemory == 0 || config.MaxMemoryPolicy is not (
+        MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu);
 
     private static void IdleTime(ref CommandContext c)
     {

@@ -3,7 +3,7 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Looks after all clients once a second: who is idle for too long, who has left too much unread for too long, who takes most when all together take too much.</summary>
+/// <summary>Looks after all clients once a second: who is idle for too long, who has left too much unread for too long, what all together hold.</summary>
 internal sealed class ClientCare(ServerCore server)
 {
     public void Run(long now)
@@ -19,21 +19,6 @@ internal sealed class ClientCare(ServerCore server)
             server.Log.LogDebug("Closing idle client");
             connection.Kill();
         }
-        if (server.Config.MaxMemoryClientsBytes > 0) EvictLargest(server.Config.MaxMemoryClientsBytes);
-    }
-
-    private void EvictLargest(long limit)
-    {
-        Session[] bySize = [.. server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf)];
-        long total = bySize.Sum(ClientDescription.MemoryOf);
-        foreach (Session session in bySize)
-        {
-            if (total <= limit) return;
-            if (session.NoEvict) continue;
-            total -= ClientDescription.MemoryOf(session);
-            server.Statistics.Count(RareEvent.EvictedClient);
-            server.Log.LogInformation("Evicting client: {Client}", session.PeerName);
-            session.Connection!.Kill();
-        }
+        server.ClientMemory.Recount();
     }
 }

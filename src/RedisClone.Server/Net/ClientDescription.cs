@@ -46,10 +46,14 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }
 
-    /// <summary>Bytes held for a client.</summary>
-    public static long MemoryOf(Session session) => session.Connection is not { } connection
-        ? 0
-        : FixedBytes + connection.QueryBytes + connection.ReplyBytes + connection.UnsentBytes + (session.Transaction?.HeldBytes ?? 0);
+    /// <summary>Bytes held for a client. A small request or reply lies in buffers that every client has.</summary>
+    public static long MemoryOf(Session session)
+    {
+        if (session.Connection is not { } connection) return 0;
+        long buffers = Math.Max(FixedBytes, connection.QueryBytes) + Math.Max(0, connection.ReplyBytes + connection.UnsentBytes - FixedBytes);
+        long prefixes = (session.Tracking?.Prefixes.Length ?? 0) * (long)Limits.BytesPerPrefix;
+        return buffers + prefixes + session.HeldBytes + (session.Transaction?.HeldBytes ?? 0);
+    }
 
     private static void AppendFlags(StringBuilder line, Session session)
     {

@@ -106,6 +106,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
         _killed = true;
         Session.CloseAfterReply = true;
         _server.Sessions.Remove(Session);
+        _server.ClientMemory.Forget(Session);
         _transport.Abort();
     }
 
@@ -128,7 +129,13 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     {
         bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
         if (!sent && _output.Add(message)) _scheduler.Schedule(this);
+        NoteMemory();
         KillIfOverLimit();
+    }
+
+    private void NoteMemory()
+    {
+        if (_server.ClientMemory.IsWatched && !_killed) _server.ClientMemory.Update(Session);
     }
 
     /// <summary>
@@ -187,8 +194,9 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
-            QueryBytes = any ? read.Buffer.Length : _parser.BufferedBytes;
-            if (any && _batch.WireBytes + _parser.BufferedBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
+            QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
+            NoteMemory();
+            if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
             else if (any)
             {
                 Lane lane = _server.Lanes.Current;
@@ -206,6 +214,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
                         // A batch of which every command runs elsewhere must not outgrow what the client takes either.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
+                    NoteMemory();
                     if (KillIfOverLimit() || !await SendAsync(rounds)) return;
                 }
             }
@@ -217,6 +226,7 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
             QueryBytes = _parser.BufferedBytes;
             if (QueryBytes > 0) KillIfQueryTooLong();
             if (_output.HasMessages) WriteMessages();
+            NoteMemory();
             if (KillIfOverLimit() || !await SendAsync(rounds)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
@@ -459,6 +469,8 @@ public sealed class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Leaves nothing behind in the shards when the client is gone.</summary>
     internal async ValueTask LeaveAsync()
     {
+        _killed = true;
+        _server.ClientMemory.Forget(Session);
         _batch.Clear();
         _server.Hub.UnsubscribeAll(Session);
         _server.Monitors.Remove(Session);

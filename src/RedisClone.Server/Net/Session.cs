@@ -135,6 +135,12 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long NetOutput { get; set; }
 
+    /// <summary>Bytes of the keys that it watches and of the channels that it listens to.</summary>
+    public long HeldBytes { get; set; }
+
+    /// <summary>What <see cref="ClientMemory"/> has counted of it; changed by exchange only.</summary>
+    internal long CountedMemory;
+
     /// <summary>Watches a key of the current database; its shard is held.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
     {
@@ -142,12 +148,17 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
             if (known.Database == Database && key.SequenceEqual(known.Key)) return;
         shard.Keys.AddWatch(this, Database, key, expired);
         Watched.Add((shard, new DatabaseKey(Database, key.ToArray())));
+        HeldBytes += key.Length + Limits.BytesPerName;
     }
 
     /// <summary>Forgets all watched keys; their shards are held.</summary>
     public void Unwatch()
     {
-        foreach ((Shard shard, DatabaseKey key) in Watched) shard.Keys.Unwatch(this, key.Database, key.Key);
+        foreach ((Shard shard, DatabaseKey key) in Watched)
+        {
+            shard.Keys.Unwatch(this, key.Database, key.Key);
+            HeldBytes -= key.Key.Length + Limits.BytesPerName;
+        }
         Watched.Clear();
         WatchedKeyChanged = false;
     }

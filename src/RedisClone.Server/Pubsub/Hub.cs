@@ -44,6 +44,7 @@ internal sealed class Hub
         byte[] owned = name.ToArray();
         if (!session.SubscriptionsOf(kind).Add(owned)) return false;
         this[kind].Add(owned, session);
+        session.HeldBytes += owned.Length + Limits.BytesPerName;
         return true;
     }
 
@@ -52,6 +53,7 @@ internal sealed class Hub
         byte[] owned = name.ToArray();
         if (!session.SubscriptionsOf(kind).Remove(owned)) return false;
         this[kind].Remove(owned, session);
+        session.HeldBytes -= owned.Length + Limits.BytesPerName;
         return true;
     }
 
@@ -61,7 +63,11 @@ internal sealed class Hub
         if (session.Subscriptions == 0) return;
         foreach (SubscriptionKind kind in Enum.GetValues<SubscriptionKind>())
         {
-            foreach (byte[] name in session.SubscriptionsOf(kind)) this[kind].Remove(name, session);
+            foreach (byte[] name in session.SubscriptionsOf(kind))
+            {
+                this[kind].Remove(name, session);
+                session.HeldBytes -= name.Length + Limits.BytesPerName;
+            }
             session.SubscriptionsOf(kind).Clear();
         }
     }

@@ -14,12 +14,12 @@ public sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
-    /// <summary>Bytes of all keys, values and indexes, and those of scripts.</summary>
+    /// <summary>Bytes of all keys, values and indexes, those of scripts, and those of clients.</summary>
     public long UsedBytes
     {
         get
         {
-            long used = server.Scripts.State.AllocatedBytes;
+            long used = server.Scripts.State.AllocatedBytes + server.ClientMemory.Total;
             // Each sum is read without its shard's hold: it lags by what is being written this instant.
             for (int i = 0; i < server.Shards.Count; i++) used += server.Shards[i].Store.Arena.BytesUsed;
             return used;

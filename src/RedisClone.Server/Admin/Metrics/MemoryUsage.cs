@@ -26,10 +26,13 @@ public readonly record struct MemoryUsage
 
     public long LazilyFreed { get; private init; }
 
-    /// <summary>What counts as used: data and clients.</summary>
-    public long Used => Data + Clients;
+    /// <summary>What scripts hold.</summary>
+    public long Scripts { get; private init; }
 
-    public long Overhead => Indexes + Clients;
+    /// <summary>What counts as used, here and for maxmemory: data, clients and scripts.</summary>
+    public long Used => Data + Clients + Scripts;
+
+    public long Overhead => Indexes + Clients + Scripts;
 
     public static long Resident => Environment.WorkingSet;
 
@@ -54,7 +57,7 @@ public readonly record struct MemoryUsage
         foreach (Session session in server.Sessions.All) clients += ClientDescription.MemoryOf(session);
         return new MemoryUsage
         {
-            Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Keys = keys, PendingFrees = pending, LazilyFreed = freed,
+            Scripts = server.Scripts.State.AllocatedBytes, Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Keys = keys, PendingFrees = pending, LazilyFreed = freed,
         };
     }
 }

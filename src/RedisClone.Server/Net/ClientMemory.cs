@@ -1,0 +1,63 @@
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>
+/// What all clients hold together: each connection tells what it has come to, at the turns of its work, while something goes by the sum
+/// (maxmemory or maxmemory-clients). When the clients' own limit is passed, the largest are disconnected until the rest fits.
+/// </summary>
+internal sealed class ClientMemory(ServerCore server)
+{
+    /// <summary>Below it nobody could talk to the server any more.</summary>
+    private const long LeastLimit = 128 * 1024;
+
+    /// <summary>Where nobody may be disconnected, it is not tried again at once.</summary>
+    private const long RestMilliseconds = 100;
+
+    private long _total;
+    private int _evicting;
+    private long _restUntil;
+
+    public bool IsWatched => server.Config.MaxMemory > 0 || server.Config.MaxMemoryClients != 0;
+
+    public long Total => Volatile.Read(ref _total);
+
+    private long Limit => server.Config.MaxMemoryClientsBytes is > 0 and var limit ? Math.Max(limit, LeastLimit) : long.MaxValue;
+
+    /// <summary>A client has grown or shrunk; any thread may say so.</summary>
+    public void Update(Session session)
+    {
+        long now = ClientDescription.MemoryOf(session);
+        long change = now - Interlocked.Exchange(ref session.CountedMemory, now);
+        if (change == 0) return;
+        if (Interlocked.Add(ref _total, change) > Limit && change > 0) EvictLargest();
+    }
+
+    /// <summary>A client is gone.</summary>
+    public void Forget(Session session) => Interlocked.Add(ref _total, -Interlocked.Exchange(ref session.CountedMemory, 0));
+
+    /// <summary>Counts everybody again: after a limit was set, and now and then, for what others did to a client's buffers.</summary>
+    public void Recount()
+    {
+        if (!IsWatched) return;
+        foreach (Session session in server.Sessions.Unordered) Update(session);
+        if (Total > Limit) EvictLargest();
+    }
+
+    private void EvictLargest()
+    {
+        long now = Environment.TickCount64;
+        if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;
+        foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
+        {
+            if (Total <= Limit) break;
+            if (session.NoEvict) continue;
+            server.Statistics.Count(RareEvent.EvictedClient);
+            server.Log.LogInformation("Evicting client: {Client}", ClientDescription.Of(session));
+            session.Connection!.Kill();
+        }
+        if (Total > Limit) Volatile.Write(ref _restUntil, now + RestMilliseconds);
+        Volatile.Write(ref _evicting, 0);
+    }
+}
