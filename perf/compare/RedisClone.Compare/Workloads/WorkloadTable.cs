@@ -22,8 +22,10 @@ internal static class WorkloadTable
 
     private static readonly Share[] s_set = [new("SET memtier-{1000000} {*256}")];
 
+    private const string EntryFields = "name {*8} rank {1000} seen {1000000}";
+
     public static IReadOnlyList<Workload> All { get; } =
-        [.. Core(), .. Memory(), .. Collections(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
+        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
 
     private static IEnumerable<Workload> Core()
     {
@@ -65,6 +67,7 @@ internal static class WorkloadTable
             "HSET user:{+1000000} name {*8} mail {*16} age {100} city {*8} rank {1000} seen {1000000} flag {2} team {*6}",
             1_000_000));
         yield return Row("memory-list-10m", 1.00, new Fill("RPUSH list item:{+10000000}", 10_000_000));
+        yield return Row("memory-stream-10m", 0.95, new Fill($"XADD stream * {EntryFields}", 10_000_000));
 
         static Workload Row(string name, double most, Fill fill) =>
             new(name, "memory", [fill], Load: null) { Goals = [Most(Metric.Resident, most, Redis)] };
@@ -104,6 +107,35 @@ internal static class WorkloadTable
         {
             Goals = [Most(Metric.Cpu, 0.8, Redis)],
         };
+    }
+
+    private static IEnumerable<Workload> Streams()
+    {
+        Share[] add = [new($"XADD stream:{{1000}} MAXLEN ~ 1000 * {EntryFields}")];
+        yield return Row("xadd-p30", [], new(add, 50, 30));
+        yield return Row("xadd-p1", [], new(add, 50, 1));
+
+        // IDs must rise, so one connection fills.
+        Fill entries = new($"XADD stream {{+1000000}}-1 {EntryFields}", 1_000_000) { Connections = 1 };
+        yield return Row("xread-100", [entries], new([new("XREAD COUNT 100 STREAMS stream {1000000}-1")], 50, 1));
+
+        // The IDs to acknowledge are the same in all streams; afterwards the group begins anew.
+        IEnumerable<int> ids = Enumerable.Range(1, 10);
+        Share[] consume =
+        [
+            new("XREADGROUP GROUP group consumer COUNT 10 STREAMS stream:{+1000} >"),
+            new($"XACK stream:{{+1000}} group {string.Join(' ', ids.Select(id => $"{id}-1"))}"),
+            new("XGROUP SETID stream:{+1000} group 0"),
+        ];
+        yield return Row("xreadgroup-xack-10",
+            [
+                new("XGROUP CREATE stream:{+1000} group 0 MKSTREAM", 1_000),
+                .. ids.Select(id => new Fill($"XADD stream:{{+1000}} {id}-1 {EntryFields}", 1_000)),
+            ],
+            new(consume, 50, 30) { RequestsPerOperation = 3 });
+
+        static Workload Row(string name, IReadOnlyList<Fill> data, LoadPlan load) =>
+            new(name, "streams", data, load) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
     }
 
     private static IEnumerable<Workload> Scripts()
