@@ -28,7 +28,8 @@ public class DamagedPayloadTests(ITestOutputHelper output)
             "SPOP key 2", "SRANDMEMBER key -5", "HLEN key", "HGETALL key", "HSET key f 2 new v", "HINCRBY key count 7",
             "HPEXPIREAT key 3500000000000 FIELDS 2 f new", "HPERSIST key FIELDS 1 f", "HDEL key one g", "HRANDFIELD key 3 WITHVALUES", "ZCARD key",
             "ZRANGE key 0 -1 WITHSCORES", "ZADD key 5 new -1 a", "ZINCRBY key 1 b", "ZRANK key new", "ZRANGEBYSCORE key -inf inf", "ZREM key c",
-            "ZPOPMIN key 2", "SORT key ALPHA", "COPY key copy REPLACE", "RENAME copy moved", "OBJECT ENCODING key", "MEMORY USAGE key",
+            "ZPOPMIN key 2", "XLEN key", "XRANGE key - +", "XINFO STREAM key FULL", "XADD key * f v", "XREADGROUP GROUP g ada STREAMS key >", "XPENDING key g - + 10",
+            "XAUTOCLAIM key g eve 0 0", "XACK key g 1-1 3-1", "XDEL key 4-1 2-14", "XTRIM key MAXLEN 2", "XGROUP DESTROY key g", "SORT key ALPHA", "COPY key copy REPLACE", "RENAME copy moved", "OBJECT ENCODING key", "MEMORY USAGE key",
         ]).Select(line => new CommandHost.Prepared(line.Split(' '))),
     ];
 
@@ -102,6 +103,15 @@ public class DamagedPayloadTests(ITestOutputHelper output)
             host.Run("HPEXPIREAT s 4000000000000 FIELDS 2 f0 f2");
             yield return Dump(host);
         }
+        for (int i = 1; i < 6; i++) host.Run($"XADD s {i}-{i * 7} field {i} other text");
+        host.Run("XDEL s 3-21");
+        yield return Dump(host);
+        for (int i = 1; i < 9; i++) host.Run($"XADD s {i}-1 a {i * 1000}");
+        host.Run("XGROUP CREATE s g 0");
+        host.Run("XREADGROUP GROUP g ada COUNT 3 STREAMS s >");
+        host.Run("XREADGROUP GROUP g bob COUNT 2 STREAMS s >");
+        host.Run("XACK s g 2-1");
+        yield return Dump(host);
         host.Call("SET", "s", new string('a', 300));
         yield return Dump(host);
         host.Call(["RPUSH", "s", .. Enumerable.Range(0, 400).Select(i => $"element {i % 7}")]);
