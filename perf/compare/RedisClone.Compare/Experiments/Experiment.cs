@@ -55,6 +55,22 @@ internal abstract class Experiment(Bench bench, Workload workload)
         }
     }
 
+    /// <summary>So many rounds of a server of its own for each kind, in turn.</summary>
+    protected void RunAfresh(IReadOnlyList<ServerKind> kinds, Action<ServerProcess, int> one)
+    {
+        for (int round = 1; round <= Options.FillRounds; round++)
+        {
+            foreach (ServerKind kind in InTurn(round, kinds))
+            {
+                Attempt(kind, () =>
+                {
+                    using ServerProcess server = Start(kind);
+                    one(server, round);
+                });
+            }
+        }
+    }
+
     protected ServerProcess Start(ServerKind kind) =>
         ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload.Durability);
 

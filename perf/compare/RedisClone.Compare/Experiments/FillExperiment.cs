@@ -7,18 +7,10 @@ namespace RedisClone.Compare.Experiments;
 /// <summary>A new server each round: what it costs to fill it, what it holds then, and what it does when left alone.</summary>
 internal sealed class FillExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
-    {
-        for (int round = 1; round <= Options.FillRounds; round++)
-        {
-            foreach (ServerKind kind in InTurn(round, kinds))
-                Attempt(kind, () => FillOne(kind, round));
-        }
-    }
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, FillOne);
 
-    private void FillOne(ServerKind kind, int round)
+    private void FillOne(ServerProcess server, int round)
     {
-        using ServerProcess server = Start(kind);
         Sample sample = Measure(server, Workload.Name, round, () => Fill(server));
 
         // Memory is compared at rest: a collector or an allocator may still give back what the filling needed.

@@ -1,4 +1,5 @@
 using RedisClone.Compare.Load;
+using RedisClone.Compare.Reporting;
 using RedisClone.Compare.Servers;
 using RedisClone.Compare.Workloads;
 
@@ -21,8 +22,7 @@ internal sealed class LoadExperiment(Bench bench, Workload workload) : Experimen
             {
                 foreach (Subject subject in InTurn(round, subjects))
                 {
-                    bool answered = Attempt(subject.Server.Kind, () => Record(Measure(
-                        subject.Server, Workload.Name, round, () => subject.Load.Run(LoadLimit.Lasting(Options.Duration)))));
+                    bool answered = Attempt(subject.Server.Kind, () => RunOne(subject, round));
                     if (answered)
                         continue;
                     subjects.Remove(subject);
@@ -35,6 +35,13 @@ internal sealed class LoadExperiment(Bench bench, Workload workload) : Experimen
             foreach (Subject subject in subjects)
                 subject.Dispose();
         }
+    }
+
+    private void RunOne(Subject subject, int round)
+    {
+        subject.Server.ResetStatistics();
+        Sample sample = Measure(subject.Server, Workload.Name, round, () => subject.Load.Run(LoadLimit.Lasting(Options.Duration)));
+        Record(sample with { Pause = subject.Server.LongestPause() });
     }
 
     private Subject Prepare(ServerKind kind)

@@ -11,18 +11,10 @@ namespace RedisClone.Compare.Experiments;
 /// </summary>
 internal sealed class RestartExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
-    {
-        for (int round = 1; round <= Options.FillRounds; round++)
-        {
-            foreach (ServerKind kind in InTurn(round, kinds))
-                Attempt(kind, () => RestartOne(kind, round));
-        }
-    }
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, RestartOne);
 
-    private void RestartOne(ServerKind kind, int round)
+    private void RestartOne(ServerProcess first, int round)
     {
-        using ServerProcess first = Start(kind);
         Fill(first);
         string size;
         using (var client = new RespClient(first.Setup.Port))
@@ -33,7 +25,7 @@ internal sealed class RestartExperiment(Bench bench, Workload workload) : Experi
         }
 
         first.ShutDown();
-        using ServerProcess second = ServerProcess.Start(kind, first.Setup);
+        using ServerProcess second = ServerProcess.Start(first.Kind, first.Setup);
         using var check = new RespClient(second.Setup.Port);
         if (check.Ask("DBSIZE") is var found && found != size)
             throw new LoadException($"{found} keys after the restart, {size} before");

@@ -13,18 +13,10 @@ internal sealed class SaveExperiment(Bench bench, Workload workload) : Experimen
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
 
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds)
-    {
-        for (int round = 1; round <= Options.FillRounds; round++)
-        {
-            foreach (ServerKind kind in InTurn(round, kinds))
-                Attempt(kind, () => SaveOne(kind, round));
-        }
-    }
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, SaveOne);
 
-    private void SaveOne(ServerKind kind, int round)
+    private void SaveOne(ServerProcess server, int round)
     {
-        using ServerProcess server = Start(kind);
         Fill(server);
         using ILoad load = PrepareLoad(server);
         Sample before = Measure(server, Workload.BeforeSave, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));

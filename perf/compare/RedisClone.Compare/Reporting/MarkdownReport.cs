@@ -118,6 +118,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.Resident => "resident memory",
             Metric.StartTime => "time to first PONG (ms)",
             Metric.Elapsed => "duration",
+            Metric.Pause => "longest pause of the collector (ms)",
             _ => "bytes on disk per operation",
         };
         string reference = (goal.Server ?? goal.Workload) is { } other ? $" of {other}" : "";

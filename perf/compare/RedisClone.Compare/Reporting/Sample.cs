@@ -19,6 +19,9 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
     /// <summary>Share of a core, in percent, that it took afterwards with nothing to do; not measured under loads.</summary>
     public double? IdlePercent { get; init; }
 
+    /// <summary>The longest time for which its garbage collector stopped it; null where it has none to tell of.</summary>
+    public TimeSpan? Pause { get; init; }
+
     public double CpuMicroseconds => PerOperation(Cpu.Total / 1e3);
 
     public double LoadCpuMicroseconds => PerOperation(Load.LoadCpu / 1e3);
@@ -37,6 +40,7 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
         Metric.StartTime => StartTime.TotalMilliseconds,
         Metric.Elapsed => Load.Elapsed.TotalSeconds,
         Metric.DiskBytes => DiskPerOperation,
+        Metric.Pause => Pause?.TotalMilliseconds ?? double.NaN,
         _ => throw new ArgumentOutOfRangeException(nameof(metric)),
     };
 

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using RedisClone.Compare.Load;
@@ -84,6 +85,22 @@ internal sealed class ServerProcess : IDisposable
 
     public long DiskBytes() =>
         new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length);
+
+    /// <summary>What the server counts from here on is the next measurement's.</summary>
+    public void ResetStatistics()
+    {
+        using var client = new RespClient(Setup.Port);
+        client.Ask("CONFIG", "RESETSTAT");
+    }
+
+    /// <summary>The longest pause of its garbage collector since then, as it counts itself; null where it has no such count.</summary>
+    public TimeSpan? LongestPause()
+    {
+        const string field = "gc_pause_max:";
+        using var client = new RespClient(Setup.Port);
+        string? line = client.Ask("INFO", "debug").Split('\n').FirstOrDefault(l => l.StartsWith(field, StringComparison.Ordinal));
+        return line is null ? null : TimeSpan.FromMicroseconds(long.Parse(line.AsSpan(field.Length).Trim(), CultureInfo.InvariantCulture));
+    }
 
     public void Dispose()
     {

@@ -10,6 +10,7 @@ internal enum Metric
     StartTime,
     Elapsed,
     DiskBytes,
+    Pause,
 }
 
 /// <summary>

@@ -25,7 +25,7 @@ internal static class WorkloadTable
     private const string EntryFields = "name {*8} rank {1000} seen {1000000}";
 
     public static IReadOnlyList<Workload> All { get; } =
-        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
+        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
 
     private static IEnumerable<Workload> Core()
     {
@@ -136,6 +136,27 @@ internal static class WorkloadTable
 
         static Workload Row(string name, IReadOnlyList<Fill> data, LoadPlan load) =>
             new(name, "streams", data, load) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
+    }
+
+    /// <summary>Full load over much data: how long the collector stops the server at most, as it counts itself.</summary>
+    private static IEnumerable<Workload> Pauses()
+    {
+        yield return new("pauses-strings", "pauses", [s_fiveMillionKeys], s_fiveMillionSetGet) { Goals = [Most(Metric.Pause, 5)] };
+        const int members = 2_500_000;
+        Share[] mix =
+        [
+            new($"HSET hash field:{{{members}}} value:{{{members}}}"), new($"HGET hash field:{{{members}}}"), new($"SADD set member:{{{members}}}"),
+            new($"SISMEMBER set member:{{{members}}}"), new($"ZADD zset {{1000000}} member:{{{members}}}"), new($"ZRANK zset member:{{{members}}}"),
+            new("LPUSH list item:{1000}"), new("RPOP list"),
+        ];
+        yield return new("pauses-collections", "pauses",
+        [
+            new($"HSET hash field:{{+{members}}} value:{{+{members}}}", members), new($"SADD set member:{{+{members}}}", members),
+            new($"ZADD zset {{~{members}}} member:{{~{members}}}", members), new($"RPUSH list item:{{+{members}}}", members),
+        ], new(mix, 50, 30))
+        {
+            Goals = [Most(Metric.Pause, 5)],
+        };
     }
 
     private static IEnumerable<Workload> Scripts()

@@ -88,6 +88,9 @@ internal static class StatsInfo
         info.Field("eventloop_duration_cron_sum", ServerCore.Microseconds(server.Sampler.RoundTicks));
         info.Field("eventloop_duration_max", ServerCore.Microseconds(server.Sampler.LongestRoundTicks));
         info.Field("eventloop_cmd_per_cycle_max", largestBatch);
+        info.Field("gc_collections", server.Sampler.Pauses.Collections);
+        info.Field("gc_pause_sum", (long)server.Sampler.Pauses.Total.TotalMicroseconds);
+        info.Field("gc_pause_max", (long)server.Sampler.Pauses.Longest.TotalMicroseconds);
     }
 
     private static long CommandTicks(ServerCore server)

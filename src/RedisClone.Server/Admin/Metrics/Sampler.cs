@@ -29,6 +29,8 @@ public sealed class Sampler(ServerCore server)
     /// <summary>The same for scripts that made room for others.</summary>
     public long ScriptsEvictedBefore { get; private set; }
 
+    public CollectorPauses Pauses { get; } = new();
+
     public long PeakMemory => Volatile.Read(ref _peakMemory);
 
     /// <summary>Called at the end of each round of background work.</summary>
@@ -38,6 +40,7 @@ public sealed class Sampler(ServerCore server)
         long ticks = Stopwatch.GetTimestamp() - startedTicks;
         RoundTicks += ticks;
         LongestRoundTicks = Math.Max(LongestRoundTicks, ticks);
+        Pauses.Look();
         NoteMemory(DataBytes());
         long sampled = Stopwatch.GetTimestamp();
         if (sampled < _nextSample) return;
@@ -60,6 +63,7 @@ public sealed class Sampler(ServerCore server)
     public void Reset()
     {
         lock (_gate) Array.Clear(_samples);
+        Pauses.Reset();
         Volatile.Write(ref _peakMemory, DataBytes());
         LazilyFreedBefore = MemoryUsage.Read(server).LazilyFreed;
         ScriptsEvictedBefore = server.Scripts.Cache.Evicted;
