@@ -237,6 +237,13 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
             BinaryPrimitives.WriteUInt32LittleEndian(room, 0x0A0D_3000u | type | ((uint)number << 8));
             return 4;
         }
+        if ((ulong)number < 100)
+        {
+            // Both digits and the line end in one store: most texts are this long.
+            uint tens = (uint)number * 103 >> 10;
+            BinaryPrimitives.WriteUInt64LittleEndian(room, 0x0A_0D30_3000ul | type | tens << 8 | (ulong)((uint)number - tens * 10) << 16);
+            return 5;
+        }
         int at = 1 + RedisNumber.WriteInt64(number, room[1..]);
         room[at + 1] = (byte)'\n';
         room[at] = (byte)'\r';

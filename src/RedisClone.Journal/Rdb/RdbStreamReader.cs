@@ -69,7 +69,8 @@ internal static class RdbStreamReader
         if (!reader.TryHeldString(out var name) || !reader.TryMilliseconds(out var seen)) return false;
         var active = seen;
         if (type >= RdbType.Stream3 && !reader.TryMilliseconds(out active)) return false;
-        if (!visitor.StreamConsumer(name, seen, active) || !reader.TryCount(out var pending)) return false;
+        if (!visitor.StreamConsumer(name, seen, active)) return reader.Fail("Duplicate stream consumer detected");
+        if (!reader.TryCount(out var pending)) return false;
         for (long i = 0; i < pending; i++)
             if (!TryRawId(reader, out var id) || !visitor.StreamConsumerPending(id)) return false;
         return true;
