@@ -107,7 +107,8 @@ internal static class ListCommands
     /// <summary>Writes so many elements of one end to the reply and takes them away; an emptied list's key goes too.</summary>
     public static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, ListEnd end, long count)
     {
-        ReplyElements(ref c, entry, end, count);
+        if (count == 1) Reply(ref c, ListValue.Peek(entry, end));
+        else ReplyElements(ref c, entry, end, count);
         ListValue.Pop(entry, end, count);
         c.Modified(keyArgument, NotifyFlags.List, PopEvent(end));
         RemoveIfEmpty(ref c, entry, keyArgument);
