@@ -65,7 +65,7 @@ assert.equal(await redis.get('guarded'), String(others.length * perClient));
 
 // A lock whose time is over is anybody's, and its first owner can neither release nor extend it.
 const locks = new Redlock([redis], { retryCount: 0 });
-const forgotten = await locks.lock('lock:forgotten', 50);
+const forgotten = await locks.lock('lock:forgotten', 1500);
 while (await redis.exists('lock:forgotten')) await new Promise(resolve => setTimeout(resolve, 10));
 const mine = await locks.lock('lock:forgotten', 60_000);
 await assert.rejects(forgotten.unlock());

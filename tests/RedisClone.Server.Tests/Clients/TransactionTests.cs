@@ -61,10 +61,9 @@ public sealed class TransactionTests
         {
             // Found out by a visitor, or by EXEC itself.
             client.Run($"DEBUG SET-ACTIVE-EXPIRE {(removed ? 1 : 0)}");
-            client.Run("SET k v PX 20");
-            client.Run("WATCH k");
+            int milliseconds = WatchVolatile(client);
             if (removed) await other.UntilAsync("EXISTS k", answer => answer == "0");
-            else await Task.Delay(60);
+            else await Task.Delay(milliseconds + 50);
             client.Run("MULTI");
             client.Run("SET done 1");
             Assert.Equal("nil", client.Run("EXEC"));
@@ -116,6 +115,18 @@ public sealed class TransactionTests
         await Task.WhenAll(all);
         Assert.Equal("RESET", monitor.Run("RESET"));
         Assert.DoesNotContain(" flags=O ", control.Run("CLIENT LIST"), StringComparison.Ordinal);
+    }
+
+    /// <summary>Watches a key that is there and will expire in so many milliseconds, the more the slower the machine is.</summary>
+    private static int WatchVolatile(TestClient client)
+    {
+        for (int milliseconds = 100; ; milliseconds *= 2)
+        {
+            client.Run("UNWATCH");
+            client.Run($"SET k v PX {milliseconds}");
+            client.Run("WATCH k");
+            if (client.Run("EXISTS k") == "1") return milliseconds;
+        }
     }
 
     /// <summary>Keeps every unit that it is given, as text.</summary>
