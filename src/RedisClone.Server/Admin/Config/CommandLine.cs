@@ -1,4 +1,5 @@
 using System.Text;
+using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
 
@@ -64,6 +65,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
                                     $"build=RedisClone-{ServerVersion.Own}\n", 0),
             "-h" or "--help" => (Usage, 1),
             "--write-config-reference" => (ConfigReference.ToMarkdown(), 0),
+            "--write-command-reference" => (CommandReference.ToMarkdown(), 0),
             "--test-memory" => ("This server does not test memory; use a tool made for it, such as memtester.\n", 1),
             "--check-system" => ("This server does not check the system; its start-up log has the warnings that matter.\n", 1),
             _ => null,
@@ -77,6 +79,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
                RedisClone.Server -v or --version
                RedisClone.Server -h or --help
                RedisClone.Server --write-config-reference (print docs/configuration.md)
+               RedisClone.Server --write-command-reference (print docs/commands.md)
         {OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
         A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
