@@ -18,7 +18,8 @@ internal sealed class SignalLifetime(ServerCore server, IHostApplicationLifetime
     public Task WaitForStartAsync(CancellationToken cancellationToken)
     {
         server.Shutdown.StopHost = host.StopApplication;
-        foreach (EventLoopListenerFactory listeners in factories.OfType<EventLoopListenerFactory>()) server.Shutdown.StopListening = listeners.StopListening;
+        if (OperatingSystem.IsLinux())
+            foreach (EventLoopListenerFactory listeners in factories.OfType<EventLoopListenerFactory>()) server.Shutdown.StopListening = listeners.StopListening;
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal => On(signal, server.Config.ShutdownOnSigterm)));
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGINT, signal => On(signal, server.Config.ShutdownOnSigint)));
         return Task.CompletedTask;
