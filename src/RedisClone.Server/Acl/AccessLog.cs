@@ -32,7 +32,7 @@ internal sealed class AccessLog(ServerConfig config)
     {
         if (config.AclLogMaxLen == 0) return;
         long now = ServerCore.UnixMilliseconds();
-        string info = ClientDescription.Of(client);
+        string info = ClientDescription.DuringCommand(client);
         lock (_gate)
         {
             if (FindAlike(reason, context, about, user, now) is { } known)

@@ -18,6 +18,15 @@ internal static class ClientDescription
         return line.ToString();
     }
 
+    /// <summary>The same in the middle of a command of the client's, on the thread that runs it.</summary>
+    public static string DuringCommand(Session session)
+    {
+        if (session.Connection is not { } connection) return Of(session);
+        var line = new StringBuilder(320);
+        Append(line, session, (session, connection.CurrentRow, connection.CurrentRequest.ArgumentBytes));
+        return line.ToString();
+    }
+
     /// <param name="line">Where it is written, without a line end.</param>
     /// <param name="session">Whom it describes; may be a client of another thread, whose fields are read as they are.</param>
     /// <param name="self">The client that asks, by which command, and the bytes of its arguments.</param>

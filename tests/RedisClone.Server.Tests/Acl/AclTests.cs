@@ -138,6 +138,7 @@ public sealed class AclTests
         Assert.Equal("nil", admin.Run("GET a"));
         string entry = admin.Run("ACL LOG 1");
         Assert.Contains("reason key context multi object a username u", entry);
+        Assert.Contains(" cmd=exec ", entry);
     }
 
     [Fact]
@@ -153,6 +154,7 @@ public sealed class AclTests
         Assert.Equal("[1 nil]", client.Call("EVAL", "return {redis.acl_check_cmd('get','a'), redis.acl_check_cmd('set','a','1')}", "0"));
         Assert.Equal("1", client.Call("EVAL", "local e = redis.pcall('get','b') return string.find(e.err, 'ACL failure') ~= nil", "0"));
         Assert.Contains("context lua object set username u", admin.Run("ACL LOG"));
+        Assert.Contains(" cmd=eval ", admin.Run("ACL LOG"));
         // The next caller is another one.
         Assert.Equal("OK", admin.Call("EVAL", "return redis.call('set','b','1')", "0"));
     }
