@@ -1,0 +1,70 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Scripting;
+
+/// <summary>Scripts that mean harm, as clients send them: each gets an error, or less than it hoped for, and everybody else is served.</summary>
+public sealed class HostileScriptTests
+{
+    [Fact]
+    public async Task Each_gets_its_answer_and_the_server_goes_on()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        (string Script, string Answer)[] attacks =
+        [
+            ("local function f() return 1 + f() end return f()", "stack overflow"),
+            ("return string.rep('x', 2147483647)", "not enough memory"),
+            ("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end", "not enough memory"),
+            ("return unpack({}, 0, 2147483647)", "too many results to unpack"),
+            ("return loadstring(string.dump(function() end))()", "attempt to call a nil value"),
+            ("return loadstring('\\27Lua\\81\\0')()", "attempt to call a nil value"),
+            ("return cjson.decode(('['):rep(1e6))", "Found too many nested data structures (1001)"),
+            ("return cmsgpack.unpack('\\221\\255\\255\\255\\255')", "Missing bytes in input."),
+            ("return [===[ ]==]", "unfinished long string"),
+            ("return redis.error_reply('E x\\r\\n+OK\\r\\n')", "E x  +OK"),
+            ("return redis.status_reply('x\\r\\n-ERR y')", "x  -ERR y"),
+            ("return {err = 'E x\\r\\n:1'}", "E x  :1"),
+            ("local t = {} t[1] = t return {t[1] == t, #t}", "[1 1]"),
+            ("return redis.call('keys', ('*?'):rep(50000))", "[]"),
+            ("return string.find(('a'):rep(5000), ('a?'):rep(100000))", "pattern too complex"),
+            ("return redis.call(unpack({}, 1, 7000))", "arguments must be strings or integers"),
+            ("redis.call('eval', 'return 1', 0)", "This Redis command is not allowed from script"),
+            ("return redis.call('multi')", "This Redis command is not allowed from script"),
+            ("getmetatable('').__index = function() return 'stolen' end", "Attempt to modify a readonly table"),
+        ];
+        client.Run("SET k v");
+        foreach ((string script, string answer) in attacks)
+        {
+            Assert.Contains(answer, client.Call("EVAL", script, "0"), StringComparison.Ordinal);
+            Assert.Equal("v", client.Run("GET k"));
+        }
+    }
+
+    [Fact]
+    public async Task Tables_nested_without_end_are_cut_where_Redis_cuts_them()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), other = server.Connect();
+        client.Send("EVAL", "local t = {} t[1] = t return t", "0");
+        client.SendRaw("QUIT\r\n");
+        string reply = client.ReadToEnd();
+        Assert.EndsWith("*1\r\n-ERR reached lua stack limit\r\n+OK\r\n", reply, StringComparison.Ordinal);
+        Assert.Equal("PONG", other.Run("PING"));
+    }
+
+    [Fact]
+    public async Task Scripts_that_are_only_sent_make_room_for_each_other()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        string kept = client.Run("SCRIPT LOAD return'kept'");
+        for (int i = 0; i < 3 * Limits.PassingScripts; i++) Assert.Equal($"{i}", client.Call("EVAL", $"return {i}", "0"));
+        Assert.InRange(server.Core.Scripts.Cache.Count, Limits.PassingScripts, Limits.PassingScripts + 1);
+        Assert.Equal("kept", client.Run($"EVALSHA {kept} 0"));
+        Assert.Equal("return'kept'", client.Run($"SCRIPT SHOW {kept.ToUpperInvariant()}"));
+        Assert.Equal("[1 0]", client.Run($"SCRIPT EXISTS {kept} {new string('0', 40)}"));
+        Assert.Equal("OK", client.Run("SCRIPT FLUSH"));
+        Assert.Equal("NOSCRIPT No matching script. Please use EVAL.", client.Run($"EVALSHA {kept} 0"));
+    }
+}
