@@ -9,7 +9,7 @@ public sealed class DifferentialTests(ITestOutputHelper output)
     public void RandomProgramsBehaveAsInRealLua()
     {
         int seed = int.TryParse(Environment.GetEnvironmentVariable("LUA_SEED"), out int given) ? given : Random.Shared.Next(1_000_000_000);
-        int programs = int.TryParse(Environment.GetEnvironmentVariable("LUA_PROGRAMS"), out int count) ? count : 150;
+        int programs = int.TryParse(Environment.GetEnvironmentVariable("LUA_PROGRAMS"), out int count) ? count : 60;
         output.WriteLine($"LUA_SEED={seed}");
         for (int i = 0; i < programs; i++)
         {
