@@ -146,6 +146,7 @@ public sealed class JournalDirectory : IDisposable
             && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
         Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
+        _lastBase = Math.Max(_lastBase, 1);
         Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));
         Disk.FlushDirectory(Names.Directory);
         Disk.FlushDirectory(Names.Root);
