@@ -90,7 +90,15 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             return result;
         }
         _window.MoveTo(0);
-        return CommandRegion.Read(_window, _state, sink);
+        if (file.Kind != ManifestFileKind.Base) return CommandRegion.Read(_window, _state, sink);
+
+        // The bytes of a base say nothing of the stream that it stands for.
+        _window.Fill(Math.Min(_window.Length, FileHeader.Length));
+        var position = BasePosition.Read(_window.Bytes);
+        var read = CommandRegion.Read(_window, _state, sink);
+        if (position >= 0) _state.Lsn = position;
+        _state.IsLsnKnown = position >= 0;
+        return read;
     }
 
     /// <summary>A file ended early: is that what a power loss may leave?</summary>

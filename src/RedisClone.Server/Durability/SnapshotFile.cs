@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
 using RedisClone.Journal.Rdb;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
@@ -59,6 +60,7 @@ internal sealed class SnapshotFile : IDisposable
         _target = new RdbFileTarget(_file);
         if (!_order.AsRdb)
         {
+            if (_order.Lsn >= 0) _target.Write(BasePosition.Line(_order.Lsn));
             foreach (byte[] library in _libraries) WriteLoad(library);
             return;
         }

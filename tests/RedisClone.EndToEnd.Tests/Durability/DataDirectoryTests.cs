@@ -33,10 +33,12 @@ public sealed class DataDirectoryTests : IDisposable
         using (RespClient client = ours.Connect()) Assert.Equal(data, Read(client));
     }
 
-    [Fact]
-    public void TheJournalMovesBothWaysAfterARewrite()
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public void TheJournalMovesBothWaysAfterARewrite(string preamble)
     {
-        string[] place = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", "always"];
+        string[] place = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", preamble];
         string[] data;
         using (ServerProcess ours = ServerProcess.Ours(place))
         using (RespClient client = ours.Connect())
@@ -46,6 +48,8 @@ public sealed class DataDirectoryTests : IDisposable
             client.Expect(":1", "INCR", "counter");
             data = Read(client);
         }
+        using (ServerProcess ours = ServerProcess.Ours(place))
+        using (RespClient client = ours.Connect()) Assert.Equal(data, Read(client));
         using (ServerProcess redis = ServerProcess.Redis(place))
         using (RespClient client = redis.Connect())
         {
