@@ -12,7 +12,7 @@ public sealed class CommandTableTests : IDisposable
         "quit", "reset", "hello", "auth", "monitor", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "shutdown",
         "sync", "psync", "replconf", "replicaof", "slaveof", "migrate", "failover", "client|reply", "client|kill", "client|pause", "client|no-evict", "debug",
         "pfselftest", "pfdebug", "multi", "acl|setuser", "save", "bgsave", "bgrewriteaof", "restore-asking", "asking", "config|set", "script|debug", "acl|genpass",
-        "himport|prepare", "himport|discard", "himport|discardall", "himport|set",
+        "himport|prepare", "himport|discard", "himport|discardall", "himport|set", "backup|start", "backup|seal", "backup|abort", "backup|cleanup", "backup|status", "backup|list",
     ];
 
     private readonly ServerProcess _ours = ServerProcess.Ours("--io-loops", "1");
