@@ -137,6 +137,29 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public void ABaseOfCommandsStandsAtAnyPosition()
+    {
+        var disk = new SimulatedDisk();
+        using var journal = Started(disk, Names, FlushPolicy.EverySecond, new Silent());
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        journal.Append(0, Units.Command("SET", "a", "2"));
+        var lsn = journal.SwitchIncrement();
+        using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New))
+        {
+            file.Write(0, Units.Command("SET", "a", "2"));
+            file.Flush();
+        }
+        Assert.Null(journal.InstallBase(lsn, rdb: false));
+        var last = journal.Append(0, Units.Command("SET", "b", "3"));
+        Assert.Null(journal.Stop());
+        var found = new Collector();
+        var report = JournalRun.Read(disk, found);
+        Assert.Equal(JournalOutcome.Clean, report.Outcome);
+        Assert.Equal(last, report.Lsn);
+        Assert.Equal([Units.Command("SET", "a", "2"), Units.Command("SET", "b", "3")], found.Units.Select(u => u.Bytes));
+    }
+
+    [Fact]
     public void ABackupIsTheJournalAtOneMoment()
     {
         using var root = new TemporaryDirectory();

@@ -65,7 +65,7 @@ public sealed class Shutdown(ServerCore server)
         {
             // Without its first base the journal is nothing: the data would be lost.
             bool forced = options.HasFlag(ShutdownOptions.Force);
-            server.Log.LogWarning(forced ? "Writing initial AOF. Exit anyway." : "Writing initial AOF, can't exit.");
+            server.Log.LogWarning("Writing initial AOF{Then}", forced ? ". Exit anyway." : ", can't exit.");
             if (!forced)
             {
                 Volatile.Write(ref _begun, 0);
