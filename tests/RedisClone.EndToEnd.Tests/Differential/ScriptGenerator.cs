@@ -58,7 +58,7 @@ internal sealed class ScriptGenerator(Random random)
             14 => $"(function(...) local ok, e, more = ... return {{tostring(ok), type(e), type(more), type(e) == 'string' and e or 0}} end)(pcall(redis.call, {Command()}))",
             15 => $"redis.call({Command()})",
             16 => $"redis.pcall({Command()})",
-            17 => $"cjson.encode({{{Pick(s_strings[..4])}, {Pick("1", "0.5", "true")}, redis.pcall({Command()})}})",
+            17 => $"cjson.encode({{{Pick(s_strings.AsSpan(0, 4))}, {Pick("1", "0.5", "true")}, redis.pcall({Command()})}})",
             _ => List(depth),
         };
     }
