@@ -67,7 +67,7 @@ public sealed class OfflineTests
         var (disk, _, _) = Journal();
         Assert.Equal(JournalOutcome.Absent, JournalTools.Verify(disk, Copy, new()).Outcome);
         disk.Remove(JournalRun.Names.PathOf(JournalRun.Names.Increment(2)));
-        Assert.Contains("does not exist", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
+        Assert.Contains("No such file or directory", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
         disk[JournalRun.Names.PathOf(JournalRun.Names.Manifest)] = "not a manifest\n"u8.ToArray();
         Assert.Contains("Invalid AOF manifest file format", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
     }

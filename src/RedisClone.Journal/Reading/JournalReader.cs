@@ -35,7 +35,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         ManifestFile[] files = [.. manifest.Files];
         foreach (var file in files)
         {
-            if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, $"the manifest names {file.Name} , which is missing: No such file or directory");
+            if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
             using var opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
             TotalBytes += opened.Length;
         }

@@ -31,14 +31,21 @@ internal static class IntendedDifferences
 
     private static readonly (string Request, string Theirs, string Ours, string Why)[] s_events =
     [
-        ("^BITFIELD", "^$", "setbit", "a string that was made longer was changed, even if nothing was written into it"),
+        ("^BITFIELD", "^$|^[^,]* new\", [^,]*:new [^,]*$", "setbit", "a string that was made longer was changed, even if nothing was written into it"),
     ];
 
     /// <summary>The same for key events, each list as one line.</summary>
     public static bool CoversEvents(string[] request, string[] ours, string[] theirs)
     {
         string text = string.Join(' ', request).ToUpperInvariant(), here = string.Join(", ", ours), there = string.Join(", ", theirs);
-        return s_events.Any(line => Regex.IsMatch(text, line.Request) && Regex.IsMatch(there, line.Theirs) && Regex.IsMatch(here, line.Ours));
+        if (s_events.Any(line => Regex.IsMatch(text, line.Request) && Regex.IsMatch(there, line.Theirs) && Regex.IsMatch(here, line.Ours))) return true;
+        if (!Regex.IsMatch(text, "^(SORT|X)")) return false;
+        return ours.Where(IsCompared).SequenceEqual(theirs.Where(IsCompared));
+
+        // A miss is told once, for a key that a reading command names; Redis tells each of its lookups. And since 7.2 claims make consumers, so
+        // that others are met and made at other times.
+        static bool IsCompared(string shown) =>
+            !shown.Contains("keymiss", StringComparison.Ordinal) && !Regex.IsMatch(shown, "xgroup-(create|del)consumer");
     }
 
     public static bool Covers(string[] request, Reply ours, Reply theirs)

@@ -50,7 +50,7 @@ internal static class HyperLogLogCommands
         if (changed)
         {
             HyperLogLog.ForgetCached(entry);
-            c.Modified(1, NotifyFlags.String, "pfadd");
+            c.Modified(1, c.Failed ? NotifyFlags.None : NotifyFlags.String, "pfadd");
         }
         if (!c.Failed) c.Reply.Integer(changed ? 1 : 0);
     }
