@@ -157,13 +157,17 @@ public sealed class HostTests
         _state.SetField(_state.Globals, "KEYS", keys);
         LuaFunction script = Compile(
             "local v = redis.call('get', KEYS[1]) for i = 1, 10 do v = redis.call('set', v, i) end return v == 'key' and 1 or 2");
-        long before = 0;
-        for (int i = 0; i < 2000; i++)
+        // The runtime may compile anew in any one attempt; not in all of them.
+        long least = long.MaxValue;
+        for (int attempt = 0; attempt < 10 && least > 0; attempt++)
         {
-            if (i == 1000) before = GC.GetAllocatedBytesForCurrentThread();
-            if (_state.Call(script, []) != LuaOutcome.Returned) Assert.Fail(_state.Error.Message);
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            for (int i = 0; i < 300; i++)
+                if (_state.Call(script, []) != LuaOutcome.Returned) Assert.Fail(_state.Error.Message);
+            least = Math.Min(least, GC.GetAllocatedBytesForCurrentThread() - before);
         }
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+
+        Assert.Equal(0, least);
         Assert.Equal(1, _state.Result(0).AsNumber);
     }
 

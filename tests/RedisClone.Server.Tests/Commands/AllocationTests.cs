@@ -29,9 +29,16 @@ public sealed class AllocationTests
     {
         CommandHost.Prepared[] commands = [new(first.Split(' ')), new(second.Split(' '))];
         Run(commands);
-        long before = GC.GetAllocatedBytesForCurrentThread();
-        Run(commands);
-        Assert.Equal(0, GC.GetAllocatedBytesForCurrentThread() - before);
+        // The runtime may compile anew in any one attempt; not in all of them.
+        long least = long.MaxValue;
+        for (int attempt = 0; attempt < 10 && least > 0; attempt++)
+        {
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            Run(commands);
+            least = Math.Min(least, GC.GetAllocatedBytesForCurrentThread() - before);
+        }
+
+        Assert.Equal(0, least);
     }
 
     private void Run(CommandHost.Prepared[] commands)
