@@ -8,7 +8,10 @@ namespace RedisClone.Lua.Libraries;
 /// </summary>
 internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
 {
-    private byte[] _bytes = ArrayPool<byte>.Shared.Rent(Math.Max(expected, 16));
+    /// <summary>Larger buffers are the collector's: a pool would keep a gigabyte for ever.</summary>
+    private const int LargestPooled = 1 << 20;
+
+    private byte[] _bytes = Rent(Math.Max(expected, 16));
 
     public int Length { get; private set; }
 
@@ -61,9 +64,16 @@ internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
 
     public void Dispose()
     {
-        ArrayPool<byte>.Shared.Return(_bytes);
+        Return(_bytes);
         _bytes = [];
         Length = 0;
+    }
+
+    private static byte[] Rent(int size) => size <= LargestPooled ? ArrayPool<byte>.Shared.Rent(size) : GC.AllocateUninitializedArray<byte>(size);
+
+    private static void Return(byte[] buffer)
+    {
+        if (buffer.Length is > 0 and <= LargestPooled) ArrayPool<byte>.Shared.Return(buffer);
     }
 
     private bool TryGrow(int count)
@@ -74,9 +84,9 @@ internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
             Overflowed = true;
             return false;
         }
-        byte[] larger = ArrayPool<byte>.Shared.Rent((int)Math.Min(Math.Max(needed, 2L * _bytes.Length), LuaLimits.StringLength));
+        byte[] larger = Rent((int)Math.Min(Math.Max(needed, 2L * _bytes.Length), LuaLimits.StringLength));
         Written.CopyTo(larger);
-        ArrayPool<byte>.Shared.Return(_bytes);
+        Return(_bytes);
         _bytes = larger;
         return true;
     }

@@ -144,9 +144,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Watches a key of the current database; its shard is held.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
     {
-        foreach ((_, DatabaseKey known) in Watched)
-            if (known.Database == Database && key.SequenceEqual(known.Key)) return;
-        shard.Keys.AddWatch(this, Database, key, expired);
+        if (!shard.Keys.AddWatch(this, Database, key, expired)) return;
         Watched.Add((shard, new DatabaseKey(Database, key.ToArray())));
         HeldBytes += key.Length + Limits.BytesPerName;
     }

@@ -76,10 +76,13 @@ public sealed class ShardKeys(Shard shard)
     /// <param name="database">The key's.</param>
     /// <param name="key">The key.</param>
     /// <param name="expired">Its time had passed already, although it is still there: its removal will be no change.</param>
-    internal void AddWatch(Session session, int database, ReadOnlySpan<byte> key, bool expired)
+    /// <returns>False where it watches the key already.</returns>
+    internal bool AddWatch(Session session, int database, ReadOnlySpan<byte> key, bool expired)
     {
         if (!_watchers.TryGet(database, key, out List<Watch>? watches)) _watchers.Set(database, key, watches = []);
+        else if (watches.Exists(watch => watch.Session == session)) return false;
         watches.Add(new Watch(session) { Expired = expired });
+        return true;
     }
 
     internal void Unwatch(Session session, int database, ReadOnlySpan<byte> key)

@@ -13,7 +13,7 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
     /// <summary>What a group's count becomes with the next entry that it reads.</summary>
     public long AfterReading(long read, StreamId id)
     {
-        if (read != StreamGroup.UnknownRead && !HasDeletedFrom(id)) return read + 1;
+        if (read != StreamGroup.UnknownRead && !HasDeletedFrom(id)) return Math.Min(read + 1, (long)State.Added);
         return State.Added > 0 ? ReadUpTo(id) : read;
     }
 

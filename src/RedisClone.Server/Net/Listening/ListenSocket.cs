@@ -8,11 +8,10 @@ internal static class ListenSocket
 {
     public static Socket CreateBound(EndPoint endPoint, UnixFileMode? unixMode)
     {
-        bool isUnix = endPoint is UnixDomainSocketEndPoint;
-        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, isUnix ? ProtocolType.Unspecified : ProtocolType.Tcp);
+        var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, endPoint is UnixDomainSocketEndPoint ? ProtocolType.Unspecified : ProtocolType.Tcp);
         try
         {
-            if (!isUnix) socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, true);
+            // No ReuseAddress: .NET binds past old connections anyway, and the option would let a second server share the port.
             // "*" and "::*" are two addresses, each with a socket of its own.
             if (endPoint.AddressFamily == AddressFamily.InterNetworkV6) socket.DualMode = false;
             string file = FileOf(endPoint);
