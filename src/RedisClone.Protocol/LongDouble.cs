@@ -68,12 +68,22 @@ public readonly record struct LongDouble : IComparable<LongDouble>
             value = new LongDouble(negative, 1UL << 63, MaxExponent + 1);
             return true;
         }
-        if (rest.Length > 2 && rest[0] == '0' && (rest[1] | 0x20) == 'x') return TryParseHexadecimal(rest[2..], negative, out value);
-        if (!DecimalText.TryRead(rest, out DecimalText number)) return false;
-        value = number.IsSmall
-            ? FromSmall(negative, number.Small, number.Power)
-            : FromLarge(negative, number.Digits(rest), number.Power);
-        return !value._infinite && (value._significand != 0 ? value._exponent > MinExponent : number.IsZero);
+        bool isZero;
+        if (HexadecimalText.IsHexadecimal(rest))
+        {
+            if (!HexadecimalText.TryRead(rest, out HexadecimalText hexadecimal)) return false;
+            value = Round(negative, hexadecimal.Bits, hexadecimal.HasMore, hexadecimal.Exponent);
+            isZero = hexadecimal.Bits == 0;
+        }
+        else
+        {
+            if (!DecimalText.TryRead(rest, out DecimalText number)) return false;
+            value = number.IsSmall
+                ? FromSmall(negative, number.Small, number.Power)
+                : FromLarge(negative, number.Digits(rest), number.Power);
+            isZero = number.IsZero;
+        }
+        return !value._infinite && (value._significand != 0 ? value._exponent > MinExponent : isZero);
     }
 
     public static LongDouble operator +(LongDouble left, LongDouble right) => Add(left, right);
@@ -164,53 +174,6 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         if (left._significand == 0) return 0;
         if (left._infinite || right._infinite) return left._infinite.CompareTo(right._infinite);
         return left._exponent != right._exponent ? left._exponent.CompareTo(right._exponent) : left._significand.CompareTo(right._significand);
-    }
-
-    /// <summary>What follows 0x: digits with at most one point, then maybe p and a power of two.</summary>
-    private static bool TryParseHexadecimal(ReadOnlySpan<byte> text, bool negative, out LongDouble value)
-    {
-        value = default;
-        UInt128 bits = 0;
-        bool sticky = false, point = false, any = false;
-        int exponent = 0, at = 0;
-        for (; at < text.Length; at++)
-        {
-            if (text[at] == '.' && !point)
-            {
-                point = true;
-                continue;
-            }
-            if (!char.IsAsciiHexDigit((char)text[at])) break;
-            any = true;
-            uint digit = (uint)(char.IsAsciiDigit((char)text[at]) ? text[at] - '0' : (text[at] | 0x20) - 'a' + 10);
-            bool kept = bits >> 120 == 0;
-            if (kept) bits = bits << 4 | digit;
-            else sticky |= digit != 0;
-            // A digit before the point that is not kept counts 16 times, one behind it that is kept a sixteenth.
-            exponent += kept == point ? kept ? -4 : 4 : 0;
-        }
-        if (!any) return false;
-        if (at < text.Length)
-        {
-            if ((text[at] | 0x20) != 'p' || !TryReadPower(text[(at + 1)..], out int power)) return false;
-            exponent += power;
-        }
-        value = Round(negative, bits, sticky, exponent);
-        return !value._infinite && (value._significand == 0 ? bits == 0 : value._exponent > MinExponent);
-    }
-
-    private static bool TryReadPower(ReadOnlySpan<byte> text, out int power)
-    {
-        power = 0;
-        bool negative = text.StartsWith((byte)'-');
-        if (negative || text.StartsWith((byte)'+')) text = text[1..];
-        foreach (byte c in text)
-        {
-            if (!char.IsAsciiDigit((char)c)) return false;
-            power = Math.Min(power * 10 + (c - '0'), 1_000_000);
-        }
-        if (negative) power = -power;
-        return !text.IsEmpty;
     }
 
     /// <summary>fraction * 2^-shift in units of the last decimal, rounded half to even.</summary>

@@ -45,8 +45,8 @@ public static class RedisNumber
     }
 
     /// <summary>
-    /// A double as C's strtod reads it, all of the text being used up: decimal or infinite (hexadecimal is refused, unlike
-    /// in Redis), neither blank nor NaN, and neither too large nor too small to be told from zero.
+    /// A double as C's strtod reads it, all of the text being used up: decimal, hexadecimal or infinite, neither blank nor NaN, and
+    /// neither too large nor too small to be told from zero.
     /// </summary>
     public static bool TryParseDouble(ReadOnlySpan<byte> text, out double value)
     {
@@ -55,7 +55,14 @@ public static class RedisNumber
         bool negative = text[0] == '-';
         ReadOnlySpan<byte> unsigned = text[0] is (byte)'-' or (byte)'+' ? text[1..] : text;
         if (IsInfinity(unsigned)) value = double.PositiveInfinity;
-        else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, out value)) return false;
+        else if (HexadecimalText.IsHexadecimal(unsigned))
+        {
+            if (!HexadecimalText.TryRead(unsigned, out HexadecimalText hexadecimal) || !hexadecimal.TryRound(out value)) return false;
+        }
+        else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, out value))
+        {
+            return false;
+        }
         if (negative) value = -value;
         return true;
     }

@@ -113,6 +113,40 @@ public sealed class NumberTests
         }
     }
 
+    [Theory]
+    [InlineData("0x1p3", 8.0)]
+    [InlineData("-0x.8", -0.5)]
+    [InlineData("+0X1.8P-1", 0.75)]
+    [InlineData("0xA", 10.0)]
+    [InlineData("0x0p5", 0.0)]
+    [InlineData("0x1.fffffffffffff8p0", 2.0)]
+    [InlineData("0x1.fffffffffffff7p0", 1.9999999999999998)]
+    [InlineData("0x1.00000000000008p0", 1.0)]
+    [InlineData("0x1.00000000000018p0", 1.0000000000000004)]
+    [InlineData("0x1.000000000000080000000000000000000000000001p0", 1.0000000000000002)]
+    [InlineData("0x1p-1074", 5e-324)]
+    [InlineData("0x1.8p-1074", 1e-323)]
+    [InlineData("0x1.1p-1075", 5e-324)]
+    [InlineData("0x1.fffffffffffff7p1023", 1.7976931348623157e+308)]
+    [InlineData("0x123456789abcdef0123456789abcdef0123456789p-40", 1.512366075204171e+36)]
+    public void HexadecimalIsReadAsC(string text, double expected)
+    {
+        Assert.True(RedisNumber.TryParseDouble(Encoding.ASCII.GetBytes(text), out double value));
+        Assert.Equal(expected, value);
+    }
+
+    [Theory]
+    [InlineData("0x")]
+    [InlineData("0x.")]
+    [InlineData("0x1p")]
+    [InlineData("0x1p+")]
+    [InlineData("0x1g")]
+    [InlineData("0x1 ")]
+    [InlineData("0x1p-1075")]
+    [InlineData("0x1.fffffffffffff8p1023")]
+    [InlineData("0x1p999999999999")]
+    public void HexadecimalThatIsNoDoubleIsRefused(string text) => Assert.False(RedisNumber.TryParseDouble(Encoding.ASCII.GetBytes(text), out _));
+
     [Fact]
     public void EveryIntegerReadsBack()
     {

@@ -16,8 +16,7 @@ public sealed class KeyEventTests : IDisposable
     private readonly ServerProcess _ours = ServerProcess.Ours("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");
     private readonly ServerProcess _redis = ServerProcess.Redis("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");
 
-    /// <summary>Without transactions: an EXEC that changes keys of several databases tells less of new keys here than there.</summary>
-    public static TheoryData<string> Tried => [.. Families.Compared.Where(family => family != "transactions")];
+    public static TheoryData<string> Tried => [.. Families.Compared];
 
     public void Dispose()
     {

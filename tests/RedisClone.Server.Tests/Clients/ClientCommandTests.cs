@@ -159,4 +159,21 @@ public sealed class ClientCommandTests
         Assert.Equal("0", client.Run($"CLIENT UNBLOCK {id}"));
         Assert.Equal("0", client.Run("WAIT 1 10"));
     }
+
+    [Fact]
+    public async Task A_wait_that_was_looked_at_again_leaves_no_deadline_to_the_next()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), blocked = server.Connect();
+        client.Run("XGROUP CREATE s g 0 MKSTREAM");
+        client.Run("XADD s 1-1 a 1");
+        client.Run("XREADGROUP GROUP g first STREAMS s >");
+        blocked.Send("XREADGROUP", "GROUP", "g", "second", "BLOCK", "500", "CLAIM", "100", "STREAMS", "s", ">");
+        blocked.Read();
+        await Task.Delay(500);
+        blocked.Send("BLPOP", "k", "0");
+        await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n"));
+        client.Run("RPUSH k v");
+        Assert.Equal("[k v]", blocked.Read());
+    }
 }

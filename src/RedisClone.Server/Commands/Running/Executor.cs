@@ -106,9 +106,7 @@ internal sealed class Executor(ServerCore server)
             transaction.Abort(Errors.OutOfMemory);
             return true;
         }
-        session.Reply.Error(Errors.OutOfMemory);
-        lane.CountError(session.Reply.LastErrorCode);
-        lane.Calls[row.Id].Rejected++;
+        Reject(session, row, Errors.OutOfMemory, lane);
         return false;
     }
 
@@ -219,9 +217,15 @@ internal sealed class Executor(ServerCore server)
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
         session.Reply.Error(refusal);
+        CountRefusal(session, lane);
+        if (row is not null) lane.Calls[row.Id].Rejected++;
+    }
+
+    /// <summary>Counts an error just written that no command's run will count.</summary>
+    public static void CountRefusal(Session session, Lane lane)
+    {
         session.ErrorsCounted = session.Reply.Errors;
         lane.CountError(session.Reply.LastErrorCode);
-        if (row is not null) lane.Calls[row.Id].Rejected++;
     }
 
     /// <summary>Counts a command that is answered.</summary>
