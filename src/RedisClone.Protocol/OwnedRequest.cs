@@ -44,13 +44,6 @@ public sealed class OwnedRequest : IDisposable
         return room;
     }
 
-    public OwnedRequest CopyFrom(Request request)
-    {
-        Reset();
-        for (int i = 0; i < request.Count; i++) Append(request[i]);
-        return this;
-    }
-
     /// <summary>Forgets the arguments and keeps the buffer.</summary>
     public void Reset()
     {

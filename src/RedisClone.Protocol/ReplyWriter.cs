@@ -183,8 +183,6 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
 
     public void EndSet(DeferredReply reply, long count) => EndDeferred(reply, SetType, count);
 
-    public void EndPush(DeferredReply reply, long count) => EndDeferred(reply, Version >= 3 ? (byte)'>' : (byte)'*', count);
-
     /// <summary>Ends what is no aggregate but a number that is known late, as a bulk string: a cursor.</summary>
     public void EndBulkNumber(DeferredReply reply, ulong number)
     {

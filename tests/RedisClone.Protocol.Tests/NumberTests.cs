@@ -179,11 +179,5 @@ public sealed class NumberTests
     {
         Assert.Equal(0xE9C6D914C4B8D9CAUL, Crc64.Compute("123456789"u8));
         Assert.Equal(Crc64.Compute("123456789"u8), Crc64.Append(Crc64.Compute("1234"u8), "56789"u8));
-        Assert.Equal(0x31C3, Crc16.Compute("123456789"u8));
-        Assert.Equal(12182, Crc16.Slot("foo"u8));
-        Assert.Equal("user1000"u8, Crc16.HashTag("{user1000}.following"u8));
-        Assert.Equal("foo{}{bar}"u8, Crc16.HashTag("foo{}{bar}"u8));
-        Assert.Equal("{bar"u8, Crc16.HashTag("foo{{bar}}zap"u8));
-        Assert.Equal("foo{bar"u8, Crc16.HashTag("foo{bar"u8));
     }
 }

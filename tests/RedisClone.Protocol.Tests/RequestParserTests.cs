@@ -311,14 +311,10 @@ public sealed class RequestParserTests
         Assert.Equal(5, request.Count);
         Assert.Equal(3009, request.ArgumentBytes);
         Assert.Equal("xyz"u8, request[4]);
-        using var copy = new OwnedRequest();
-        copy.Append("old"u8);
-        copy.CopyFrom(request);
+        Assert.Equal("key"u8, owned[1]);
+        Assert.Equal(3000, request[2].Length);
         owned.Reset();
         Assert.Equal(0, owned.Count);
-        Assert.Equal(5, copy.Count);
-        Assert.Equal("key"u8, copy[1]);
-        Assert.Equal(3000, copy.AsRequest()[2].Length);
     }
 
     private static void AssertSame(Feeder feeder, Parsed expected)

@@ -17,8 +17,6 @@ internal sealed partial class FunctionBuilder
     /// <summary>The number of variables in scope; they occupy the registers from 0.</summary>
     public int ActiveLocals { get; private set; }
 
-    public int UpvalueCount => _upvalues.Count;
-
     /// <summary>Declares a variable that comes into scope with <see cref="ActivateLocals"/>.</summary>
     public void DeclareLocal(LuaString name)
     {

@@ -51,8 +51,6 @@ public ref struct LuaCall
         return number;
     }
 
-    public double OptionalNumber(int index, double otherwise) => IsMissing(index) ? otherwise : CheckNumber(index);
-
     /// <summary>A number cut to an integer, as C would.</summary>
     public long CheckInteger(int index) => LuaNumber.ToInt64(CheckNumber(index));
 

@@ -16,7 +16,6 @@ public static class Errors
     public const string Internal = "ERR internal error";
     public const string NoReplicas = "NOREPLICAS Not enough good replicas to write.";
     public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
-    public const string InvalidExpire = "ERR invalid expire time in '{0}' command";
     public const string SameObject = "ERR source and destination objects are the same";
     public const string DbIndex = "ERR DB index is out of range";
     public const string StringTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
