@@ -18,24 +18,29 @@ namespace RedisClone.Server;
 /// <summary>How the parts are put together: configuration in, a host that serves out.</summary>
 internal static class Hosting
 {
+    /// <summary>A server that has its process to itself: its log, its signals, its pid file.</summary>
     public static WebApplication Build(ServerConfig config, IDisk? disk = null)
     {
-        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
         builder.Logging.ClearProviders();
         builder.Logging.SetMinimumLevel(LogLevel.Debug);
         builder.Services.AddSingleton<ILoggerProvider>(new RedisLog(config));
+        builder.Services.AddSingleton<ProcessPresence>();
+        builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
+        builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
+        return builder.Build();
+    }
+
+    private static WebApplicationBuilder Parts(ServerConfig config, IDisk disk)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Services.AddSingleton(config);
-        builder.Services.AddSingleton(disk ?? RealDisk.Instance);
+        builder.Services.AddSingleton(disk);
         builder.Services.AddSingleton<ConfigTable>();
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
-        builder.Services.AddSingleton<Maintenance>();
-        builder.Services.AddHostedService(services => services.GetRequiredService<Maintenance>());
-        builder.Services.AddSingleton<ProcessPresence>();
-        builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
-        builder.Services.AddSingleton<SignalLifetime>();
-        builder.Services.AddSingleton<IHostLifetime>(services => services.GetRequiredService<SignalLifetime>());
-        builder.Services.AddHostedService(services => services.GetRequiredService<SignalLifetime>());
+        builder.Services.AddHostedService<Maintenance>();
+        builder.Services.AddHostedService<ShutdownSteps>();
         builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = Limits.ShutdownPatience);
         builder.WebHost.UseKestrelCore();
         builder.Services.AddSingleton<TlsServer>();
@@ -60,7 +65,7 @@ internal static class Hosting
             });
         }
         builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
-        return builder.Build();
+        return builder;
     }
 
     private static void Listen(KestrelServerOptions kestrel, ServerConfig config)

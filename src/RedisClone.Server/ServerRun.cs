@@ -1,0 +1,54 @@
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Server;
+
+/// <summary>The order in which a server comes up and goes, whoever hosts it.</summary>
+internal sealed class ServerRun(WebApplication host)
+{
+    public ServerCore Core { get; } = host.Services.GetRequiredService<ServerCore>();
+
+    /// <summary>Null once clients are served; else why they are not, which was logged.</summary>
+    public async Task<string?> StartAsync()
+    {
+        if (Core.Prepare() is { } fault) return Failed(fault);
+        try
+        {
+            await host.StartAsync();
+        }
+        catch (IOException e)
+        {
+            return Failed(e.Message);
+        }
+        // Who waits for this line connects at once; as long as data is being loaded, clients are told so.
+        Core.Log.LogInformation("Server initialized");
+        if (Core.LoadData() is { } refusal)
+        {
+            if (!Core.Shutdown.HasBegun)
+            {
+                Failed(refusal);
+                Core.Log.LogCritical("Fatal error loading the DB, check server logs. Exiting.");
+            }
+            await host.StopAsync();
+            return refusal;
+        }
+        Core.Log.LogInformation("Ready to accept connections tcp");
+        return null;
+    }
+
+    /// <summary>Returns when the server was asked to end, its clients are gone, and its journal is closed.</summary>
+    public async Task EndAsync()
+    {
+        await host.WaitForShutdownAsync();
+        if (Core.Journal?.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
+        Core.Journal?.Dispose();
+    }
+
+    private string Failed(string why)
+    {
+        Core.Log.LogCritical("{Why}", why);
+        return why;
+    }
+}

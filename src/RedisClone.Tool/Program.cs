@@ -1,0 +1,1 @@
+return await RedisClone.Server.Program.Main(args);
