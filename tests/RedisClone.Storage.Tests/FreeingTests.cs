@@ -44,6 +44,18 @@ public sealed class FreeingTests
     }
 
     [Fact]
+    public void WhatWasBuiltApartGoesAtOnce()
+    {
+        byte[] key = "key"u8.ToArray();
+        ulong hash = KeyHash.Of(key);
+        Entry built = SetValue.Create(_store.Scratch, key, hash);
+        for (int i = 0; i < 6_000; i++) SetValue.Add(built, Encoding.ASCII.GetBytes($"member {i}"));
+        built.Keyspace.Remove(built);
+        Assert.Equal(0, _store.Arena.LiveBuffers);
+        Assert.Equal(0, _store.PendingFrees);
+    }
+
+    [Fact]
     public void ADatabaseGoesInSlicesWithAllThatItHolds()
     {
         for (int i = 0; i < 1_500; i++)

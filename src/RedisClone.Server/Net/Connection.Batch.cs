@@ -107,7 +107,7 @@ public sealed partial class Connection
             }
             else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued))
             {
-                transaction.Add(row, request);
+                transaction.Add(row, request, row.FlagsFor(request, Session));
                 Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);
             }

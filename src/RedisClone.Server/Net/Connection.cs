@@ -104,8 +104,7 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
     {
         bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
         if (!sent && _output.Add(message)) _scheduler.Schedule(this);
-        NoteMemory();
-        KillIfOverLimit();
+        if (!KillIfOverLimit()) NoteMemory();
     }
 
     private void NoteMemory()
@@ -177,8 +176,9 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
                         // A batch of which every command runs elsewhere must not outgrow what the client takes either.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
+                    if (KillIfOverLimit()) return;
                     NoteMemory();
-                    if (KillIfOverLimit() || !await SendAsync(rounds)) return;
+                    if (!await SendAsync(rounds)) return;
                 }
             }
             // A long script has ended rounds of its loop within this one: what it did then belongs to a round all the same.
@@ -189,8 +189,10 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
             QueryBytes = _parser.BufferedBytes;
             if (QueryBytes > 0) KillIfQueryTooLong();
             if (_output.HasMessages) WriteMessages();
+            // In this order: who passes a limit of its own is not the reason for others to go.
+            if (KillIfOverLimit()) break;
             NoteMemory();
-            if (KillIfOverLimit() || !await SendAsync(rounds)) break;
+            if (!await SendAsync(rounds)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
     }

@@ -44,9 +44,9 @@ public sealed class Transaction
         }
     }
 
-    public void Add(CommandRow row, in Request request)
+    public void Add(CommandRow row, in Request request, CommandFlags flags)
     {
-        Flags |= row.Flags;
+        Flags |= flags;
         Room(ref _commands, Count + 1);
         Room(ref _slices, _sliceCount + request.Count);
         _commands[Count++] = new Queued(row, _sliceCount, request.Count, request.WireLength);

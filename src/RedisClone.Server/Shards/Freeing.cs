@@ -11,6 +11,7 @@ internal sealed class Freeing(ShardMap shards)
 {
     private const int BucketsPerStep = 64;
     private const int PagesPerStep = 256;
+    private const int LongestSlice = 16;        // of the usual ones
     private static readonly long s_slice = Stopwatch.Frequency / 4_000;
     private static readonly long s_burst = Stopwatch.Frequency / 1_000;
 
@@ -39,7 +40,7 @@ internal sealed class Freeing(ShardMap shards)
             if (!Needs(shard)) continue;
             if (shard.TryEnter())
             {
-                FreeSlice(shard);
+                FreeFor(s_slice, shard);
                 shard.Exit();
             }
             else
@@ -51,9 +52,9 @@ internal sealed class Freeing(ShardMap shards)
     }
 
     /// <summary>Frees for one slice of time what a held shard has to free.</summary>
-    private static void FreeSlice(Shard shard)
+    private static void FreeFor(long ticks, Shard shard)
     {
-        long end = Stopwatch.GetTimestamp() + s_slice;
+        long end = Stopwatch.GetTimestamp() + ticks;
         while (!shard.Store.FreeAbandoned(BucketsPerStep))
             if (Stopwatch.GetTimestamp() >= end) return;
         while (shard.Store.Arena.IsTrimming && !shard.Store.Arena.Trim(pages: PagesPerStep))
@@ -62,10 +63,15 @@ internal sealed class Freeing(ShardMap shards)
 
     private static bool Needs(Shard shard) => shard.Store.IsFreeing || shard.Store.Arena.IsTrimming;
 
-    /// <summary>A slice that waits in a shard's mailbox, at most one a shard.</summary>
+    /// <summary>
+    /// A slice that waits in a shard's mailbox, at most one a shard. While commands abandon more than it frees, it grows, or memory would;
+    /// once it has caught up, it is short again.
+    /// </summary>
     private sealed class Slice : IShardWork
     {
         private int _waits;
+        private int _length = 1;
+        private long _foundBefore;
 
         public void PostTo(Shard shard)
         {
@@ -75,7 +81,11 @@ internal sealed class Freeing(ShardMap shards)
         bool IShardWork.RunHeld(Shard shard)
         {
             Volatile.Write(ref _waits, 0);
-            FreeSlice(shard);
+            long found = shard.Store.PendingFrees;
+            if (found > _foundBefore) _length = Math.Min(_length * 2, LongestSlice);
+            _foundBefore = found;
+            FreeFor(_length * s_slice, shard);
+            if (!shard.Store.IsFreeing) _length = 1;
             return false;
         }
     }

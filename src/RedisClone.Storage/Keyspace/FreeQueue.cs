@@ -27,11 +27,11 @@ internal sealed class FreeQueue(Arena arena)
     public bool IsEmpty => Pending == 0 && _keyspaces.Count == 0;
 
     /// <summary>Takes what a large value holds outside its record; the record is the caller's to free or to fill anew.</summary>
-    public void Add(ValueType type, ReadOnlySpan<byte> root)
+    public void Add(ValueType type, ReadOnlySpan<byte> root, bool atOnce)
     {
         var value = new LargeValue { Type = type };
         root.CopyTo(value.Root);
-        if (LargeValues.BytesOutside(arena, type, value.Root) <= SmallBytes)
+        if (atOnce || LargeValues.BytesOutside(arena, type, value.Root) <= SmallBytes)
         {
             int budget = int.MaxValue;
             bool done = LargeValues.Free(arena, type, value.Root, ref value.Cursor, ref budget);

@@ -144,7 +144,7 @@ public sealed class Keyspace(ShardStore store)
     public void Remove(in Entry entry)
     {
         Preserve(entry);
-        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
+        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value, owner: this);
         Detach(entry);
     }
 

@@ -112,10 +112,13 @@ public sealed class ShardStore
     /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
     internal HashSet<long> Chosen { get; } = [];
 
-    /// <summary>Frees what a value holds outside its record: at once if it is little, else in slices; or leaves what it shared.</summary>
-    internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value)
+    /// <summary>
+    /// Frees what a value holds outside its record: at once if it is little, else in slices; or leaves what it shared. What a command built
+    /// for itself it frees itself: a flood of such commands would outrun the slices.
+    /// </summary>
+    internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value, Keyspace? owner = null)
     {
-        if (encoding == ValueEncoding.Large) _abandoned.Add(type, value);
+        if (encoding == ValueEncoding.Large) _abandoned.Add(type, value, atOnce: owner is not null && owner == _scratch);
         else if (encoding == ValueEncoding.Shaped) Shapes.Release(ShapedFields.ShapeOf(value));
     }
 }

@@ -94,6 +94,9 @@ public sealed class ClientCommandTests
         await client.UntilAsync("INFO clients", text => text.Contains("blocked_clients:1\r\n"));
         Assert.Contains(" flags=b ", client.Run("CLIENT LIST"));
         Assert.Equal("nil", client.Run("GET k"));
+        client.Run("MULTI");
+        client.Call("EVAL", "#!lua flags=no-writes\nreturn 12", "0");
+        Assert.Equal("[12]", client.Run("EXEC"));
         Assert.Equal("OK", client.Run("CLIENT UNPAUSE"));
         Assert.Equal("OK", writer.Read());
         Assert.Equal("v", writer.Read());
