@@ -6,7 +6,7 @@ namespace RedisClone.Lua;
 /// </summary>
 internal sealed class LuaMeter
 {
-    private const long FirstCensus = 1 << 20;
+    private const long FirstCensus = 48 << 10;
 
     public LuaMeter(long limit)
     {
