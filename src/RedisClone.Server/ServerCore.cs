@@ -10,6 +10,7 @@ using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Net;
 using RedisClone.Server.Pubsub;
+using RedisClone.Server.Replication;
 using RedisClone.Server.Scripting;
 using RedisClone.Server.Shards;
 
@@ -53,6 +54,7 @@ public sealed class ServerCore
         Snapshots = new Snapshots(this, slot);
         Rewrites = new JournalRewrites(this, slot);
         Backups = new Backups(this, slot);
+        Replicas = new Replicas(this, slot);
         Shutdown.Save = Snapshots.SaveAtShutdown;
     }
 
@@ -114,6 +116,8 @@ public sealed class ServerCore
     internal JournalRewrites Rewrites { get; }
 
     internal Backups Backups { get; }
+
+    internal Replicas Replicas { get; }
 
     internal Hub Hub { get; } = new();
 

@@ -10,6 +10,7 @@ internal enum SnapshotKind
     Save,
     Rewrite,
     Backup,
+    Replicas,
 }
 
 /// <summary>What is done with a snapshot that is taken beside running clients.</summary>

@@ -12,7 +12,12 @@ namespace RedisClone.Server.Durability;
 /// </summary>
 internal sealed class Snapshots
 {
+    /// <summary>Names the file of a snapshot that replicas are sent.</summary>
+    public const string ForReplicas = "sync-";
+
     private const long RetryMilliseconds = 5000;
+
+    private const string ForSave = "bg-";
 
     private readonly ServerCore _server;
     private long _changesSaved;
@@ -120,7 +125,7 @@ internal sealed class Snapshots
     {
         _saving?.Cancel();
         Slot.Cancel();
-        foreach (string path in new[] { TemporaryPath(""), TemporaryPath("bg-") })
+        foreach (string path in new[] { TemporaryPath(""), TemporaryPath(ForSave), TemporaryPath(ForReplicas) })
         {
             try
             {
@@ -198,7 +203,8 @@ internal sealed class Snapshots
         return saved;
     }
 
-    private string TemporaryPath(string infix) =>
+    /// <summary>Of a file that is not complete, or is nobody's for long.</summary>
+    public string TemporaryPath(string infix) =>
         _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
 
     private void Ended(SnapshotRun run, string? failure, long changes)
@@ -243,7 +249,7 @@ internal sealed class Snapshots
 
         public SnapshotOrder Mark()
         {
-            _path = snapshots.TemporaryPath("bg-");
+            _path = snapshots.TemporaryPath(ForSave);
             _changes = snapshots.Changes;
             snapshots._server.Log.LogInformation("Background saving started");
             return new SnapshotOrder(snapshots.Disk, _path);

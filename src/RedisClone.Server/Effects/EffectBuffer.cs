@@ -26,12 +26,15 @@ public sealed class EffectBuffer
     /// <summary>The database of all commands of the unit, -1 when they are of several and the unit selects them itself.</summary>
     public int Database { get; private set; }
 
+    /// <summary>Its commands alone.</summary>
+    public ReadOnlySpan<byte> Body => _bytes.AsSpan(Front, _length - Front);
+
     /// <summary>The unit as RESP: one command, or MULTI to EXEC.</summary>
     public ReadOnlySpan<byte> Unit
     {
         get
         {
-            if (Commands == 1) return _bytes.AsSpan(Front, _length - Front);
+            if (Commands == 1) return Body;
             "*1\r\n$5\r\nMULTI\r\n"u8.CopyTo(_bytes);
             Room(16);
             "*1\r\n$4\r\nEXEC\r\n"u8.CopyTo(_bytes.AsSpan(_length));

@@ -5,6 +5,9 @@ public interface IEffectSink
 {
     /// <summary>Places a unit in the global order; returns the position behind it (LSN).</summary>
     long Append(EffectBuffer unit);
+
+    /// <summary>Others hear of what it is given: by then the journal must have given it its place.</summary>
+    bool TellsOthers => false;
 }
 
 /// <summary>
@@ -13,17 +16,28 @@ public interface IEffectSink
 /// </summary>
 public sealed class EffectLog
 {
+    private readonly Lock _changing = new();
     private IEffectSink[] _sinks = [];
 
     /// <summary>Whether effects must be written down at all.</summary>
     public bool Wanted => _sinks.Length > 0;
 
-    public void Attach(IEffectSink sink) => _sinks = [.. _sinks, sink];
+    /// <summary>The caller holds every shard.</summary>
+    public void Attach(IEffectSink sink)
+    {
+        lock (_changing) _sinks = [.. _sinks.Append(sink).OrderBy(static s => s.TellsOthers)];
+    }
 
-    public void Detach(IEffectSink sink) => _sinks = [.. _sinks.Where(s => s != sink)];
+    public void Detach(IEffectSink sink)
+    {
+        lock (_changing) _sinks = [.. _sinks.Where(s => s != sink)];
+    }
 
     /// <summary>Nothing that happens from here on is written down.</summary>
-    public void DetachAll() => _sinks = [];
+    public void DetachAll()
+    {
+        lock (_changing) _sinks = [];
+    }
 
     /// <summary>Places the unit, if it has anything, and returns the position behind it; 0 otherwise.</summary>
     internal long Append(EffectBuffer unit)

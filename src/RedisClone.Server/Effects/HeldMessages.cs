@@ -1,6 +1,10 @@
-using RedisClone.Server.Net;
-
 namespace RedisClone.Server;
+
+/// <summary>Who can be told something; any thread may, also under a hold.</summary>
+internal interface IMessageTarget
+{
+    void PushNow(byte[] message);
+}
 
 /// <summary>
 /// Messages to clients (published messages, key events, invalidations) of the unit that a thread executes. They leave when its effects
@@ -9,13 +13,13 @@ namespace RedisClone.Server;
 /// </summary>
 internal sealed class HeldMessages
 {
-    private readonly List<(Connection To, byte[] Message)> _held = [];
+    private readonly List<(IMessageTarget To, byte[] Message)> _held = [];
     private bool _isHolding;
 
     public void Hold() => _isHolding = true;
 
     /// <summary>False when nothing is held back now.</summary>
-    public bool TryAdd(Connection to, byte[] message)
+    public bool TryAdd(IMessageTarget to, byte[] message)
     {
         if (_isHolding) _held.Add((to, message));
         return _isHolding;
@@ -25,7 +29,7 @@ internal sealed class HeldMessages
     {
         _isHolding = false;
         if (_held.Count == 0) return;
-        foreach ((Connection to, byte[] message) in _held) to.PushNow(message);
+        foreach ((IMessageTarget to, byte[] message) in _held) to.PushNow(message);
         _held.Clear();
     }
 }

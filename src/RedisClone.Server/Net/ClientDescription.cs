@@ -67,6 +67,7 @@ internal static class ClientDescription
     private static void AppendFlags(StringBuilder line, Session session)
     {
         int start = line.Length;
+        if (session.IsReplica) line.Append('S');
         if (session.Server.Monitors.Contains(session)) line.Append('O');
         if (session.Subscriptions > 0) line.Append('P');
         if (session.Transaction is not null) line.Append('x');

@@ -28,7 +28,8 @@ internal sealed class ClientMemory(ServerCore server)
     /// <summary>A client has grown or shrunk; any thread may say so.</summary>
     public void Update(Session session)
     {
-        long now = ClientDescription.MemoryOf(session);
+        // What waits for a replica must not cost others their data or their connections; it has a limit of its own.
+        long now = session.IsReplica ? 0 : ClientDescription.MemoryOf(session);
         long change = now - Interlocked.Exchange(ref session.CountedMemory, now);
         if (change == 0) return;
         if (Interlocked.Add(ref _total, change) > Limit && change > 0) EvictLargest();
@@ -52,7 +53,7 @@ internal sealed class ClientMemory(ServerCore server)
         foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
         {
             if (Total <= Limit) break;
-            if (session.NoEvict) continue;
+            if (session.NoEvict || session.IsReplica) continue;
             server.Statistics.Count(RareEvent.EvictedClient);
             server.Log.LogInformation("Evicting client: {Client}", ClientDescription.Of(session));
             session.Connection!.Kill();

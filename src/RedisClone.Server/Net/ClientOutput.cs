@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net.EventLoop;
+using RedisClone.Server.Replication;
 
 namespace RedisClone.Server.Net;
 
@@ -20,15 +21,18 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     public ReplyWriter Reply { get; } = new(pipe);
 
+    /// <summary>The client as a replica, which is sent the stream of effects; null for others.</summary>
+    public Replica? Replica { get; set; }
+
     /// <summary>Written by commands and not handed to the transport.</summary>
     public long Unflushed => (_discard is null ? Reply.BytesWritten : _mutedFrom) - _handedOver;
 
     /// <summary>Handed to the transport and not sent, or waiting as messages.</summary>
-    public long Unsent => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
+    public long Unsent => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes + (Replica?.Behind ?? 0);
 
     public int Messages => _pushes.Count;
 
-    public bool HasMessages => _pushes.Any;
+    public bool HasMessages => _pushes.Any || Replica is { HasNews: true };
 
     /// <summary>True when the connection's owner must be woken.</summary>
     public bool Add(byte[] message) => _pushes.Add(message);
@@ -38,6 +42,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         bool muted = _discard is not null;
         if (muted) Mute(false);
         _pushes.WriteTo(Reply);
+        Replica?.WriteTo(Reply);
         if (muted) Mute(true);
     }
 

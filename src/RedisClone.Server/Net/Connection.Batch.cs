@@ -82,7 +82,7 @@ public sealed partial class Connection
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
-        Session.Reply.Limit = limit.Hard > 0 ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
+        Session.Reply.Limit = limit.Hard > 0 && !Session.IsReplica ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
         long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
         for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
         {
@@ -97,7 +97,7 @@ public sealed partial class Connection
             {
                 if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
             }
-            else if (_server.Pause.IsOn && _server.Pause.HoldsBack(row!.FlagsFor(request, Session)))
+            else if (_server.Pause.IsOn && !Session.IsReplica && _server.Pause.HoldsBack(row!.FlagsFor(request, Session)))
             {
                 _begun = true;
                 if (_output.Unflushed > 0) return Pace.OutputFull;

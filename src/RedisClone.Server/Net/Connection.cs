@@ -16,7 +16,7 @@ namespace RedisClone.Server.Net;
 /// flush. A command whose shards are busy runs on a worker when they are free, one that blocks waits to be served; the rest of
 /// the batch waits for it, no thread does.
 /// </summary>
-public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
+public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IMessageTarget
 {
     private readonly ServerCore _server;
     private readonly ConnectionContext _transport;
@@ -97,10 +97,10 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
     /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
     internal void Push(byte[] message)
     {
-        if (!_server.Lanes.Current.Messages.TryAdd(this, message)) PushNow(message);
+        if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message);
     }
 
-    internal void PushNow(byte[] message)
+    void IMessageTarget.PushNow(byte[] message)
     {
         bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
         if (!sent && _output.Add(message)) _scheduler.Schedule(this);
@@ -193,6 +193,7 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
             if (KillIfOverLimit()) break;
             NoteMemory();
             if (!await SendAsync(rounds)) break;
+            if (Session.IsReplica && !await FillAsync(Session.Replica!, rounds)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
     }
@@ -237,6 +238,7 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
         _server.Hub.UnsubscribeAll(Session);
         _server.Monitors.Remove(Session);
         _server.Invalidations.Disable(Session);
+        if (Session.Replica is { } replica) _server.Replicas.Remove(replica);
         if (Session.Watched.Count == 0) return;
         var watched = default(ShardSet);
         foreach ((Shard shard, _) in Session.Watched) watched.Add(shard.Index);
@@ -267,6 +269,7 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem
     private void OnClosed()
     {
         Session.Waiter?.Wake(WakeReason.Closed);
+        Session.Replica?.Step();
         _server.Pause.Forget(this);
     }
 }

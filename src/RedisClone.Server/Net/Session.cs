@@ -4,6 +4,7 @@ using RedisClone.Server.Admin;
 using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Pubsub;
+using RedisClone.Server.Replication;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Net;
@@ -113,6 +114,12 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Subscriptions of any kind: above zero, a RESP2 client may only subscribe, unsubscribe, ping and leave.</summary>
     public int Subscriptions => _subscriptions is null ? 0 : _subscriptions[0].Count + _subscriptions[1].Count + _subscriptions[2].Count;
 
+    /// <summary>What it has said as a replica; null for who said nothing of the kind.</summary>
+    internal Replica? Replica { get; set; }
+
+    /// <summary>It is fed.</summary>
+    public bool IsReplica => Replica is { State: > ReplicaState.Introduced };
+
     /// <summary>Suspended until CLIENT PAUSE is over.</summary>
     public bool IsPaused { get; set; }
 
@@ -120,7 +127,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public int ErrorsCounted { get; set; }
 
     /// <summary>Its limits on output; see the configuration.</summary>
-    public ClientClass Class => Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;
+    public ClientClass Class => IsReplica ? ClientClass.Replica : Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;
 
     public long CreatedAt { get; init; } = ServerCore.UnixMilliseconds();
 

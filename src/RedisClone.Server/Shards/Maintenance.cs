@@ -46,6 +46,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             if (server.Debug.BackgroundWork) server.Shutdown.Tend();
             server.Rewrites.Tend(now);
             server.Backups.Tend(now);
+            server.Replicas.Tend(now);
             server.Snapshots.Tend(now);
             if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
             server.Sampler.EndRound(started);

@@ -55,7 +55,7 @@ internal sealed class Differential : IDisposable
     public void CompareState()
     {
         foreach (RespClient client in new[] { _ours, _theirs }) client.Call("DISCARD");
-        string ours = Dump(_ours), theirs = Dump(_theirs);
+        string ours = Contents.Of(_ours, withEncodings: true), theirs = Contents.Of(_theirs, withEncodings: true);
         if (ours == theirs) return;
         string[] a = ours.Split('\n'), b = theirs.Split('\n');
         Report(["(the state at the end)"], string.Join('\n', a.Except(b).Take(10)), string.Join('\n', b.Except(a).Take(10)));
@@ -102,57 +102,5 @@ internal sealed class Differential : IDisposable
             client.Call("FLUSHALL");
             client.Pipeline(CommandStream.Preparation(_ourCommands));
         }
-    }
-
-    private static string Dump(RespClient client)
-    {
-        var lines = new List<string>();
-        for (int db = 0; db < 16; db++)
-        {
-            client.Expect("+OK", "SELECT", $"{db}");
-            for (string cursor = "0"; ;)
-            {
-                Reply page = client.Call("SCAN", cursor, "COUNT", "1000");
-                foreach (Reply key in page[1].Items!) lines.Add($"{db} {Requests.Quote(key.Text!)} {Value(client, key.Text!)}");
-                cursor = page[0].Text!;
-                if (cursor == "0") break;
-            }
-        }
-        return string.Join('\n', lines.Order(StringComparer.Ordinal).Distinct());
-    }
-
-    private static string Value(RespClient client, string key)
-    {
-        string type = client.Call("TYPE", key).Text!;
-        string[] read = type switch
-        {
-            "string" => ["GET", key],
-            "list" => ["LRANGE", key, "0", "-1"],
-            "set" => ["SMEMBERS", key],
-            "hash" => ["HGETALL", key],
-            "zset" => ["ZRANGE", key, "0", "-1", "WITHSCORES"],
-            "stream" => ["XRANGE", key, "-", "+"],
-            _ => ["EXISTS", key],
-        };
-        Reply value = client.Call(read);
-        bool expires = client.Call("PTTL", key).Integer >= 0;
-        string encoding = type is "string" or "hash" ? client.Call("OBJECT", "ENCODING", key).ToString() : "";
-        string text = type switch { "set" => value.Sorted(1), "hash" => value.Sorted(2), "zset" => Comparison.SortedSet(value), _ => value.ToString() };
-        if (type == "stream") text += Groups(client, key);
-        return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
-    }
-
-    /// <summary>What the groups of a stream have pending and with whom; but not since when, which no two servers agree about.</summary>
-    private static string Groups(RespClient client, string key)
-    {
-        var text = new StringBuilder();
-        foreach (Reply group in client.Call("XINFO", "GROUPS", key).Items!)
-        {
-            Reply[] fields = group.Items!;
-            string name = fields[1].Text!;
-            text.Append(' ').Append(Comparison.ConsumerCount().Replace(group.ToString(), "consumers"));
-            foreach (Reply pending in client.Call("XPENDING", key, name, "-", "+", "10000").Items!) text.Append($" {pending[0]} {pending[1]} {pending[3]}");
-        }
-        return text.ToString();
     }
 }

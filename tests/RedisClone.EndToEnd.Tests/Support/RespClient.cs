@@ -118,6 +118,12 @@ internal sealed class RespClient : IDisposable
         }
     }
 
+    /// <summary>So many bytes that are of no interest.</summary>
+    public void Skip(int bytes)
+    {
+        for (; bytes > 0; bytes--) ReadByte();
+    }
+
     public void Dispose() => _socket.Dispose();
 
     private string ReadBulk(int length)

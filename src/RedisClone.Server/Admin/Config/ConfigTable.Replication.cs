@@ -23,12 +23,12 @@ public sealed partial class ConfigTable
         Int("repl-diskless-sync-max-replicas", 0, 0, int.MaxValue, static c => ref c.ReplDisklessSyncMaxReplicas, "Do not wait any longer for more than these; 0 always waits.", flags: TunesNothing),
         Choice("repl-diskless-load", DisklessLoad.Disabled, ConfigChoices.DisklessLoad, static c => ref c.ReplDisklessLoad, "Load a full copy from the connection rather than from a file.", DenyLoading | TunesNothing),
         Bool("repl-disable-tcp-nodelay", false, static c => ref c.ReplDisableTcpNoDelay, "Larger packets to replicas, later.", flags: TunesNothing),
-        Int("repl-ping-replica-period", 10, 1, int.MaxValue, static c => ref c.ReplPingReplicaPeriod, "Seconds between pings to replicas.", "repl-ping-slave-period", TunesNothing),
-        Int("repl-timeout", 60, 1, int.MaxValue, static c => ref c.ReplTimeout, "Seconds of silence after which the other side counts as gone.", flags: TunesNothing),
+        Int("repl-ping-replica-period", 10, 1, int.MaxValue, static c => ref c.ReplPingReplicaPeriod, "Seconds between pings to replicas.", "repl-ping-slave-period"),
+        Int("repl-timeout", 60, 1, int.MaxValue, static c => ref c.ReplTimeout, "Seconds of silence after which the other side counts as gone."),
         Bytes("repl-backlog-size", 1048576, 1, static c => ref c.ReplBacklogSize, "Bytes of the stream kept for replicas that come back.", flags: TunesNothing),
         Long("repl-backlog-ttl", 3600, 0, static c => ref c.ReplBacklogTtl, "Seconds without a replica after which they are given up; 0 never.", flags: TunesNothing),
         Int("min-replicas-to-write", 0, 0, int.MaxValue, static c => ref c.MinReplicasToWrite, "Refuse writes with fewer good replicas than these.", "min-slaves-to-write"),
-        Int("min-replicas-max-lag", 10, 0, int.MaxValue, static c => ref c.MinReplicasMaxLag, "Seconds of silence up to which a replica is a good one.", "min-slaves-max-lag", TunesNothing),
+        Int("min-replicas-max-lag", 10, 0, int.MaxValue, static c => ref c.MinReplicasMaxLag, "Seconds of silence up to which a replica is a good one.", "min-slaves-max-lag"),
         Choice("propagation-error-behavior", "ignore", ["ignore", "panic", "panic-on-replicas"], "What to do when a command of the stream fails.", TunesNothing),
     ];
 }

@@ -26,7 +26,7 @@ internal static class StatsInfo
         info.Ratio("instantaneous_input_repl_kbps", 0);
         info.Ratio("instantaneous_output_repl_kbps", 0);
         info.Field("rejected_connections", statistics[RareEvent.RejectedConnection]);
-        info.Field("sync_full", 0);
+        info.Field("sync_full", server.Replicas.FullCopies);
         info.Field("sync_partial_ok", 0);
         info.Field("sync_partial_err", 0);
         info.Field("expired_subkeys", totals.ExpiredFields);

@@ -155,6 +155,11 @@ internal static class ConnectionCommands
 
     private static void Reset(ref CommandContext c)
     {
+        if (c.Session.IsReplica)
+        {
+            c.Fail("ERR can only reset normal connections");
+            return;
+        }
         c.Session.Transaction = null;
         c.Session.Unwatch();
         c.Session.Reset();

@@ -119,9 +119,17 @@ internal static class PubSubCommands
         reply.Integer(left);
     }
 
-    private static void Publish(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
+    private static void Publish(ref CommandContext c)
+    {
+        c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
+        c.Server.Replicas.Relay(c.Args, c.Lane);
+    }
 
-    private static void PublishToShard(ref CommandContext c) => c.Reply.Integer(c.Server.Hub.PublishToShard(c.Args[1], c.Args[2]));
+    private static void PublishToShard(ref CommandContext c)
+    {
+        c.Reply.Integer(c.Server.Hub.PublishToShard(c.Args[1], c.Args[2]));
+        c.Server.Replicas.Relay(c.Args, c.Lane);
+    }
 
     private static void Monitor(ref CommandContext c)
     {

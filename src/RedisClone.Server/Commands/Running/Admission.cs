@@ -30,8 +30,9 @@ internal static class Admission
         return null;
     }
 
-    /// <summary>There are no replicas, so there are too few as soon as any is asked for.</summary>
-    public static bool LacksReplicas(ServerCore server) => server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 };
+    /// <summary>Fewer replicas follow closely enough than writes are to have.</summary>
+    public static bool LacksReplicas(ServerCore server) =>
+        server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 } config && server.Replicas.CountGood() < config.MinReplicasToWrite;
 
     /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)

@@ -127,7 +127,8 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Ends what happened in one shard by itself: its effects get their place, whom it concerns is told.</summary>
     public void EndOwnUnit(Shard shard, Lane lane)
     {
-        if (server.Effects.Wanted) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+        // Whoever wanted them may have left meanwhile.
+        if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
         lane.Messages.Release();
         if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
     }

@@ -8,7 +8,7 @@ internal static class AbsentCommands
 {
     public static readonly (string Names, string From, string Why)[] Rows =
     [
-        ("`PSYNC` `SYNC` `REPLCONF` `RESTORE-ASKING`", "Redis", "what replicas and nodes of a cluster say to each other; there is no replication and no cluster"),
+        ("`RESTORE-ASKING`", "Redis", "what nodes of a cluster say to each other; there is no cluster"),
         ("`MIGRATE`", "Redis", "`DUMP` and `RESTORE` do it through a client"),
         ("`SENTINEL`", "Redis", "redis-sentinel watches servers with replicas"),
         ("`SFLUSH`", "Redis 8", "flushes slots of a cluster"),

@@ -14,6 +14,7 @@ internal static class CommandFamilies
         .. CommandCommands.Rows,
         .. InfoCommands.Rows,
         .. ServerCommands.Rows,
+        .. ReplicationCommands.Rows,
         .. SlowLogCommands.Rows,
         .. LatencyCommands.Rows,
         .. HotKeysCommands.Rows,

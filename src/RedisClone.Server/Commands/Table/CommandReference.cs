@@ -23,7 +23,7 @@ internal static class CommandReference
 
         ## Not here
 
-        To a client these are unknown commands, so that libraries can tell. Replication and cluster mode have their commands above, which say
+        To a client these are unknown commands, so that libraries can tell. Being a replica and cluster mode have their commands above, which say
         that they are off, as Redis does where they are.
 
         | Commands | Of | Why |

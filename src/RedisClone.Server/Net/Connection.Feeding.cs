@@ -1,0 +1,35 @@
+using RedisClone.Server.Durability;
+using RedisClone.Server.Replication;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>How a client that speaks as a replica does is brought to where it can follow the stream of effects.</summary>
+public sealed partial class Connection
+{
+    /// <summary>The client has begun to speak as one.</summary>
+    internal Replica AsReplica() => Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);
+
+    /// <summary>A replica gets the data of one moment; what has happened since waits until it has them. False: the connection ends.</summary>
+    private async ValueTask<bool> FillAsync(Replica replica, LoopRounds? rounds)
+    {
+        if (replica.State == ReplicaState.Follows) return true;
+        while (!replica.HasSnapshot)
+        {
+            await replica.AwaitStepAsync();
+            if (_killed || IsClosed) return false;
+            if (replica.HasSnapshot) break;
+            Session.Reply.Raw("\n"u8);
+            if (!await _output.FlushAsync(Session, _server.Lanes.Current)) return false;
+        }
+        replica.WriteHead(Session.Reply, _server.ReplicationId);
+        // The snapshot too may have what is not durable yet.
+        if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
+        do
+        {
+            if (!await SendAsync(rounds)) return false;
+        }
+        while (replica.WritePart(Session.Reply));
+        replica.Follow(ServerCore.UnixMilliseconds());
+        return !replica.OnlySnapshot;
+    }
+}
