@@ -13,7 +13,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [Fact]
     public void ACrashAnywhereLeavesAPrefixWithEverythingAcknowledged()
     {
-        var recoveries = TestSeed.Times(20_000, 1_000_000);
+        var recoveries = LongRun.Times(20_000, 1_000_000);
         output.WriteLine($"RC_SEED={TestSeed.Seed}, {recoveries} recoveries");
         Parallel.For(0, Environment.ProcessorCount, worker =>
         {
@@ -41,7 +41,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
-        for (var run = 0; run < TestSeed.Times(5, 200); run++)
+        for (var run = 0; run < LongRun.Times(5, 200); run++)
         {
             var seed = seeds.Next();
             for (var n = 1; Fail(seed, call, n, powerLossAt: 0, out var operations); n++)
@@ -57,7 +57,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
-        for (var run = 0; run < TestSeed.Times(3000, 300_000); run++)
+        for (var run = 0; run < LongRun.Times(3000, 300_000); run++)
         {
             var seed = seeds.Next();
             var disk = new SimulatedDisk { Random = new(seed), PowerLossAt = 20 + seeds.Next(200) };
@@ -85,7 +85,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
         var refusals = 0;
-        for (var run = 0; run < TestSeed.Times(3000, 100_000); run++)
+        for (var run = 0; run < LongRun.Times(3000, 100_000); run++)
         {
             var seed = seeds.Next();
             var random = new Random(seed);

@@ -55,7 +55,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
         var looks = 0;
-        for (var run = 0; run < TestSeed.Times(5, 500); run++) MakeJournal(random, Ending.Killed, LookAt);
+        for (var run = 0; run < LongRun.Times(5, 500); run++) MakeJournal(random, Ending.Killed, LookAt);
         Assert.NotEqual(0, looks);
 
         void LookAt(byte[] file)
@@ -98,7 +98,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
 
         // Every bit of the last line of ours, where it is decided whose the rest is.
         var last = journal.Groups[^1];
-        if (!TestSeed.IsLong && journal.RedisAt < intact.Length)
+        if (!LongRun.IsLong && journal.RedisAt < intact.Length)
             bits = bits.Concat(Enumerable.Range(last.Start * 8, (last.HeaderEnd - last.Start) * 8))
                 .Concat(Enumerable.Range((journal.RedisAt - FillMarkLength) * 8, FillMarkLength * 8));
         foreach (var bit in bits)
@@ -212,7 +212,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
 
     private static IEnumerable<int> Sample(int count, Random random, int size)
     {
-        if (TestSeed.IsLong) return Enumerable.Range(0, count);
+        if (LongRun.IsLong) return Enumerable.Range(0, count);
 
         // The header, the end, and a sample of what is between.
         return Enumerable.Range(0, 150).Concat(Enumerable.Range(count - 150, 150)).Concat(Enumerable.Range(0, size).Select(_ => random.Next(count)));

@@ -23,8 +23,8 @@ public sealed partial class CorpusTests(RealRedis redis) : IClassFixture<RealRed
     [MemberData(nameof(Files), "Fuzz")]
     public void RandomUseOfLibrariesIsRealLuas(string file)
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("LUA_SEED"), out int given) ? given : Random.Shared.Next(1, 1_000_000);
-        Console.WriteLine($"{file}: LUA_SEED={seed}");
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next(1, 1_000_000);
+        Console.WriteLine($"{file}: RC_SEED={seed}");
         CompareWithLua($"local SEED = {seed} " + Read("Fuzz", file));
     }
 

@@ -2,15 +2,15 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Random programs must print exactly what real Lua 5.1 prints. LUA_SEED repeats a run, LUA_PROGRAMS makes it longer.</summary>
+/// <summary>Random programs must print exactly what real Lua 5.1 prints. RC_SEED repeats a run, <c>tests/fuzz lua</c> makes it longer.</summary>
 public sealed class DifferentialTests(ITestOutputHelper output)
 {
     [Fact]
     public void RandomProgramsBehaveAsInRealLua()
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("LUA_SEED"), out int given) ? given : Random.Shared.Next(1_000_000_000);
-        int programs = int.TryParse(Environment.GetEnvironmentVariable("LUA_PROGRAMS"), out int count) ? count : 60;
-        output.WriteLine($"LUA_SEED={seed}");
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next(1_000_000_000);
+        int programs = LongRun.Times(60, 20_000);
+        output.WriteLine($"RC_SEED={seed}");
         for (int i = 0; i < programs; i++)
         {
             string program = new ProgramGenerator(seed + i).Generate();

@@ -63,7 +63,7 @@ public sealed class HostileTests
     public void DamagedProgramsAreSyntaxErrors()
     {
         int seed = Random.Shared.Next();
-        Console.WriteLine($"LUA_SEED={seed}");
+        Console.WriteLine($"RC_SEED={seed}");
         var random = new Random(seed);
         string[] sources = [.. Enumerable.Range(0, 8).Select(i => new ProgramGenerator(seed + i).Generate())];
         var state = new LuaState();

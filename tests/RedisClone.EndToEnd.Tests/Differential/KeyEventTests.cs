@@ -3,15 +3,15 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Key events of all classes while random requests of every family run, event by event against redis-server. REDISCLONE_SEED repeats a
-/// run, REDISCLONE_ROUNDS makes it longer.
+/// Key events of all classes while random requests of every family run, event by event against redis-server. RC_SEED repeats a
+/// run, <c>tests/fuzz commands</c> makes it longer.
 /// </summary>
 public sealed class KeyEventTests : IDisposable
 {
     private const int RequestsPerRound = 1500;
     private const int MaxFindings = 8;
 
-    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("REDISCLONE_ROUNDS"), out int n) ? n : 1;
+    private static readonly int s_rounds = LongRun.Times(1, 1000);
 
     private readonly ServerProcess _ours = ServerProcess.Ours("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");
     private readonly ServerProcess _redis = ServerProcess.Redis("--proto-max-bulk-len", "1mb", "--notify-keyspace-events", "AKEmn");

@@ -3,15 +3,15 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Random scripts and functions, reply by reply against redis-server, in both protocols on either side of the script. REDISCLONE_SEED repeats a run,
-/// REDISCLONE_ROUNDS makes it longer.
+/// Random scripts and functions, reply by reply against redis-server, in both protocols on either side of the script. RC_SEED repeats a run,
+/// <c>tests/fuzz commands</c> makes it longer.
 /// </summary>
 public sealed class ScriptDifferentialTests : IDisposable
 {
     private const int Scripts = 1500;
     private const int MaxFindings = 10;
 
-    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("REDISCLONE_ROUNDS"), out int n) ? n : 1;
+    private static readonly int s_rounds = LongRun.Times(1, 1000);
 
     private readonly ServerProcess _ours = ServerProcess.Ours();
     private readonly ServerProcess _redis = ServerProcess.Redis();

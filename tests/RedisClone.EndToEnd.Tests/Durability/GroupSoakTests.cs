@@ -15,7 +15,7 @@ public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
     public void EveryEntryIsProcessedWhoeverDies()
     {
         var crowd = new GroupCrowd(_random);
-        int lives = Seed.Times(4, 100);
+        int lives = LongRun.Times(4, 100);
         try
         {
             for (int life = 0; life < lives; life++)

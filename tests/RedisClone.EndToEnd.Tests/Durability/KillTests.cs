@@ -18,7 +18,7 @@ public sealed class KillTests(ITestOutputHelper output)
     [InlineData("e")]
     public void NothingAcknowledgedIsLostByKills(string directories)
     {
-        int cycles = Seed.Times(20, 2000);
+        int cycles = LongRun.Times(20, 2000);
         var failures = new Exception?[2];
         var loops = new KillLoop[failures.Length];
         var threads = new Thread[failures.Length];

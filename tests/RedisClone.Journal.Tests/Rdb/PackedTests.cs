@@ -134,7 +134,7 @@ public sealed class PackedTests(ITestOutputHelper output)
         var listpack = writer.Finish().ToArray();
         var ziplist = Ziplist([.. Elements.Where(e => e.Length < 100)]);
         var intset = IntsetWriter.Write([1, 2, 3, 70000]);
-        for (var i = 0; i < TestSeed.Times(20_000, 1_000_000); i++)
+        for (var i = 0; i < LongRun.Times(20_000, 1_000_000); i++)
         {
             _ = ReadListpack(Damage(listpack, random), out _);
             _ = ReadZiplist(Damage(ziplist, random), out _);

@@ -27,7 +27,7 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     public void EveryFlippedBitIsAnError(bool packed)
     {
         var bytes = Sample(packed).Write(packed, RdbVersion.Redis74);
-        var step = TestSeed.IsLong ? 1 : 5;
+        var step = LongRun.IsLong ? 1 : 5;
         for (var bit = 0; bit < bytes.Length * 8; bit += bit < 200 ? 1 : step)
         {
             bytes[bit / 8] ^= (byte)(1 << (bit % 8));
@@ -45,7 +45,7 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
         var intact = Sample(packed).Write(packed, RdbVersion.Redis74, compress: random.Next(2) == 0);
-        for (var i = 0; i < TestSeed.Times(3000, 200_000); i++)
+        for (var i = 0; i < LongRun.Times(3000, 200_000); i++)
         {
             byte[] bytes = [.. intact];
             for (var n = random.Next(3); n >= 0; n--) bytes[9 + random.Next(bytes.Length - 9)] = (byte)random.Next(256);

@@ -5,8 +5,8 @@ internal static class Seed
 {
     public static int Take()
     {
-        var seed = int.TryParse(Environment.GetEnvironmentVariable("REDISCLONE_TEST_SEED"), out var given) ? given : Random.Shared.Next();
-        Console.WriteLine($"REDISCLONE_TEST_SEED={seed}");
+        var seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out var given) ? given : Random.Shared.Next();
+        Console.WriteLine($"RC_SEED={seed}");
         return seed;
     }
 }

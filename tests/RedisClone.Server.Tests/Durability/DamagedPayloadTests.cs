@@ -17,7 +17,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
     private const int FooterBytes = 10;
     private const int CheckedEvery = 512;
 
-    private static readonly int s_payloads = int.Parse(Environment.GetEnvironmentVariable("REDISCLONE_FUZZ_PAYLOADS") ?? "10000", CultureInfo.InvariantCulture);
+    private static readonly int s_payloads = LongRun.Times(10_000, 1_000_000);
 
     /// <summary>What is done with a value that was accepted: reads and writes of every kind, whatever its type.</summary>
     private static readonly CommandHost.Prepared[] s_use =
@@ -37,7 +37,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
     public void DamagedPayloadsAreRefusedOrSound()
     {
         int seed = Seed.Take();
-        output.WriteLine($"REDISCLONE_TEST_SEED={seed}");
+        output.WriteLine($"RC_SEED={seed}");
         var random = new Random(seed);
         // Small limits: what is large in kind stays small in bytes, so that every byte has its turn.
         var host = new CommandHost(config => (config.HashMaxListpackEntries, config.SetMaxListpackEntries, config.ZsetMaxListpackEntries) = (6, 6, 6));

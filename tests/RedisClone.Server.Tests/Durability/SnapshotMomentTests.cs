@@ -24,8 +24,8 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
     [InlineData(false)]
     public void WhatIsLoadedIsWhatThereWasAtTheMark(bool asRdb)
     {
-        int seed = int.Parse(Environment.GetEnvironmentVariable("REDISCLONE_SEED") ?? $"{Random.Shared.Next()}", CultureInfo.InvariantCulture);
-        output.WriteLine($"REDISCLONE_SEED={seed}");
+        int seed = int.Parse(Environment.GetEnvironmentVariable("RC_SEED") ?? $"{Random.Shared.Next()}", CultureInfo.InvariantCulture);
+        output.WriteLine($"RC_SEED={seed}");
         var random = new Random(seed);
         CommandHost host = Host();
         var commands = new RandomCommands(random, host, asRdb);

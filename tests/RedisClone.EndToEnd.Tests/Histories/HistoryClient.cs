@@ -1,0 +1,73 @@
+using System.Diagnostics;
+using System.Net.Sockets;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Histories;
+
+/// <summary>One client of a history: asks, notes what it was told and when, and goes on with a new connection after the server's death.</summary>
+internal sealed class HistoryClient(Home home, Workload workload, int id, int operations, Random random)
+{
+    private const int IdsPerLife = 1000;
+
+    private readonly List<Operation> _history = [];
+    private int _done;
+
+    public IReadOnlyList<Operation> History => _history;
+
+    /// <summary>Asked by another thread.</summary>
+    public int Done => Volatile.Read(ref _done);
+
+    public void Run()
+    {
+        while (_done < operations)
+        {
+            int life = home.Deaths;
+            try
+            {
+                using RespClient client = home.Server.Connect();
+                while (_done < operations)
+                    foreach ((Form form, string[][] commands) in workload.Next(random)) Perform(client, life, form, commands);
+            }
+            catch (Exception e) when (e is EndOfStreamException or SocketException)
+            {
+                long death = home.AwaitDeath(life);
+                // What was sent to the dead had no effect.
+                if (_history is [.., { IsUnknown: true, Returned: long.MaxValue } last]) _history.RemoveAt(_history.Count - 1);
+                else continue;
+                if (last.Invoked < death) _history.Add(last with { Returned = death });
+            }
+        }
+    }
+
+    /// <summary>What is there when all others are done.</summary>
+    public void ReadAll()
+    {
+        using RespClient client = home.Server.Connect();
+        foreach (string[] read in workload.Reads()) Perform(client, home.Deaths, Form.Single, [read]);
+    }
+
+    private void Perform(RespClient client, int life, Form form, string[][] commands)
+    {
+        Volatile.Write(ref _done, _done + 1);
+        var asked = new Operation(id + life * IdsPerLife, commands, form, Stopwatch.GetTimestamp(), long.MaxValue, null);
+        _history.Add(asked);
+        string[] replies = Ask(client, form, commands);
+        _history[^1] = asked with { Returned = Stopwatch.GetTimestamp(), Replies = replies };
+    }
+
+    private string[] Ask(RespClient client, Form form, string[][] commands)
+    {
+        if (form == Form.Single) return [Operation.Text(client.Call(commands[0]))];
+        Reply reply = form == Form.Transaction ? client.Pipeline([["MULTI"], .. commands, ["EXEC"]])[^1] : client.Call(Script(commands));
+        if (reply.Items is { } replies) return [.. replies.Select(Operation.Text)];
+        return reply.IsNil ? [] : [reply.ToString()];
+    }
+
+    /// <summary>Every other one declares its keys.</summary>
+    private string[] Script(string[][] commands)
+    {
+        string calls = string.Join(", ", commands.Select(command => $"redis.call({string.Join(", ", command.Select(word => $"'{word}'"))})"));
+        string[] keys = random.Next(2) == 0 ? [] : [.. commands.SelectMany(Model.Keys).Distinct()];
+        return ["EVAL", $"return {{{calls}}}", $"{keys.Length}", .. keys];
+    }
+}

@@ -1,0 +1,80 @@
+using RedisClone.EndToEnd.Tests.Support;
+using Xunit.Abstractions;
+
+namespace RedisClone.EndToEnd.Tests.Histories;
+
+/// <summary>
+/// What many clients see of a server in <c>always</c>, with transactions, scripts, blocking pops and deaths of the server, must be what they could
+/// have seen of one that does one thing after the other. 50 histories in the test run, <c>tests/long histories</c> for 2000.
+/// </summary>
+public sealed class HistoryTests(ITestOutputHelper output)
+{
+    private const int Clients = 8;
+    private const int HistoriesPerHome = 10;
+    private const int HistoriesPerDeath = 5;
+
+    /// <summary>Of each client; in the test run, of all together.</summary>
+    private const int Operations = 200;
+
+    private static readonly int s_perClient = LongRun.IsLong ? Operations : Operations / Clients;
+
+    private int _histories, _deaths, _operations, _unknown, _calledOff;
+
+    [Fact]
+    public void Concurrent_histories_are_linearizable()
+    {
+        int wanted = LongRun.Times(50, 2000);
+        while (_histories < wanted)
+        {
+            Random random = Seed.Random($"histories {_histories}");
+            using var home = new Home(random);
+            for (int i = 0; i < HistoriesPerHome && _histories < wanted; i++)
+            {
+                Check(Record(home, random, kill: i % HistoriesPerDeath == 0));
+                if (++_histories % 100 == 0) Console.WriteLine($"{_histories} histories, {_deaths} deaths");
+            }
+            home.Server.AssertWell();
+        }
+        output.WriteLine($"{Seed.Note}: {_histories} histories, {_deaths} deaths of the server; {_operations} operations, {_unknown} of unknown outcome, {_calledOff} transactions called off");
+    }
+
+    private List<Operation> Record(Home home, Random random, bool kill)
+    {
+        var workload = new Workload($"h{_histories}", groups: random.Next(1, 5));
+        HistoryClient[] clients = [.. Enumerable.Range(0, Clients).Select(id => new HistoryClient(home, workload, id, s_perClient, new Random(random.Next())))];
+        Exception? failure = null;
+        Thread[] threads = [.. clients.Select(client => new Thread(() =>
+        {
+            try
+            {
+                client.Run();
+            }
+            catch (Exception e)
+            {
+                failure ??= e;
+            }
+        }))];
+        foreach (Thread thread in threads) thread.Start();
+        if (kill)
+        {
+            int enough = random.Next(Clients * s_perClient);
+            while (clients.Sum(client => client.Done) < enough && failure is null) Thread.Sleep(1);
+            home.KillAndRestart();
+            _deaths++;
+        }
+        foreach (Thread thread in threads) thread.Join();
+        if (failure is not null) throw new InvalidOperationException($"{Seed.Note}: {failure.Message}", failure);
+        var auditor = new HistoryClient(home, workload, Clients, 0, random);
+        auditor.ReadAll();
+        return [.. clients.Append(auditor).SelectMany(client => client.History)];
+    }
+
+    private void Check(List<Operation> history)
+    {
+        _operations += history.Count;
+        _unknown += history.Count(o => o.IsUnknown);
+        _calledOff += history.Count(o => o is { Form: Form.Transaction, Replies: [] });
+        string? wrong = Linearizability.Explain(history);
+        Assert.True(wrong is null, $"{Seed.Note}, history {_histories}: {wrong}");
+    }
+}

@@ -1,0 +1,64 @@
+using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Histories;
+
+/// <summary>A data directory, and the server that lives in it, dies, and comes back.</summary>
+internal sealed class Home : IDisposable
+{
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-history-").FullName;
+    private readonly string[] _arguments;
+    private readonly List<long> _deaths = [];
+
+    public Home(Random random)
+    {
+        _arguments =
+        [
+            "--dir", _folder, "--appendonly", "yes", "--appendfsync", "always", "--io-loops", $"{random.Next(1, 5)}", "--shards", $"{1 << random.Next(2, 7)}",
+            "--transport", random.Next(4) == 0 ? "sockets" : "eventloop",
+        ];
+        Server = ServerProcess.Ours(_arguments);
+    }
+
+    public ServerProcess Server { get; private set; }
+
+    public int Deaths
+    {
+        get
+        {
+            lock (_deaths) return _deaths.Count;
+        }
+    }
+
+    public void KillAndRestart()
+    {
+        Server.Kill();
+        long at = Stopwatch.GetTimestamp();
+        Server.Dispose();
+        Server = ServerProcess.Ours(_arguments);
+        lock (_deaths)
+        {
+            _deaths.Add(at);
+            Monitor.PulseAll(_deaths);
+        }
+    }
+
+    /// <summary>When the server died for the n-th time; waits until it is back.</summary>
+    public long AwaitDeath(int n)
+    {
+        lock (_deaths)
+        {
+            while (_deaths.Count <= n)
+                if (!Monitor.Wait(_deaths, s_patience)) throw new InvalidOperationException("a connection ended, but nobody killed the server");
+            return _deaths[n];
+        }
+    }
+
+    public void Dispose()
+    {
+        Server.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+}
