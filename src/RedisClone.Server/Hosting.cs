@@ -28,7 +28,14 @@ internal static class Hosting
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
-        return builder.Build();
+        return Complete(builder);
+    }
+
+    private static WebApplication Complete(WebApplicationBuilder builder)
+    {
+        WebApplication host = builder.Build();
+        host.Run(new MetricsEndpoint(host.Services.GetRequiredService<ServerCore>()).AnswerAsync);
+        return host;
     }
 
     private static WebApplicationBuilder Parts(ServerConfig config, IDisk disk)
@@ -77,6 +84,7 @@ internal static class Hosting
             kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
             listen.UseConnectionHandler<RedisConnectionHandler>();
         });
+        kestrel.Listen(ClientPort.Metrics, MetricsEndpoint.Use);
         if (config.UnixSocket.Length > 0)
             kestrel.ListenUnixSocket(config.PathOf(config.UnixSocket), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }

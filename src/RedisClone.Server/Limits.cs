@@ -57,6 +57,12 @@ internal static class Limits
     /// <summary>What a prefix that is tracked costs, its place in the tables of prefixes included.</summary>
     public const int BytesPerPrefix = 256;
 
+    /// <summary>Connections to the metrics port at a time; further ones are closed.</summary>
+    public const int MetricsConnections = 32;
+
+    /// <summary>How long a health check waits for the server.</summary>
+    public static readonly TimeSpan HealthPatience = TimeSpan.FromSeconds(3);
+
     /// <summary>TLS handshakes that may be under way at a time; further connections are refused.</summary>
     public const int TlsHandshakes = 512;
 

@@ -1,3 +1,4 @@
+using System.Collections;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
@@ -13,9 +14,10 @@ internal static class Program
         // Read before the first socket exists: completions run on the thread that polled them, never on another.
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
-        if (OfflineCommands.TryRun(args, Console.Out) is { } exitCode) return exitCode;
+        IDictionary environment = Environment.GetEnvironmentVariables();
+        if ((OfflineCommands.TryRun(args, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out)) is { } exitCode) return exitCode;
 
-        ConfigLoad load = ServerConfig.Load(args, Environment.GetEnvironmentVariables());
+        ConfigLoad load = ServerConfig.Load(args, environment);
         if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).Write(load.Text);
         if (load.Config is not { } config) return load.ExitCode;
 

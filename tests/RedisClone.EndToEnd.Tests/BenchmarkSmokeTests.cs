@@ -1,4 +1,4 @@
-using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests;
 
@@ -8,12 +8,8 @@ public sealed class BenchmarkSmokeTests
     [Fact]
     public async Task Every_benchmark_runs()
     {
-        using Process process = Process.Start(
-            new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "RedisClone.Benchmarks.dll"), "smoke"]) { RedirectStandardOutput = true })!;
-        using var patience = new CancellationTokenSource(TimeSpan.FromMinutes(3));
-        string output = await process.StandardOutput.ReadToEndAsync(patience.Token);
-        await process.WaitForExitAsync(patience.Token);
-        Assert.True(process.ExitCode == 0, output);
+        (int code, string output) = await Repository.RunAsync("dotnet", Path.Combine(AppContext.BaseDirectory, "RedisClone.Benchmarks.dll"), "smoke");
+        Assert.True(code == 0, output);
         Assert.Contains("Ladder.Step5_Today runs", output, StringComparison.Ordinal);
     }
 }

@@ -1,4 +1,4 @@
-using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests;
 
@@ -8,8 +8,6 @@ namespace RedisClone.EndToEnd.Tests;
 /// </summary>
 public sealed class PerfCompareTests
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(3);
-
     [Fact]
     public async Task The_load_generator_agrees_with_redis_server()
     {
@@ -39,26 +37,6 @@ public sealed class PerfCompareTests
         }
     }
 
-    private static async Task<(int Code, string Output)> Run(params IEnumerable<string> arguments)
-    {
-        string program = Path.Combine(AppContext.BaseDirectory, "RedisClone.Compare.dll");
-        using Process process = Process.Start(new ProcessStartInfo("dotnet", [program, .. arguments])
-        {
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        })!;
-        using var patience = new CancellationTokenSource(s_patience);
-        try
-        {
-            Task<string> errors = process.StandardError.ReadToEndAsync(patience.Token);
-            string output = await process.StandardOutput.ReadToEndAsync(patience.Token);
-            await process.WaitForExitAsync(patience.Token);
-            return (process.ExitCode, output + await errors);
-        }
-        catch (OperationCanceledException)
-        {
-            process.Kill(entireProcessTree: true);
-            throw;
-        }
-    }
+    private static Task<(int Code, string Output)> Run(params IEnumerable<string> arguments) =>
+        Repository.RunAsync("dotnet", [Path.Combine(AppContext.BaseDirectory, "RedisClone.Compare.dll"), .. arguments]);
 }

@@ -14,6 +14,8 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
 
     public static CommandLine Parse(IReadOnlyList<string> args)
     {
+        // Written for Redis's own image, a container's command begins with the program's name.
+        if (args is ["redis-server", ..]) args = [.. args.Skip(1)];
         if (Immediate(args) is { } answer)
             return new CommandLine(null, false, "") { Answer = answer };
 
@@ -80,7 +82,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
                RedisClone.Server -h or --help
                RedisClone.Server --write-config-reference (print docs/configuration.md)
                RedisClone.Server --write-command-reference (print docs/commands.md)
-        {OfflineCommands.Usage}
+        {HealthCheck.Usage}{OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
         A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
         dashes become underscores. The command line overrides the environment, which overrides the file.

@@ -15,6 +15,7 @@ public sealed class ServerConfig
     // Network
     public string[] Bind = [];
     public int Port;
+    public int MetricsPort;
     public bool ProtectedMode;
     public int TcpBacklog;
     public int TcpKeepAlive;

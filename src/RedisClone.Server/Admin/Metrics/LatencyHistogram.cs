@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Numerics;
 
 namespace RedisClone.Server.Admin;
@@ -11,6 +12,9 @@ public sealed class LatencyHistogram
     private const int StepBits = 5;
     private const int Steps = 1 << StepBits;
     private const int Octaves = 38;            // in nanoseconds, beyond an hour
+
+    /// <summary>What is shown of it doubles, from about a microsecond to more than an hour.</summary>
+    private const int FirstShown = 1024, ShownSteps = 32;
 
     private readonly long[] _counts = new long[Octaves * Steps];
 
@@ -44,8 +48,20 @@ public sealed class LatencyHistogram
         return 0;
     }
 
-    /// <summary>How many took at most so long, counted by whole steps.</summary>
-    public long CountUpTo(long ticks)
+    /// <summary>How many took at most so many microseconds, for each of the steps that are shown; the last has all.</summary>
+    public IEnumerable<(long Microseconds, long Count)> Shown()
+    {
+        for (int i = 0; i < ShownSteps; i++)
+        {
+            long nanoseconds = (long)FirstShown << i;
+            // Redis's histograms round a step up to the end of the 128th part of it that it lies in.
+            nanoseconds += nanoseconds / 128 - 1;
+            yield return (nanoseconds / 1000, i == ShownSteps - 1 ? Count : CountUpTo((long)(nanoseconds * (Stopwatch.Frequency / 1e9))));
+        }
+    }
+
+    /// <summary>Counted by whole steps.</summary>
+    private long CountUpTo(long ticks)
     {
         long count = 0;
         for (int i = IndexOf(ticks); i >= 0; i--) count += _counts[i];

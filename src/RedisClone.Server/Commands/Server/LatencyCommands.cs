@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
@@ -11,9 +10,6 @@ internal static class LatencyCommands
 {
     private const CommandFlags Flags = CommandFlags.Admin | NoScript | Loading | Stale;
     private static readonly string[] Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"];
-
-    /// <summary>A histogram's steps double, from about a microsecond to more than an hour.</summary>
-    private const int FirstStep = 1024, StepCount = 32;
 
     public static readonly CommandRow[] Rows =
     [
@@ -109,14 +105,10 @@ internal static class LatencyCommands
         reply.Bulk("histogram_usec"u8);
         DeferredReply map = reply.BeginDeferred();
         int steps = 0;
-        for (int i = 0; i < StepCount && before < total; i++)
+        foreach ((long microseconds, long count) in histogram.Shown())
         {
-            long nanoseconds = (long)FirstStep << i;
-            // Redis's histograms round a step up to the end of the 128th part of it that it lies in.
-            nanoseconds += nanoseconds / 128 - 1;
-            long count = i == StepCount - 1 ? total : histogram.CountUpTo((long)(nanoseconds * (Stopwatch.Frequency / 1e9)));
             if (count == before) continue;
-            reply.Integer(nanoseconds / 1000);
+            reply.Integer(microseconds);
             reply.Integer(count);
             before = count;
             steps++;

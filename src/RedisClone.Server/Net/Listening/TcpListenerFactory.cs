@@ -14,6 +14,8 @@ internal sealed class ClientPort(string name, string parameter, Func<ServerConfi
 
     public static readonly ClientPort Tls = new("tls", "tls-port", static config => config.TlsPort);
 
+    public static readonly ClientPort Metrics = new("metrics", "metrics-port", static config => config.MetricsPort);
+
     /// <summary>What CONFIG calls its number.</summary>
     public string Parameter => parameter;
 
@@ -23,8 +25,8 @@ internal sealed class ClientPort(string name, string parameter, Func<ServerConfi
 }
 
 /// <summary>
-/// Listens on the <see cref="ClientPort"/>s: on the plain one by means of the transport that other endpoints use too, on the one for TLS
-/// on the framework's sockets, whose pipes its TLS can go between.
+/// Listens on the <see cref="ClientPort"/>s: on the plain one by means of the transport that other endpoints use too, on those for TLS and metrics
+/// on the framework's sockets, whose pipes its TLS and its HTTP are made for.
 /// </summary>
 internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<TcpListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
@@ -41,7 +43,7 @@ internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parame
     {
         var port = (ClientPort)endpoint;
         if (LoadTlsFor(port) is not null) throw new IOException("Failed to configure TLS. Check logs for more info.");
-        var listeners = new TcpListeners(config, port, port == ClientPort.Tls ? Transports().First() : Transports().Last(), log);
+        var listeners = new TcpListeners(config, port, port == ClientPort.Plain ? Transports().Last() : Transports().First(), log);
         if (await listeners.AdaptAsync() is not null)
         {
             await listeners.DisposeAsync();

@@ -1,0 +1,65 @@
+using System.Collections;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using RedisClone.Server.Net.Listening;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// <c>health PID</c>: asks the server that this process is, on the port that its own arguments say, and is what a container's health check runs. Whatever the
+/// server answers, that it is loading or wants a password too, it lives. One that only has a port for TLS lives if it takes the connection.
+/// </summary>
+internal static class HealthCheck
+{
+    private const int Healthy = 0, Unhealthy = 1;
+
+    public const string Usage =
+        """
+               RedisClone.Server health PID (ask the server that this process is; exit code 0: it answers)
+
+        """;
+
+    /// <summary>Asks, if that is what the arguments say; null when they are those of a server.</summary>
+    public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
+    {
+        if (args is not ["health", var process]) return null;
+        try
+        {
+            string[] arguments = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0')[1..];
+            if (ServerConfig.Load(arguments, environment, static () => Stream.Null).Config is not { } config) throw new IOException("its arguments are those of no server");
+            output.WriteLine(Ask(config));
+            return Healthy;
+        }
+        catch (Exception error) when (error is SocketException or IOException or UnauthorizedAccessException)
+        {
+            output.WriteLine(error.Message);
+            return Unhealthy;
+        }
+    }
+
+    private static string Ask(ServerConfig config)
+    {
+        EndPoint address = AddressOf(config);
+        using var socket = new Socket(address.AddressFamily, SocketType.Stream, address is IPEndPoint ? ProtocolType.Tcp : ProtocolType.Unspecified);
+        socket.SendTimeout = socket.ReceiveTimeout = (int)Limits.HealthPatience.TotalMilliseconds;
+        socket.Connect(address);
+        if (IsTls(config)) return "takes TLS connections";
+        socket.Send("PING\r\n"u8);
+        Span<byte> reply = stackalloc byte[512];
+        int length = socket.Receive(reply);
+        return length > 0 ? Encoding.UTF8.GetString(reply[..length]).TrimEnd() : throw new IOException("the connection was closed without an answer");
+    }
+
+    private static EndPoint AddressOf(ServerConfig config)
+    {
+        if (config.Port == 0 && config.UnixSocket.Length > 0) return new UnixDomainSocketEndPoint(config.PathOf(config.UnixSocket));
+        int port = IsTls(config) ? config.TlsPort : config.Port;
+        if (TcpAddresses.Resolve(config.Bind, port, out string problem) is not [var first, ..]) throw new IOException($"it listens on no address. {problem}");
+        IPAddress address = first.EndPoint.Address;
+        return address.Equals(IPAddress.Any) ? new IPEndPoint(IPAddress.Loopback, port)
+            : address.Equals(IPAddress.IPv6Any) ? new IPEndPoint(IPAddress.IPv6Loopback, port) : first.EndPoint;
+    }
+
+    private static bool IsTls(ServerConfig config) => config.Port == 0 && config.UnixSocket.Length == 0;
+}

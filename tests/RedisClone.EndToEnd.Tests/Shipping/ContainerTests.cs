@@ -1,0 +1,27 @@
+using RedisClone.EndToEnd.Tests.Support;
+using Xunit.Abstractions;
+
+namespace RedisClone.EndToEnd.Tests.Shipping;
+
+/// <summary>The image, and what docker and Kubernetes are told about it.</summary>
+public sealed class ContainerTests(ITestOutputHelper output)
+{
+    [Fact]
+    public async Task The_image_builds_and_runs()
+    {
+        (int code, string said) = await Repository.RunAsync(Repository.PathOf("tests/container"));
+        output.WriteLine(said);
+        Assert.True(code == 0 && said.EndsWith("the image works\n", StringComparison.Ordinal), said);
+        Console.WriteLine(string.Join('\n', said.Split('\n').Where(line => line.StartsWith("size:", StringComparison.Ordinal) || line.StartsWith("cold start", StringComparison.Ordinal))));
+    }
+
+    [Fact]
+    public async Task Every_description_is_sound_yaml()
+    {
+        const string Read = "import sys, yaml\nfor name in sys.argv[1:]:\n    assert all(yaml.safe_load_all(open(name))), name";
+        string[] files = Directory.GetFiles(Repository.PathOf("docker"), "*.yaml", SearchOption.AllDirectories);
+        Assert.True(files.Length >= 5);
+        (int code, string said) = await Repository.RunAsync("/usr/bin/python3", ["-c", Read, .. files]);
+        Assert.True(code == 0, said);
+    }
+}

@@ -1,0 +1,39 @@
+using System.Globalization;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Shipping;
+
+/// <summary>What a container's health check runs: it finds the server by the arguments of its process.</summary>
+public sealed class HealthTests
+{
+    [Fact]
+    public void A_server_that_answers_is_healthy()
+    {
+        using ServerProcess server = ServerProcess.Ours();
+        Assert.Equal((0, "+PONG\n"), Ask(server.Id));
+    }
+
+    [Fact]
+    public void One_that_wants_a_password_is_healthy()
+    {
+        using ServerProcess server = ServerProcess.Ours("--requirepass", "secret");
+        Assert.Equal((0, "-NOAUTH Authentication required.\n"), Ask(server.Id));
+    }
+
+    [Fact]
+    public void What_is_no_server_is_not()
+    {
+        Assert.Equal(1, Ask(Environment.ProcessId).ExitCode);
+        Assert.Equal(1, Ask(int.MaxValue).ExitCode);
+    }
+
+    [Fact]
+    public void A_command_written_for_the_image_of_redis_begins_with_its_programs_name()
+    {
+        (int code, string output) = ServerProcess.RunOurs("redis-server", "--version");
+        Assert.True(code == 0, output);
+        Assert.StartsWith("Redis server v=", output, StringComparison.Ordinal);
+    }
+
+    private static (int ExitCode, string Output) Ask(int process) => ServerProcess.RunOurs("health", process.ToString(CultureInfo.InvariantCulture));
+}

@@ -1,0 +1,177 @@
+using System.Globalization;
+using System.Net;
+using System.Text.Json;
+using System.Text.RegularExpressions;
+using RedisClone.Journal.Disk;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Admin;
+
+/// <summary>The metrics port: what Prometheus reads there, and whether it could.</summary>
+public sealed partial class MetricsTests
+{
+    [GeneratedRegex("""^(?<name>[a-z_]+)(\{(?<labels>[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*)\})? (?<value>-?[0-9.]+(E[+-]?\d+)?)$""")]
+    private static partial Regex Sample { get; }
+
+    [GeneratedRegex("redis(clone)?_[a-z_]+")]
+    private static partial Regex Name { get; }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Every_sample_belongs_to_a_metric_that_says_what_it_is(TransportKind transport)
+    {
+        await using RunningServer server = await StartAsync(transport);
+        Work(server);
+        var types = new Dictionary<string, string>();
+        var seen = new HashSet<string>();
+        string current = "";
+        string page = await GetAsync(server, "/metrics");
+        Assert.EndsWith("\n", page);
+        foreach (string line in page.TrimEnd('\n').Split('\n'))
+        {
+            if (line.StartsWith("# HELP ", StringComparison.Ordinal)) current = line.Split(' ')[2];
+            else if (line.StartsWith("# TYPE ", StringComparison.Ordinal)) Assert.True(line.Split(' ')[2] == current && types.TryAdd(current, line.Split(' ')[3]), line);
+            else
+            {
+                Match sample = Sample.Match(line);
+                Assert.True(sample.Success, line);
+                string name = sample.Groups["name"].Value;
+                Assert.True(name == current || types[current] == "histogram" && name.StartsWith(current + "_", StringComparison.Ordinal), line);
+                Assert.True(seen.Add(line[..line.LastIndexOf(' ')]), line);
+            }
+        }
+        Assert.All(types.Values, type => Assert.Contains(type, new[] { "counter", "gauge", "histogram" }));
+    }
+
+    [Fact]
+    public async Task The_figures_are_those_of_info()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        Work(server);
+        string page = await GetAsync(server, "/metrics");
+        Assert.Contains("\nredis_commands_total{cmd=\"set\"} 3\n", page);
+        Assert.Contains("\nredis_commands_failed_calls_total{cmd=\"incr\"} 1\n", page);
+        Assert.Contains("\nredis_errors_total{err=\"ERR\"} 1\n", page);
+        Assert.Contains("\nredis_errors_total{err=\"A\\\"B\\\\\"} 1\n", page);
+        Assert.Contains("\nredis_db_keys{db=\"db0\"} 2\n", page);
+        Assert.Contains("\nredis_db_keys_expiring{db=\"db3\"} 1\n", page);
+        Assert.Contains("\nredis_rdb_last_bgsave_status 1\n", page);
+        Assert.Contains("\nredis_commands_latencies_usec_count{cmd=\"set\"} 3\n", page);
+        Assert.Contains("\nredis_commands_latencies_usec_bucket{cmd=\"set\",le=\"+Inf\"} 3\n", page);
+        Assert.DoesNotContain("cmd=\"lpush\"", page);
+    }
+
+    [Fact]
+    public async Task Every_metric_of_the_table_has_a_figure_and_what_counts_is_called_so()
+    {
+        await using RunningServer server = await StartWithJournalAsync();
+        Work(server);
+        string page = await GetAsync(server, "/metrics");
+        foreach (Metric metric in MetricTable.All)
+        {
+            Assert.True(page.Contains("\n" + metric.Name + " ", StringComparison.Ordinal) || page.Contains("\n" + metric.Name + "{", StringComparison.Ordinal), metric.Name);
+            if (metric.Name.EndsWith("_total", StringComparison.Ordinal)) Assert.True(metric.IsCounter, metric.Name);
+        }
+    }
+
+    [Fact]
+    public async Task The_board_shows_only_metrics_that_there_are()
+    {
+        await using RunningServer server = await StartWithJournalAsync();
+        Work(server);
+        string page = await GetAsync(server, "/metrics");
+        using JsonDocument board = JsonDocument.Parse(await File.ReadAllTextAsync(Board));
+        string[] expressions = [.. board.RootElement.GetProperty("panels").EnumerateArray().Where(panel => panel.TryGetProperty("targets", out _))
+            .SelectMany(panel => panel.GetProperty("targets").EnumerateArray()).Select(target => target.GetProperty("expr").GetString()!)];
+        Assert.True(expressions.Length > 10);
+        foreach (string name in expressions.SelectMany(expression => Name.Matches(expression)).Select(match => match.Value).Distinct())
+            Assert.True(page.Contains("\n" + name + " ", StringComparison.Ordinal) || page.Contains("\n" + name + "{", StringComparison.Ordinal), name);
+    }
+
+    [Fact]
+    public async Task It_says_whether_it_lives_and_whether_it_is_ready()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        Assert.Equal("alive\n", await GetAsync(server, "/health/live"));
+        Assert.Equal("ready\n", await GetAsync(server, "/health/ready"));
+        Assert.StartsWith("there are ", await GetAsync(server, "/", HttpStatusCode.NotFound));
+        using var http = new HttpClient();
+        using var content = new StringContent("");
+        using HttpResponseMessage posted = await http.PostAsync(Address(server, "/metrics"), content);
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, posted.StatusCode);
+    }
+
+    [Fact]
+    public async Task While_data_is_loaded_it_lives_and_is_not_ready()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        Assert.Null(server.Core.Prepare());
+        Assert.Equal("alive\n", await GetAsync(server, "/health/live"));
+        Assert.Equal("loading\n", await GetAsync(server, "/health/ready", HttpStatusCode.ServiceUnavailable));
+        Assert.Contains("\nredis_loading_dump_file 1\n", await GetAsync(server, "/metrics"));
+        Assert.Null(server.Core.LoadData());
+        Assert.Equal("ready\n", await GetAsync(server, "/health/ready"));
+    }
+
+    [Fact]
+    public async Task Connections_are_bounded()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        var idle = new List<TestClient>();
+        for (int i = 0; i < Limits.MetricsConnections; i++) idle.Add(server.Connect(server.Core.Config.MetricsPort));
+        await Assert.ThrowsAnyAsync<HttpRequestException>(async () =>
+        {
+            // The last of those before it may be taken a moment later.
+            for (int attempt = 0; attempt < 100; attempt++) await GetAsync(server, "/health/live");
+        });
+        foreach (TestClient client in idle) client.Dispose();
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                await GetAsync(server, "/health/live");
+                return;
+            }
+            catch (HttpRequestException) when (attempt < 200)
+            {
+                await Task.Delay(20);
+            }
+        }
+    }
+
+    private static string Board => Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "../../../../../docker/grafana/redisclone.json"));
+
+    private static Task<RunningServer> StartAsync(TransportKind transport) => RunningServer.StartAsync(transport, config => config.MetricsPort = RunningServer.FreePort());
+
+    /// <summary>With all that INFO can have.</summary>
+    private static Task<RunningServer> StartWithJournalAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.EventLoop, config =>
+    {
+        config.MetricsPort = RunningServer.FreePort();
+        config.Dir = Directory.CreateTempSubdirectory("redisclone-metrics-").FullName;
+        config.AppendOnly = true;
+    }, RealDisk.Instance);
+
+    private static void Work(RunningServer server)
+    {
+        using TestClient client = server.Connect();
+        client.Run("SET a 1");
+        client.Run("SET b x");
+        client.Run("GET a");
+        client.Run("INCR b");
+        client.Call("EVAL", "return redis.error_reply(ARGV[1])", "0", "A\"B\\ odd");
+        client.Run("SELECT 3");
+        client.Run("SET c 1 EX 1000");
+    }
+
+    private static async Task<string> GetAsync(RunningServer server, string path, HttpStatusCode expected = HttpStatusCode.OK)
+    {
+        using var http = new HttpClient();
+        using HttpResponseMessage response = await http.GetAsync(Address(server, path));
+        Assert.Equal(expected, response.StatusCode);
+        return await response.Content.ReadAsStringAsync();
+    }
+
+    private static Uri Address(RunningServer server, string path) => new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{server.Core.Config.MetricsPort}{path}"));
+}
