@@ -139,9 +139,9 @@ internal static class ReplicationCommands
     private static void Acknowledge(ref CommandContext c, int argument)
     {
         if (c.Session is not { IsReplica: true, Replica: { } replica }) return;
-        RedisNumber.TryParseInt64(c.Args[argument + 1], out long processed);
+        if (!RedisNumber.TryParseInt64(c.Args[argument + 1], out long processed)) return;
         long flushed = 0;
-        if (argument + 3 < c.Args.Count && c.Is(argument + 2, "fack"u8)) RedisNumber.TryParseInt64(c.Args[argument + 3], out flushed);
+        if (argument + 3 < c.Args.Count && c.Is(argument + 2, "fack"u8) && !RedisNumber.TryParseInt64(c.Args[argument + 3], out flushed)) return;
         c.Server.Replicas.Acknowledged(replica, processed, flushed);
     }
 
