@@ -1,0 +1,70 @@
+using System.ComponentModel;
+using System.Diagnostics;
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+
+namespace RedisClone.EndToEnd.Tests.Support;
+
+/// <summary>A program from the system that serves a port until the test ends; one that is not installed fails the test: tests/run installs all of them.</summary>
+internal sealed class BackgroundProgram : IDisposable
+{
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(1);
+
+    private readonly Process _process;
+    private readonly StringBuilder _output = new();
+
+    public BackgroundProgram(int port, string program, params IEnumerable<string> arguments)
+    {
+        // Debian keeps servers where only root's path leads.
+        var start = new ProcessStartInfo("/usr/bin/env", [$"PATH={Environment.GetEnvironmentVariable("PATH")}:/usr/sbin", program, .. arguments])
+        {
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        try
+        {
+            _process = Process.Start(start)!;
+        }
+        catch (Win32Exception e)
+        {
+            throw new InvalidOperationException($"{program} cannot be started ({e.Message}); tests/run installs what the tests need", e);
+        }
+        _process.OutputDataReceived += OnLine;
+        _process.ErrorDataReceived += OnLine;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        for (long begun = Stopwatch.GetTimestamp(); !IsListening(port); Thread.Sleep(20))
+        {
+            if (!_process.HasExited && Stopwatch.GetElapsedTime(begun) < s_patience) continue;
+            Dispose();
+            throw new InvalidOperationException($"{program} does not listen on port {port}:\n{_output}");
+        }
+    }
+
+    public void Dispose()
+    {
+        if (!_process.HasExited) _process.Kill(entireProcessTree: true);
+        _process.WaitForExit();
+        _process.Dispose();
+    }
+
+    private static bool IsListening(int port)
+    {
+        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        try
+        {
+            socket.Connect(IPAddress.Loopback, port);
+            return true;
+        }
+        catch (SocketException)
+        {
+            return false;
+        }
+    }
+
+    private void OnLine(object sender, DataReceivedEventArgs line)
+    {
+        lock (_output) _output.Append(line.Data).Append('\n');
+    }
+}
