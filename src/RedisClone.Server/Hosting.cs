@@ -7,8 +7,10 @@ using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Disk;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Embedding;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.EventLoop;
+using RedisClone.Server.Net.InMemory;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
 using RedisClone.Server.Shards;
@@ -22,12 +24,22 @@ internal static class Hosting
     public static WebApplication Build(ServerConfig config, IDisk? disk = null)
     {
         WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
-        builder.Logging.ClearProviders();
-        builder.Logging.SetMinimumLevel(LogLevel.Debug);
-        builder.Services.AddSingleton<ILoggerProvider>(new RedisLog(config));
+        builder.Logging.AddProvider(new RedisLog(config));
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
+        return Complete(builder);
+    }
+
+    /// <summary>A server among others in somebody's process: it logs to the host's log and hears of its end from the host.</summary>
+    public static WebApplication Embed(ServerConfig config, ILoggerFactory log)
+    {
+        WebApplicationBuilder builder = Parts(config, RealDisk.Instance);
+        builder.Logging.AddProvider(new HostLog(log));
+        builder.Services.AddSingleton<IHostLifetime, GuestLifetime>();
+        builder.Services.AddSingleton<MemoryTransport>();
+        builder.Services.AddSingleton<IConnectionListenerFactory>(services => services.GetRequiredService<MemoryTransport>());
+        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(MemoryEndPoint.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>()));
         return Complete(builder);
     }
 
@@ -41,6 +53,10 @@ internal static class Hosting
     private static WebApplicationBuilder Parts(ServerConfig config, IDisk disk)
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Logging.ClearProviders();
+        // The web host's own chatter is not what operators of this server read.
+        builder.Logging.SetMinimumLevel(LogLevel.Trace);
+        builder.Logging.AddFilter(static (category, level) => level >= LogLevel.Error || category!.StartsWith("RedisClone", StringComparison.Ordinal));
         builder.Services.AddSingleton(config);
         builder.Services.AddSingleton(disk);
         builder.Services.AddSingleton<ConfigTable>();

@@ -13,7 +13,7 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
     private readonly Lock _writing = new();
     private readonly LogFile? _file = config.LogFile.Length > 0 ? new LogFile(config.PathOf(config.LogFile)) : null;
 
-    public ILogger CreateLogger(string categoryName) => new Logger(this, categoryName);
+    public ILogger CreateLogger(string categoryName) => new Logger(this);
 
     public void Dispose()
     {
@@ -45,14 +45,11 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         }
     }
 
-    private sealed class Logger(RedisLog owner, string category) : ILogger
+    private sealed class Logger(RedisLog owner) : ILogger
     {
-        // The web host's own chatter is not what operators of this server read.
-        private readonly bool _ours = category.StartsWith("RedisClone", StringComparison.Ordinal);
-
         public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
-        public bool IsEnabled(LogLevel logLevel) => owner.IsEnabled(logLevel) && (_ours || logLevel >= LogLevel.Error);
+        public bool IsEnabled(LogLevel logLevel) => owner.IsEnabled(logLevel);
 
         public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {

@@ -60,6 +60,9 @@ internal sealed class ValueReader : IRdbValueVisitor
         if (entry.Exists) _keyspace.Remove(entry);
     }
 
+    /// <summary>There is no next value for now: a reader that waits for one must not keep a keyspace alive.</summary>
+    public void End() => _keyspace = null!;
+
     bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
     {
         if (Refusal is not null) return false;

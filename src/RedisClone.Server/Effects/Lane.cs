@@ -19,7 +19,7 @@ public sealed class Lane
     private CommandCounters[] _calls;
     private LatencyHistogram?[] _latencies;
 
-    private Lane(LaneSet owner)
+    internal Lane(LaneSet owner)
     {
         _owner = owner;
         _calls = new CommandCounters[owner.Commands];
@@ -99,13 +99,13 @@ public sealed class Lane
     internal static Lane EnterNested(LaneSet set)
     {
         Lane outer = Current(set);
-        t_lane = t_nested is { } nested && nested._owner == set ? nested : t_nested = set.Add(new Lane(set));
+        t_lane = t_nested is { } nested && nested._owner == set ? nested : t_nested = set.OfThread(nested: true);
         return outer;
     }
 
     internal static void LeaveNested(Lane outer) => t_lane = outer;
 
-    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.Add(new Lane(set));
+    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.OfThread(nested: false);
 }
 
 /// <summary>Calls of one command on one lane.</summary>
@@ -118,6 +118,7 @@ public struct CommandCounters
 public sealed class LaneSet(int commands, ErrorStatistics errors)
 {
     private readonly Lock _adding = new();
+    private readonly Dictionary<(int Thread, bool Nested), Lane> _ofThreads = [];
     private Lane[] _lanes = [];
 
     public int Commands => commands;
@@ -140,9 +141,18 @@ public sealed class LaneSet(int commands, ErrorStatistics errors)
         return sum;
     }
 
-    internal Lane Add(Lane lane)
+    /// <summary>
+    /// A thread that works for several servers finds again what it had here, and one that has ended leaves its lanes to the next with its number.
+    /// </summary>
+    internal Lane OfThread(bool nested)
     {
-        lock (_adding) _lanes = [.. _lanes, lane];
-        return lane;
+        lock (_adding)
+        {
+            if (_ofThreads.TryGetValue((Environment.CurrentManagedThreadId, nested), out Lane? known)) return known;
+            var lane = new Lane(this);
+            _ofThreads.Add((Environment.CurrentManagedThreadId, nested), lane);
+            _lanes = [.. _lanes, lane];
+            return lane;
+        }
     }
 }

@@ -30,7 +30,8 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     {
         int hz = server.Config.Hz;
         using var timer = new PeriodicTimer(PeriodOf(hz));
-        for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None) && !stoppingToken.IsCancellationRequested; round++)
+        using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
+        for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None); round++)
         {
             if (server.Config.Hz != hz) timer.Period = PeriodOf(hz = server.Config.Hz);
             long started = Stopwatch.GetTimestamp();

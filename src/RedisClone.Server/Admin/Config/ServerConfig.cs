@@ -12,6 +12,9 @@ namespace RedisClone.Server.Admin;
 [SuppressMessage("Design", "CA1051:Do not declare visible instance fields", Justification = "Rows bind to fields by reference.")]
 public sealed class ServerConfig
 {
+    /// <summary>What <see cref="Port"/> is until the system has chosen a free one; no line of a file can say it.</summary>
+    internal const int AnyPort = -1;
+
     // Network
     public string[] Bind = [];
     public int Port;

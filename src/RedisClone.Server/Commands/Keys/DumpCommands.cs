@@ -99,6 +99,7 @@ internal static class DumpCommands
         payload.CopyTo(bytes);
         string? problem = DumpPayload.Read(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
         if (problem is not null) reader.Drop();
+        reader.End();
         ArrayPool<byte>.Shared.Return(bytes);
         return problem;
     }

@@ -22,7 +22,7 @@ internal static class TcpAddresses
             if (name.Length == 0) continue;
             if (TryResolve(name) is { Length: > 0 } found)
             {
-                addresses.AddRange(found.Select(address => new TcpAddress(new IPEndPoint(address, port), optional)));
+                addresses.AddRange(found.Select(address => new TcpAddress(new IPEndPoint(address, Math.Max(port, 0)), optional)));
             }
             else if (!optional)
             {

@@ -36,7 +36,10 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
             if (_listeners.ContainsKey(address.EndPoint)) continue;
             try
             {
+                // A port that the system chose with the first address is that of the others too.
+                if (Number != ServerConfig.AnyPort) address.EndPoint.Port = Number;
                 IConnectionListener listener = await transport.BindAsync(address.EndPoint);
+                if (Number == ServerConfig.AnyPort) config.Port = address.EndPoint.Port = ((IPEndPoint)listener.EndPoint).Port;
                 _listeners.Add(address.EndPoint, listener);
                 _ = AcceptAllAsync(listener);
             }

@@ -1,0 +1,71 @@
+using System.Globalization;
+using System.IO.Pipelines;
+using Microsoft.AspNetCore.Connections;
+
+namespace RedisClone.Server.Net.InMemory;
+
+/// <summary>Two pipes, one in each direction. Neither side runs in the other's calls: continuations go to the thread pool.</summary>
+internal sealed class MemoryConnection : DefaultConnectionContext
+{
+    private static readonly PipeOptions Options = new(useSynchronizationContext: false);
+    private static long s_lastId;
+
+    private readonly CancellationTokenSource _closed = new();
+
+    public MemoryConnection()
+        : base("memory-" + Interlocked.Increment(ref s_lastId).ToString(CultureInfo.InvariantCulture))
+    {
+        var requests = new Pipe(Options);
+        var replies = new Pipe(Options);
+        Transport = new Ends(requests.Reader, replies.Writer);
+        Client = new Ends(replies.Reader, new ClientWriter(requests.Writer, this));
+        LocalEndPoint = RemoteEndPoint = MemoryEndPoint.Instance;
+        ConnectionClosed = _closed.Token;
+    }
+
+    public IDuplexPipe Client { get; }
+
+    /// <summary>The client's ends are the client's to complete, which may be writing; ours are told to stop waiting.</summary>
+    public override void Abort(ConnectionAbortedException abortReason)
+    {
+        TellClosed();
+        Transport.Input.CancelPendingRead();
+        Transport.Output.CancelPendingFlush();
+    }
+
+    /// <summary>The client reads what it is owed, and then the end. (The base would dispose a source that may yet be cancelled.)</summary>
+    public override ValueTask DisposeAsync()
+    {
+        Transport.Input.Complete();
+        Transport.Output.Complete();
+        return default;
+    }
+
+    private void TellClosed() => ThreadPool.UnsafeQueueUserWorkItem(static source => source.Cancel(), _closed, preferLocal: false);
+
+    private sealed record Ends(PipeReader Input, PipeWriter Output) : IDuplexPipe;
+
+    /// <summary>A server that serves a blocked client does not read: it must be told that the client has hung up.</summary>
+    private sealed class ClientWriter(PipeWriter pipe, MemoryConnection connection) : PipeWriter
+    {
+        public override bool CanGetUnflushedBytes => true;
+
+        public override long UnflushedBytes => pipe.UnflushedBytes;
+
+        public override void Complete(Exception? exception = null)
+        {
+            pipe.Complete();
+            connection.TellClosed();
+        }
+
+        public override void Advance(int bytes) => pipe.Advance(bytes);
+
+        public override Memory<byte> GetMemory(int sizeHint = 0) => pipe.GetMemory(sizeHint);
+
+        public override Span<byte> GetSpan(int sizeHint = 0) => pipe.GetSpan(sizeHint);
+
+        public override void CancelPendingFlush() => pipe.CancelPendingFlush();
+
+        public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default) => pipe.FlushAsync(cancellationToken);
+    }
+}

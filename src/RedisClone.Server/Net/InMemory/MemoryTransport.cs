@@ -1,0 +1,52 @@
+using System.IO.Pipelines;
+using System.Net;
+using System.Threading.Channels;
+using Microsoft.AspNetCore.Connections;
+
+namespace RedisClone.Server.Net.InMemory;
+
+/// <summary>Where clients connect to that share the server's process.</summary>
+internal sealed class MemoryEndPoint : EndPoint
+{
+    public static readonly MemoryEndPoint Instance = new();
+
+    public override string ToString() => "memory";
+}
+
+/// <summary>The transport whose connections are pairs of pipes.</summary>
+internal sealed class MemoryTransport : IConnectionListenerFactory, IConnectionListenerFactorySelector, IConnectionListener
+{
+    private readonly Channel<MemoryConnection> _accepted = Channel.CreateUnbounded<MemoryConnection>();
+
+    public EndPoint EndPoint => MemoryEndPoint.Instance;
+
+    public bool CanBind(EndPoint endpoint) => endpoint is MemoryEndPoint;
+
+    public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default) => new(this);
+
+    /// <summary>The client's end of a new connection.</summary>
+    public IDuplexPipe Connect()
+    {
+        var connection = new MemoryConnection();
+        return _accepted.Writer.TryWrite(connection) ? connection.Client : throw new InvalidOperationException("The server has ended.");
+    }
+
+    public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
+    {
+        while (await _accepted.Reader.WaitToReadAsync(cancellationToken))
+            if (_accepted.Reader.TryRead(out MemoryConnection? connection)) return connection;
+        return null;
+    }
+
+    public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    {
+        _accepted.Writer.TryComplete();
+        return default;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await UnbindAsync();
+        while (_accepted.Reader.TryRead(out MemoryConnection? connection)) await connection.DisposeAsync();
+    }
+}

@@ -1,0 +1,174 @@
+using System.Collections.Concurrent;
+using System.Net.Sockets;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Embedding;
+
+namespace RedisClone.Server.Tests.Embedding;
+
+/// <summary>A server as a guest of somebody's host.</summary>
+public sealed class HostTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-embedded-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Fact]
+    public async Task It_starts_and_stops_with_its_host()
+    {
+        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
+        builder.Logging.ClearProviders();
+        builder.Services.AddRedisClone(o => o.Port = 0);
+        using IHost host = builder.Build();
+        await host.StartAsync();
+        int port = host.Services.GetRequiredService<RedisCloneServer>().Port;
+        using (Stream client = Talk.Dial(port))
+        {
+            await client.ExpectAsync("PING", "+PONG\r\n");
+            string text = $"{port}";
+            await client.ExpectAsync("CONFIG GET port", $"*2\r\n$4\r\nport\r\n${text.Length}\r\n{text}\r\n");
+            await host.StopAsync();
+            await client.ExpectEndAsync();
+        }
+        Assert.Throws<SocketException>(() => Talk.Dial(port));
+    }
+
+    [Fact]
+    public async Task A_web_application_keeps_its_own_listeners()
+    {
+        WebApplicationBuilder builder = WebApplication.CreateBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.UseUrls("http://127.0.0.1:0");
+        builder.Services.AddRedisClone(o => o.Port = 0);
+        await using WebApplication app = builder.Build();
+        app.MapGet("/", () => "page");
+        await app.StartAsync();
+        using var browser = new HttpClient();
+        string address = Assert.Single(app.Urls);
+        Assert.Equal("page", await browser.GetStringAsync(new Uri(address)));
+        using Stream client = Talk.Dial(app.Services.GetRequiredService<RedisCloneServer>().Port);
+        await client.ExpectAsync("PING", "+PONG\r\n");
+        await app.StopAsync();
+    }
+
+    [Fact]
+    public async Task A_process_has_several_that_share_nothing()
+    {
+        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
+        builder.Logging.ClearProviders();
+        builder.Services.AddRedisClone(o => o.Port = null);
+        builder.Services.AddKeyedRedisClone("cache", o => (o.Port, o["maxmemory"]) = (0, "10mb"));
+        builder.Services.AddKeyedRedisClone("queue", o => (o.Port, o.Password) = (0, "secret"));
+        using IHost host = builder.Build();
+        await host.StartAsync();
+        var cache = host.Services.GetRequiredKeyedService<RedisCloneServer>("cache");
+        var queue = host.Services.GetRequiredKeyedService<RedisCloneServer>("queue");
+        Assert.NotEqual(cache.Port, queue.Port);
+        Assert.Equal(0, host.Services.GetRequiredService<RedisCloneServer>().Port);
+        using Stream first = Talk.Dial(cache.Port), second = Talk.Dial(queue.Port);
+        await first.ExpectAsync("SET key first", "+OK\r\n");
+        await first.ExpectAsync("CONFIG GET maxmemory", "*2\r\n$9\r\nmaxmemory\r\n$8\r\n10485760\r\n");
+        await second.ExpectAsync("AUTH secret", "+OK\r\n");
+        await second.ExpectAsync("EXISTS key", ":0\r\n");
+        await host.StopAsync();
+    }
+
+    [Fact]
+    public async Task Its_log_is_the_hosts()
+    {
+        var log = new CollectedLog();
+        using var logs = LoggerFactory.Create(builder => builder.SetMinimumLevel(LogLevel.Trace).AddProvider(log));
+        await using (var server = new RedisCloneServer(new RedisCloneOptions { Port = 0 }, logs)) await server.StartAsync();
+        Assert.Contains(log.Lines, line => line.Text.StartsWith("Ready to accept connections", StringComparison.Ordinal));
+        Assert.All(log.Lines, line => Assert.StartsWith("RedisClone.", line.Category, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task A_clients_SHUTDOWN_ends_the_server_and_not_its_host()
+    {
+        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
+        builder.Logging.ClearProviders();
+        builder.Services.AddRedisClone(o => o.Port = 0);
+        using IHost host = builder.Build();
+        await host.StartAsync();
+        var server = host.Services.GetRequiredService<RedisCloneServer>();
+        using Stream client = Talk.Dial(server.Port);
+        await client.ExpectAsync("SHUTDOWN", "");
+        await client.ExpectEndAsync();
+        await server.Ended.WaitAsync(Talk.Patience);
+        Assert.False(host.Services.GetRequiredService<IHostApplicationLifetime>().ApplicationStopping.IsCancellationRequested);
+        await host.StopAsync();
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task What_a_directory_keeps_comes_back(bool appendOnly)
+    {
+        var options = new RedisCloneOptions { Port = null, Directory = Path.Combine(_folder, "data"), AppendOnly = appendOnly };
+        for (int round = 0; round < 3; round++)
+        {
+            await using var server = new RedisCloneServer(options);
+            await server.StartAsync();
+            using Stream client = server.ConnectStream();
+            await client.ExpectAsync("INCR rounds", $":{round + 1}\r\n");
+        }
+        Assert.NotEmpty(Directory.EnumerateFileSystemEntries(options.Directory));
+    }
+
+    [Fact]
+    public async Task A_unix_socket_goes_with_it()
+    {
+        string path = Path.Combine(_folder, "socket");
+        await using (var server = new RedisCloneServer(new RedisCloneOptions { Port = null, UnixSocket = path }))
+        {
+            await server.StartAsync();
+            using Stream client = Talk.Dial(new UnixDomainSocketEndPoint(path));
+            await client.ExpectAsync("PING", "+PONG\r\n");
+        }
+        Assert.False(File.Exists(path));
+    }
+
+    [Fact]
+    public void Options_that_cannot_be_are_refused_at_once()
+    {
+        var wrong = new RedisCloneOptions { ["maxmemory-policy"] = "sometimes" };
+        Assert.Contains("maxmemory-policy", Assert.Throws<ArgumentException>(() => new RedisCloneServer(wrong)).Message, StringComparison.Ordinal);
+        Assert.Throws<ArgumentException>(() => new RedisCloneServer(new RedisCloneOptions { ["no-such-parameter"] = "1" }));
+        Assert.Throws<ArgumentException>(() => new RedisCloneServer(new RedisCloneOptions { AppendOnly = true }));
+    }
+
+    [Fact]
+    public async Task A_port_that_is_taken_is_told()
+    {
+        await using var first = new RedisCloneServer(new RedisCloneOptions { Port = 0 });
+        await first.StartAsync();
+        await using var second = new RedisCloneServer(new RedisCloneOptions { Port = first.Port });
+        InvalidOperationException fault = await Assert.ThrowsAsync<InvalidOperationException>(() => second.StartAsync());
+        Assert.Contains($"{first.Port}", fault.Message, StringComparison.Ordinal);
+    }
+
+    private sealed class CollectedLog : ILoggerProvider
+    {
+        public ConcurrentQueue<(string Category, string Text)> Lines { get; } = [];
+
+        public ILogger CreateLogger(string categoryName) => new Logger(this, categoryName);
+
+        public void Dispose()
+        {
+        }
+
+        private sealed class Logger(CollectedLog owner, string category) : ILogger
+        {
+            public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+
+            public bool IsEnabled(LogLevel logLevel) => true;
+
+            public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+                owner.Lines.Enqueue((category, formatter(state, exception)));
+        }
+    }
+}
