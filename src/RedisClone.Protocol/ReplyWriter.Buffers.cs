@@ -196,7 +196,7 @@ public sealed partial class ReplyWriter
     /// </summary>
     private bool TryNextChunk(int keepFrom, int tail, int size)
     {
-        Span<byte> carried = stackalloc byte[MaxMovedTail];
+        Span<byte> carried = tail == 0 ? [] : stackalloc byte[MaxMovedTail];
         _array.AsSpan(keepFrom, tail).CopyTo(carried);
         if (keepFrom > _chunkStart) _output.Advance(keepFrom - _chunkStart);
         _before += keepFrom - _base;

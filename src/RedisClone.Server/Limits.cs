@@ -9,6 +9,9 @@ internal static class Limits
     /// <summary>Requests of one connection executed before its loop serves another.</summary>
     public const int BatchRequests = 512;
 
+    /// <summary>Batches up to this many requests run together with those of other connections; a longer one fills the nearest cache by itself.</summary>
+    public const int GatheredBatch = 4;
+
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>
     public const int InlineWork = 4096;
 

@@ -47,8 +47,9 @@ public sealed partial class Connection
     }
 
     /// <summary>
-    /// Looks up each command of the batch, hashes its key and asks for the cache lines that it will need, all before the first runs:
-    /// memory latency is paid once for the batch.
+    /// Looks up each command of the batch, hashes its key and asks for the cache line of its bucket; <see cref="Fetch"/> then asks for its
+    /// record. All of a batch do before the first of them runs, and small batches of many connections do together: memory latency is paid once
+    /// for all of them.
     /// </summary>
     private void Prepare()
     {
@@ -56,7 +57,6 @@ public sealed partial class Connection
         int count = _batch.Count;
         if (_prepared.Length < count) _prepared = new Prepared[Math.Max(count, _prepared.Length * 2)];
         int database = Session.Database;
-        bool ahead = count > 1;
         for (int i = 0; i < count; i++)
         {
             Request request = _batch[i];
@@ -65,10 +65,14 @@ public sealed partial class Connection
             prepared.Row = row;
             if (row is null || row.FirstKey == 0 || row.FirstKey >= request.Count) continue;
             prepared.Hash = KeyHash.Of(request[row.FirstKey]);
-            if (ahead) _server.Shards.Of(prepared.Hash).Store.ExistingDatabase(database)?.PrefetchBucket(prepared.Hash);
+            _server.Shards.Of(prepared.Hash).Store.ExistingDatabase(database)?.PrefetchBucket(prepared.Hash);
         }
-        if (!ahead) return;
-        for (int i = 0; i < count; i++)
+    }
+
+    private void Fetch()
+    {
+        int database = Session.Database;
+        for (int i = 0; i < _batch.Count; i++)
         {
             ref readonly Prepared prepared = ref _prepared[i];
             if (prepared.Row is null || prepared.Row.FirstKey == 0) continue;

@@ -16,7 +16,7 @@ namespace RedisClone.Server.Net;
 /// flush. A command whose shards are busy runs on a worker when they are free, one that blocks waits to be served; the rest of
 /// the batch waits for it, no thread does.
 /// </summary>
-public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IMessageTarget
+public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGatheredWork, IMessageTarget
 {
     private readonly ServerCore _server;
     private readonly ConnectionContext _transport;
@@ -121,6 +121,10 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IMessag
     /// <summary>Wakes a connection that waits for input, so that it writes out what was pushed.</summary>
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
+    void IGatheredWork.Fetch() => Fetch();
+
+    void IGatheredWork.Run() => ResumeHere();
+
     /// <summary>Lets a suspended connection go on, on its own thread; may be called by any thread, also under a hold.</summary>
     internal void Resume() => _resumed.Set();
 
@@ -164,8 +168,17 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IMessag
                 Lane lane = _server.Lanes.Current;
                 lane.Reads++;
                 if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
-                rounds?.Enter();
                 Prepare();
+                if (_batch.Count <= Limits.GatheredBatch && _loop is { EventLoop: { IsOnLoop: true } round })
+                {
+                    round.Gather(this);
+                    await _resumed.Wait();
+                }
+                else
+                {
+                    Fetch();
+                }
+                rounds?.Enter();
                 _current = 0;
                 for (Pace pace = Execute(); pace != Pace.EndOfBatch; pace = Execute())
                 {

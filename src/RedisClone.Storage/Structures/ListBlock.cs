@@ -6,18 +6,20 @@ namespace RedisClone.Storage.Structures;
 /// Packed elements in the middle of a span, with room on both sides, so that pushing and popping at either end moves
 /// nothing. A small list is one such block within its record; a large one is many.
 /// </summary>
-/// <remarks>Header: count, start, end of the entries. Positions are relative to the first entry.</remarks>
+/// <remarks>Positions are relative to the first entry.</remarks>
 internal readonly ref struct ListBlock(Span<byte> bytes)
 {
     public const int HeaderBytes = 12;
 
     private readonly Span<byte> _bytes = bytes;
 
-    public ref int Count => ref Field(0);
+    public ref int Count => ref Head.Count;
 
-    private ref int Start => ref Field(1);
+    private ref int Start => ref Head.Start;
 
-    private ref int End => ref Field(2);
+    private ref int End => ref Head.End;
+
+    private ref Header Head => ref MemoryMarshal.AsRef<Header>(_bytes);
 
     public Span<byte> Entries => _bytes[Start..End];
 
@@ -110,5 +112,9 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         End = start + at + added + after;
     }
 
-    private ref int Field(int index) => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[index];
+    /// <summary>How many entries there are, and between which bytes of the span they lie.</summary>
+    private struct Header
+    {
+        public int Count, Start, End;
+    }
 }

@@ -23,9 +23,9 @@ internal readonly struct ListLimit
 
     public static ListLimit Of(in Entry entry) => new(entry.Keyspace.Store.Limits.ListMaxListpackSize);
 
-    /// <summary>Whether a list that is one block stays so when elements of so many bytes in sum are added.</summary>
-    public bool Holds(ListBlock block, long elements, long bytes) =>
-        Frame + block.Used + bytes <= _bytes && block.Count + elements <= _count;
+    /// <summary>Whether a list that is one block stays so when an element of so many bytes is added.</summary>
+    public bool Holds(ListBlock block, int length) =>
+        Frame + block.Used + (long)length <= _bytes && block.Count < _count;
 
     /// <summary>Whether a list that is one large block may become small again.</summary>
     public bool HoldsHalf(int used, int count) =>

@@ -25,12 +25,6 @@ public static class ListValue
         return entry;
     }
 
-    /// <summary>Chooses the form ahead of pushes of several elements, the sum of their lengths given.</summary>
-    public static void Reserve(in Entry entry, long elements, long bytes)
-    {
-        if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), elements, bytes)) LargeList.Convert(entry);
-    }
-
     public static long Count(in Entry entry) =>
         IsLarge(entry) ? LargeList.Order(entry).Weight : new ListBlock(entry.Value).Count;
 
@@ -40,16 +34,19 @@ public static class ListValue
     /// <summary>Puts an element before the one of an index, or at the end if the index is the count.</summary>
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
-        Reserve(entry, 1, text.Length);
         Element element = Element.Of(text);
-        if (IsLarge(entry))
+        if (!IsLarge(entry))
         {
-            LargeList.Insert(entry, index, element, text.Length);
-            return;
+            var block = new ListBlock(entry.Value);
+            if (ListLimit.Of(entry).Holds(block, text.Length))
+            {
+                block = MakeRoom(entry, block, Packed.SizeOf(element));
+                block.Insert(block.PositionOf((int)index), element);
+                return;
+            }
+            LargeList.Convert(entry);
         }
-        MakeRoom(entry, Packed.SizeOf(element));
-        var block = new ListBlock(entry.Value);
-        block.Insert(block.PositionOf((int)index), element);
+        LargeList.Insert(entry, index, element, text.Length);
     }
 
     /// <summary>The element of an index; false when there is none.</summary>
@@ -71,14 +68,15 @@ public static class ListValue
     /// <summary>The first or last element of a list that has any.</summary>
     public static Element Peek(in Entry entry, ListEnd end)
     {
-        TryGet(entry, end == ListEnd.Head ? 0 : Count(entry) - 1, out Element element);
-        return element;
+        if (IsLarge(entry)) return LargeList.Get(entry, end == ListEnd.Head ? 0 : Count(entry) - 1);
+        ReadOnlySpan<byte> entries = new ListBlock(entry.Value).Entries;
+        return Packed.Read(entries, end == ListEnd.Head ? 0 : Packed.Previous(entries, entries.Length), out _);
     }
 
     /// <summary>Puts another element in the place of the one of an index, which must be there.</summary>
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
-        Reserve(entry, 1, text.Length);
+        if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), text.Length)) LargeList.Convert(entry);
         Element element = Element.Of(text);
         if (IsLarge(entry))
         {
@@ -87,11 +85,10 @@ public static class ListValue
             return;
         }
         int size = Packed.SizeOf(element);
-        MakeRoom(entry, size);
-        var block = new ListBlock(entry.Value);
+        ListBlock block = MakeRoom(entry, new ListBlock(entry.Value), size);
         int at = block.PositionOf((int)index);
         Packed.Write(block.Splice(at, Packed.Next(block.Entries, at) - at, size), element);
-        GiveBack(entry);
+        GiveBack(entry, block);
     }
 
     /// <summary>Removes so many elements from an index on; all of them must be there.</summary>
@@ -106,7 +103,7 @@ public static class ListValue
         }
         var block = new ListBlock(entry.Value);
         block.Remove(block.PositionOf((int)index), (int)count);
-        GiveBack(entry);
+        GiveBack(entry, block);
     }
 
     /// <summary>Removes so many elements from one end; they must be there.</summary>
@@ -124,8 +121,9 @@ public static class ListValue
             if (removed > 0) LargeList.TryPack(entry);
             return removed;
         }
-        removed = Remove(new ListBlock(entry.Value), element, limit, from);
-        if (removed > 0) GiveBack(entry);
+        var block = new ListBlock(entry.Value);
+        removed = Remove(block, element, limit, from);
+        if (removed > 0) GiveBack(entry, block);
         return removed;
     }
 
@@ -157,17 +155,17 @@ public static class ListValue
         return removed;
     }
 
-    private static void MakeRoom(in Entry entry, int bytes)
+    /// <summary>The entry's block, which may have moved.</summary>
+    private static ListBlock MakeRoom(scoped in Entry entry, ListBlock block, int bytes)
     {
-        var block = new ListBlock(entry.Value);
-        if (block.Free >= bytes) return;
+        if (block.Free >= bytes) return block;
         int used = block.Used + bytes;
         entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + used + used / 4);
+        return new ListBlock(entry.Value);
     }
 
-    private static void GiveBack(in Entry entry)
+    private static void GiveBack(in Entry entry, ListBlock block)
     {
-        var block = new ListBlock(entry.Value);
         if (block.Free <= 2 * LeastBytes + block.Used) return;
         block.Compact();
         entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + block.Used + block.Used / 4 + LeastBytes / 2);

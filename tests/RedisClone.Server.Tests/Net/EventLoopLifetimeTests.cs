@@ -163,6 +163,31 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
+    public async Task What_gathers_in_a_round_is_fetched_for_before_any_of_it_runs()
+    {
+        var seen = new ConcurrentQueue<string>();
+        var done = new TaskCompletionSource();
+        var loops = new TaskCompletionSource<IEventLoop>();
+        await using var host = await TransportHost.StartAsync(connection =>
+        {
+            var loop = connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop;
+            loop.Post(
+                _ =>
+                {
+                    loop.Gather(new Gathered("one", seen, then: () => loop.Gather(new Gathered("three", seen, done.SetResult))));
+                    loop.Gather(new Gathered("two", seen, then: () => { }));
+                },
+                null);
+            loops.SetResult(loop);
+            return done.Task;
+        });
+        using var socket = host.Connect();
+        await done.Task.WaitAsync(Transfer.Patience);
+        Assert.Equal(["fetch one", "fetch two", "run one", "run two", "fetch three", "run three"], seen);
+        Assert.Throws<InvalidOperationException>(() => loops.Task.Result.Gather(new Gathered("elsewhere", seen, then: () => { })));
+    }
+
+    [Fact]
     public async Task Posts_of_each_thread_run_in_order()
     {
         const int Threads = 4, Each = 50_000;
@@ -280,5 +305,16 @@ public sealed class EventLoopLifetimeTests
             }
         });
         Assert.InRange(await result.Task.WaitAsync(Transfer.Patience), 64 * 1024, 128 * 1024);
+    }
+
+    private sealed class Gathered(string name, ConcurrentQueue<string> seen, Action then) : IGatheredWork
+    {
+        public void Fetch() => seen.Enqueue($"fetch {name}");
+
+        public void Run()
+        {
+            seen.Enqueue($"run {name}");
+            then();
+        }
     }
 }

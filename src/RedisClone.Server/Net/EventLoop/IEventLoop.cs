@@ -2,7 +2,8 @@ namespace RedisClone.Server.Net.EventLoop;
 
 /// <summary>
 /// One thread that owns many connections. It works in rounds: everything readable is received and handed to its readers, which
-/// run right there; then what was posted; then the callbacks of the round's end; then every reply is sent, and some of the messages.
+/// run right there or gather; what has gathered runs together; then what was posted; then the callbacks of the round's end; then every
+/// reply is sent, and some of the messages.
 /// </summary>
 public interface IEventLoop : IConnectionScheduler
 {
@@ -11,6 +12,12 @@ public interface IEventLoop : IConnectionScheduler
 
     /// <summary>Runs <paramref name="callback"/> on the loop, in the order posted. Any thread may call it.</summary>
     void Post(Action<object?> callback, object? state);
+
+    /// <summary>
+    /// Has work run in this round after all that it received: memory that one is waiting for is fetched while others are received, and each
+    /// step's code runs for all before the next step's. Only the loop's own thread may call it.
+    /// </summary>
+    void Gather(IGatheredWork work);
 
     /// <summary>
     /// Runs <paramref name="callback"/> once, when all that this round had to execute has been executed and before its output is
@@ -23,6 +30,15 @@ public interface IEventLoop : IConnectionScheduler
     /// in between. Only the loop's own thread may call it.
     /// </summary>
     void RunRound();
+}
+
+/// <summary>What runs in a round together with its like.</summary>
+public interface IGatheredWork
+{
+    /// <summary>Asks for the memory that <see cref="Run"/> will read; called for all that has gathered before the first of them runs.</summary>
+    void Fetch();
+
+    void Run();
 }
 
 /// <summary>The connection feature that tells which loop a connection belongs to, and how much output waits there.</summary>

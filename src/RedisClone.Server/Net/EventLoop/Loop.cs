@@ -34,6 +34,7 @@ internal sealed class Loop : IEventLoop
     private readonly BufferPool _pool = new();
     private readonly ConcurrentQueue<Callback> _posted = new();
     private readonly Queue<Callback> _endOfRound = new();
+    private readonly Queue<IGatheredWork> _gathered = new();
     private readonly List<int> _closing = [];
     private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
 
@@ -94,6 +95,12 @@ internal sealed class Loop : IEventLoop
         _endOfRound.Enqueue(new Callback(callback, state));
     }
 
+    public void Gather(IGatheredWork work)
+    {
+        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself gathers work.");
+        _gathered.Enqueue(work);
+    }
+
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
 
     public void Return(byte[] buffer)
@@ -151,6 +158,7 @@ internal sealed class Loop : IEventLoop
     {
         _threadId = Environment.CurrentManagedThreadId;
         while (!_stopping) Round(mayWait: true);
+        RunGathered();
         RunPosted();
         foreach (var target in _targets) target?.OnLoopStopping();
         RunPosted();
@@ -166,6 +174,7 @@ internal sealed class Loop : IEventLoop
         ReceiveEvents(mayWait);
         DispatchEvents();
         ReceiveFromReadable();
+        RunGathered();
         RunPosted();
         RunEndOfRound();
         SendQueued();
@@ -175,7 +184,7 @@ internal sealed class Loop : IEventLoop
     private void ReceiveEvents(bool mayWait)
     {
         int timeout = 0;
-        if (mayWait && _readable.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
+        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
@@ -203,6 +212,12 @@ internal sealed class Loop : IEventLoop
             connection.IsQueuedToRead = false;
             connection.Receive();
         }
+    }
+
+    private void RunGathered()
+    {
+        foreach (IGatheredWork work in _gathered) work.Fetch();
+        for (int budget = _gathered.Count; budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--) work.Run();
     }
 
     private void RunPosted()
