@@ -2,7 +2,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Random programs must print exactly what real Lua 5.1 prints. RC_SEED repeats a run, <c>tests/fuzz lua</c> makes it longer.</summary>
+/// <summary>Random programs must print exactly what real Lua 5.1 prints. RC_SEED repeats a run, <c>tests/fuzz programs</c> makes it longer.</summary>
 public sealed class DifferentialTests(ITestOutputHelper output)
 {
     [Fact]
