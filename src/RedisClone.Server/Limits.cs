@@ -39,8 +39,8 @@ internal static class Limits
     /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
     public const int StackKeys = 64;
 
-    /// <summary>Elements that one command returns with repetitions (a negative count): a reply must not outgrow memory by a typing error.</summary>
-    public const long ReplyElements = 1 << 27;
+    /// <summary>Elements that one command returns with repetitions (a negative count): its shard is held, and its reply grows, for no longer than that.</summary>
+    public const long ReplyElements = 1 << 22;
 
     /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
     public const int UnflushedReplies = 512 * 1024;

@@ -25,7 +25,6 @@ internal static class Program
         var run = new ServerRun(host);
         foreach (string warning in load.Warnings) run.Core.Log.LogWarning("{Warning}", warning);
         run.Core.Log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
-        Console.WriteLine($" PID: {Environment.ProcessId}");
         if (await run.StartAsync() is not null) return run.Core.Shutdown.HasBegun ? 0 : 1;
         host.Services.GetRequiredService<ProcessPresence>().Ready();
         await run.EndAsync();

@@ -1,13 +1,9 @@
-using System.Globalization;
 using System.Text;
 using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>
-/// The log as Redis writes it, one line an event: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be
-/// ready read exactly this.
-/// </summary>
+/// <summary>The log, one line an event in the form that is configured, to standard output or a file.</summary>
 internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
 {
     private readonly Lock _writing = new();
@@ -29,15 +25,9 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         _ => LogLevel.None,
     };
 
-    private void Write(LogLevel level, string text)
+    private void Write(in LogEvent happened)
     {
-        char mark = level switch
-        {
-            LogLevel.Trace or LogLevel.Debug => '.',
-            LogLevel.Information => '*',
-            _ => '#',
-        };
-        string line = string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {DateTime.Now:dd MMM yyyy HH:mm:ss.fff} {mark} {text}\n");
+        string line = config.LogFormat == LogFormat.Json ? happened.ToJson() : happened.ToText();
         lock (_writing)
         {
             if (_file is null) Console.Out.Write(line);
@@ -55,7 +45,7 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         {
             if (!IsEnabled(logLevel)) return;
             string text = formatter(state, exception);
-            owner.Write(logLevel, exception is null ? text : text + ": " + exception);
+            owner.Write(new LogEvent(DateTime.Now, logLevel, exception is null ? text : text + ": " + exception, state as IReadOnlyList<KeyValuePair<string, object?>> ?? []));
         }
     }
 }

@@ -14,6 +14,8 @@ public sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
+    private int _lastShard = -1;
+
     /// <summary>Bytes of all keys, values and indexes, those of scripts, and those of clients.</summary>
     public long UsedBytes
     {
@@ -32,7 +34,9 @@ public sealed class Eviction(ServerCore server)
     /// <summary>Over the limit, with a policy that frees nothing.</summary>
     public bool MustRefuse => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction && IsOver;
 
-    private bool IsOver => UsedBytes > server.Config.MaxMemory;
+    private bool IsOver => Excess > 0;
+
+    private long Excess => UsedBytes - server.Config.MaxMemory;
 
     /// <summary>
     /// Evicts keys of the held shards until the data fits. False when these have nothing to give: the command must hold more, or, if it
@@ -50,15 +54,15 @@ public sealed class Eviction(ServerCore server)
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
     {
         if (server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
+        int empty = 0;
         while (IsOver)
         {
-            bool any = false;
-            for (int i = held.Next(0); i >= 0 && IsOver; i = held.Next(i + 1))
-            {
-                server.Shards[i].Store.Now = now;
-                any |= FreeSome(server.Shards[i].Store) || EvictOne(server.Shards[i], lane);
-            }
-            if (!any) return false;
+            // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.
+            int next = held.Next(_lastShard + 1);
+            _lastShard = next = next >= 0 ? next : held.Next(0);
+            server.Shards[next].Store.Now = now;
+            if (FreeSome(server.Shards[next].Store) || EvictOne(server.Shards[next], lane)) empty = 0;
+            else if (++empty == held.Count) return false;
         }
         return true;
     }
@@ -71,19 +75,26 @@ public sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>Looks whether memory is above its limit, and something can be done about it.</summary>
-    public void Look() => IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+    /// <summary>
+    /// Looks whether memory is above its limit by more than a command may leave it, and something can be done about it. Less than that is
+    /// the next command's to evict, in its own shard.
+    /// </summary>
+    public void Look() =>
+        IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && Excess > Limits.NoticedGrowth;
 
-    /// <summary>One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands.</summary>
+    /// <summary>
+    /// One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands: no shard gives more than its share.
+    /// </summary>
     public void Run(Shard shard, TimeSpan budget)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
         server.Executor.BeginOwnUnit(lane);
+        long enough = shard.Store.Arena.BytesUsed - Excess / server.Shards.Count;
         while (IsDue && (FreeSome(shard.Store) || EvictOne(shard, lane)))
         {
             if (!IsOver) IsDue = false;
-            if (Stopwatch.GetTimestamp() > deadline) break;
+            if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
         server.Executor.EndOwnUnit(shard, lane);
     }

@@ -21,6 +21,8 @@ public sealed class SetCommandTests
     [InlineData("SDIFFCARD 2 s t", "1")]
     [InlineData("SINTERCARD 9223372036854775807 s", "ERR Number of keys can't be greater than number of args")]
     [InlineData("SRANDMEMBER s -9223372036854775807", "ERR value is out of range")]
+    [InlineData("SRANDMEMBER s -4194305", "ERR value is out of range")]
+    [InlineData("SRANDMEMBER nothing -4194305", "[]")]
     [InlineData("SORT l", "[-1 2 10]")]
     [InlineData("SORT l DESC LIMIT 0 2", "[10 2]")]
     [InlineData("SORT l ALPHA", "[-1 10 2]")]

@@ -28,6 +28,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
         Procedure.Fill => new FillExperiment(bench, workload),
         Procedure.SaveUnderLoad => new SaveExperiment(bench, workload),
         Procedure.Restart => new RestartExperiment(bench, workload),
+        Procedure.Cache => new CacheExperiment(bench, workload),
         _ => throw new ArgumentOutOfRangeException(nameof(workload)),
     };
 
@@ -120,6 +121,6 @@ internal abstract class Experiment(Bench bench, Workload workload)
         bench.Log.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"  {sample.Round} {sample.Server}: {sample.CpuMicroseconds:0.00} µs/op, {sample.Throughput:N0} op/s, " +
             $"p99.9 {sample.Load.Latency.P999 / 1e3:N0} µs, {sample.Resident / 1e6:N0} MB, " +
-            $"start {sample.StartTime.TotalMilliseconds:N0} ms"));
+            $"start {sample.StartTime.TotalMilliseconds:N0} ms{(sample.HitRatio is { } hits ? $", {hits:0.00%} hits, {sample.Keys:N0} keys" : "")}"));
     }
 }

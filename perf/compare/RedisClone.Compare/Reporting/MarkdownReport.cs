@@ -11,7 +11,11 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
     public void Write(TextWriter to)
     {
         WriteMachine(to);
-        WriteFigures(to);
+        Workload[] caches = [.. workloads.Where(w => w.Procedure == Procedure.Cache)];
+        if (caches.Length < workloads.Count)
+            WriteFigures(to);
+        if (caches.Length > 0)
+            WriteCaches(to, caches);
         WriteGoals(to);
     }
 
@@ -32,18 +36,42 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
         to.WriteLine("| workload | server | CPU µs/op | × | user | ops/s | × | p50 µs | p99 µs | p99.9 µs | × | max ms " +
             "| RSS MB | × | start ms | × | load µs/op |");
         to.WriteLine($"| --- | --- |{string.Concat(Enumerable.Repeat(" ---: |", 15))}");
-        foreach (string name in workloads.SelectMany(RowNames))
+        foreach (string name in workloads.Where(w => w.Procedure != Procedure.Cache).SelectMany(RowNames))
         {
             foreach (ServerKind kind in kinds)
             {
                 if (results.Of(name, kind.Name).Count > 0)
                     WriteRow(to, name, kind.Name);
-                else if (results.FailureOf(name, kind.Name) is { } reason)
-                    to.WriteLine($"| {name} | {kind.Name} | {LastLine(reason)} |");
+                else
+                    WriteFailure(to, name, kind.Name);
             }
         }
 
         to.WriteLine();
+    }
+
+    private void WriteCaches(TextWriter to, IEnumerable<Workload> caches)
+    {
+        to.WriteLine("| workload | server | hits | keys held | CPU µs/lookup |");
+        to.WriteLine("| --- | --- | ---: | ---: | ---: |");
+        foreach (string name in caches.Select(w => w.Name))
+        {
+            foreach (string kind in kinds.Select(k => k.Name))
+            {
+                if (results.Median(name, kind, s => s[Metric.HitRatio]) is { } hits)
+                    to.WriteLine($"| {name} | {kind} | {Number(hits * 100, "0.00")}% | {Number(results.Median(name, kind, s => s.Keys), "N0")} | {Number(results.Median(name, kind, s => s.CpuMicroseconds), "0.00")} |");
+                else
+                    WriteFailure(to, name, kind);
+            }
+        }
+
+        to.WriteLine();
+    }
+
+    private void WriteFailure(TextWriter to, string workload, string server)
+    {
+        if (results.FailureOf(workload, server) is { } reason)
+            to.WriteLine($"| {workload} | {server} | {LastLine(reason)} |");
     }
 
     private static string[] RowNames(Workload workload) =>
@@ -119,6 +147,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.StartTime => "time to first PONG (ms)",
             Metric.Elapsed => "duration",
             Metric.Pause => "longest pause of the collector (ms)",
+            Metric.HitRatio => "hit ratio",
             _ => "bytes on disk per operation",
         };
         string reference = (goal.Server ?? goal.Workload) is { } other ? $" of {other}" : "";

@@ -22,6 +22,12 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
     /// <summary>The longest time for which its garbage collector stopped it; null where it has none to tell of.</summary>
     public TimeSpan? Pause { get; init; }
 
+    /// <summary>The share of lookups that found their key; null where it was no cache.</summary>
+    public double? HitRatio { get; init; }
+
+    /// <summary>Keys that a cache held at the end.</summary>
+    public long Keys { get; init; }
+
     public double CpuMicroseconds => PerOperation(Cpu.Total / 1e3);
 
     public double LoadCpuMicroseconds => PerOperation(Load.LoadCpu / 1e3);
@@ -41,6 +47,7 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
         Metric.Elapsed => Load.Elapsed.TotalSeconds,
         Metric.DiskBytes => DiskPerOperation,
         Metric.Pause => Pause?.TotalMilliseconds ?? double.NaN,
+        Metric.HitRatio => HitRatio ?? double.NaN,
         _ => throw new ArgumentOutOfRangeException(nameof(metric)),
     };
 

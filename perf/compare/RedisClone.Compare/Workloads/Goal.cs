@@ -11,6 +11,7 @@ internal enum Metric
     Elapsed,
     DiskBytes,
     Pause,
+    HitRatio,
 }
 
 /// <summary>

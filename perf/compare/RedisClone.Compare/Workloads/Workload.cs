@@ -18,7 +18,11 @@ internal enum Procedure
     Fill,
     SaveUnderLoad,
     Restart,
+    Cache,
 }
+
+/// <summary>A server as a cache: so many keys are asked for by a skewed trace, and it may hold less than all of them.</summary>
+internal sealed record Cache(string Policy, int Keys, int ValueBytes, long MaxMemory, int Lookups);
 
 /// <summary>One row of the comparison: the data, and what is done on it. Without a load the filling is measured.</summary>
 internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> Data, LoadPlan? Load)
@@ -27,6 +31,8 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 
     /// <summary>Under this name stands what the load did before the save.</summary>
     public string BeforeSave => $"{Name}-before";
+
+    public Cache? Cache { get; init; }
 
     public Durability Durability { get; init; }
 
@@ -45,5 +51,6 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
     {
         Data = [.. Data.Select(f => f with { Requests = Math.Min(f.Requests, Math.Max(1_000, f.Requests / 100)) })],
         Load = Load is null ? null : Load with { RatePerSecond = Load.RatePerSecond / 10 },
+        Cache = Cache is null ? null : Cache with { Lookups = Cache.Lookups / 100 },
     };
 }

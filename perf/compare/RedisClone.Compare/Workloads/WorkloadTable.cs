@@ -25,7 +25,7 @@ internal static class WorkloadTable
     private const string EntryFields = "name {*8} rank {1000} seen {1000000}";
 
     public static IReadOnlyList<Workload> All { get; } =
-        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(), .. Recovery(), .. Contention()];
+        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(), .. Recovery(), .. Caches(), .. Contention()];
 
     private static IEnumerable<Workload> Core()
     {
@@ -226,6 +226,20 @@ internal static class WorkloadTable
             Durability = Durability.EverySecond,
             Goals = [Most(Metric.StartTime, 1 / 3.0, Redis)],
         };
+    }
+
+    /// <summary>A million lookups by a Zipf trace over 200,000 keys, of which memory holds a tenth or so.</summary>
+    private static IEnumerable<Workload> Caches()
+    {
+        foreach (string policy in (string[])["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-ttl"])
+        {
+            yield return new($"cache-{policy}", "caches", [], Load: null)
+            {
+                Procedure = Procedure.Cache,
+                Cache = new Cache(policy, Keys: 200_000, ValueBytes: 200, MaxMemory: 8 << 20, Lookups: 1_000_000),
+                Goals = [Least(Metric.HitRatio, 1.0, Redis)],
+            };
+        }
     }
 
     /// <summary>The same load on 1, 2, 4 ... cores, as many as there are: what sharing costs each operation.</summary>

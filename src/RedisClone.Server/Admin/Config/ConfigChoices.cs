@@ -9,6 +9,8 @@ internal static class ConfigChoices
         ("warning", ServerLogLevel.Warning), ("nothing", ServerLogLevel.Nothing),
     ];
 
+    public static readonly (string, LogFormat)[] LogFormat = [("text", Admin.LogFormat.Text), ("json", Admin.LogFormat.Json)];
+
     public static readonly (string, SupervisedMode)[] Supervised =
     [
         ("upstart", SupervisedMode.Upstart), ("systemd", SupervisedMode.Systemd), ("auto", SupervisedMode.Auto), ("no", SupervisedMode.No),

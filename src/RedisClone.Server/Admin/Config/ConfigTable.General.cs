@@ -7,6 +7,7 @@ public sealed partial class ConfigTable
     [
         Int("databases", 16, 1, int.MaxValue, static c => ref c.Databases, "Number of databases that SELECT can reach.", flags: Immutable),
         Choice("loglevel", ServerLogLevel.Notice, ConfigChoices.LogLevel, static c => ref c.LogLevel, "The least important level that is logged."),
+        Choice("log-format", LogFormat.Text, ConfigChoices.LogFormat, static c => ref c.LogFormat, "How a line of the log looks: as Redis writes it, or a JSON object of time, level, pid, message and fields."),
         Text("logfile", "", static c => ref c.LogFile, "File to log to; empty is standard output.", flags: Immutable),
         Bool("hide-user-data-from-log", false, "Keep keys and values out of the log; here they never get there.", flags: TunesNothing),
         Bool("daemonize", false, "Go to the background. Use a service manager, or & in a shell.", flags: Immutable | Unsupported),

@@ -4,6 +4,8 @@ namespace RedisClone.Server.Admin;
 
 public enum ServerLogLevel { Debug, Verbose, Notice, Warning, Nothing }
 
+public enum LogFormat { Text, Json }
+
 public enum SupervisedMode { No, Upstart, Systemd, Auto }
 
 public enum OomScoreMode { No, Relative, Absolute }

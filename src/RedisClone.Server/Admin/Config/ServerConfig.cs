@@ -34,6 +34,7 @@ public sealed class ServerConfig
     // General
     public int Databases;
     public ServerLogLevel LogLevel;
+    public LogFormat LogFormat;
     public string LogFile = "";
     public string PidFile = "";
     public SupervisedMode Supervised;

@@ -289,24 +289,20 @@ internal static class HashCommands
 
     private static void RandomFields(ref CommandContext c)
     {
-        if (!RandomCount.TryParse(ref c, "WITHVALUES"u8, out RandomCount wanted)) return;
-        if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
-        if (entry.Exists && HasExpired(ref c, entry))
+        if (!RandomCount.TryBegin(ref c, ValueType.Hash, "WITHVALUES"u8, out RandomCount wanted, out Entry entry)) return;
+        if (HasExpired(ref c, entry))
         {
             // As many as are asked for, of those that are alive: the others have to go first.
             if (c.MoveToWorker(HashValue.Count(entry))) return;
             c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
             entry = c.Peek(1);
+            if (!entry.Exists)
+            {
+                wanted.ReplyNothing(ref c);
+                return;
+            }
         }
-        if (!entry.Exists)
-        {
-            if (wanted.Single) c.Reply.Null();
-            else c.Reply.EmptyArray();
-            return;
-        }
-        long count = wanted.CountOf(HashValue.Count(entry));
-        if (wanted.Repeats && !c.MayReply(count)) return;
-        if (c.MoveToWorker(wanted.WorkOf(count, HashValue.Count(entry)))) return;
+        if (!wanted.TryCount(ref c, HashValue.Count(entry), out long count)) return;
         if (wanted.Single)
         {
             HashValue.TryGetRandom(entry, out HashField one);

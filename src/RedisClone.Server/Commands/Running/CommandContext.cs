@@ -68,13 +68,13 @@ public ref partial struct CommandContext
     }
 
     /// <summary>
-    /// False where so many elements are more than any client may leave unread: it is disconnected, as if all of them had been written. What has
-    /// no client, such as a script, gets an error.
+    /// False, with an error latched, where so many elements are more than one command may return. A client whose class has an output limit would
+    /// have passed that, and is disconnected.
     /// </summary>
     public bool MayReply(long elements)
     {
         if (elements <= Limits.ReplyElements) return true;
-        if (Session.Connection is not null) Reply.Overflow();
+        if (Session.Connection is not null && Reply.Limit < Limits.ReplyBytes) Reply.Overflow();
         return Fail(Errors.OutOfRange);
     }
 

@@ -184,17 +184,8 @@ internal static class SetCommands
 
     private static void RandomMembers(ref CommandContext c)
     {
-        if (!RandomCount.TryParse(ref c, default, out RandomCount wanted)) return;
-        if (!c.TryFind(1, ValueType.Set, write: false, out Entry entry)) return;
-        if (!entry.Exists)
-        {
-            if (wanted.Single) c.Reply.Null();
-            else c.Reply.EmptyArray();
-            return;
-        }
-        long all = SetValue.Count(entry), count = wanted.CountOf(all);
-        if (wanted.Repeats && !c.MayReply(count)) return;
-        if (c.MoveToWorker(wanted.WorkOf(count, all))) return;
+        if (!RandomCount.TryBegin(ref c, ValueType.Set, default, out RandomCount wanted, out Entry entry)) return;
+        if (!wanted.TryCount(ref c, SetValue.Count(entry), out long count)) return;
         if (wanted.Single)
         {
             ListCommands.Reply(ref c, SetValue.Random(entry));

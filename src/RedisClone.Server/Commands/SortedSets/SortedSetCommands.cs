@@ -237,17 +237,8 @@ internal static class SortedSetCommands
 
     private static void RandomMembers(ref CommandContext c)
     {
-        if (!RandomCount.TryParse(ref c, "WITHSCORES"u8, out RandomCount wanted)) return;
-        if (!c.TryFind(1, ValueType.SortedSet, write: false, out Entry entry)) return;
-        if (!entry.Exists)
-        {
-            if (wanted.Single) c.Reply.Null();
-            else c.Reply.EmptyArray();
-            return;
-        }
-        long count = wanted.CountOf(SortedSetValue.Count(entry));
-        if (wanted.Repeats && !c.MayReply(count)) return;
-        if (c.MoveToWorker(wanted.WorkOf(count, SortedSetValue.Count(entry)))) return;
+        if (!RandomCount.TryBegin(ref c, ValueType.SortedSet, "WITHSCORES"u8, out RandomCount wanted, out Entry entry)) return;
+        if (!wanted.TryCount(ref c, SortedSetValue.Count(entry), out long count)) return;
         if (wanted.Single)
         {
             Reply(ref c, SortedSetValue.Random(entry), withScore: false);

@@ -1,0 +1,30 @@
+namespace RedisClone.Compare.Load;
+
+/// <summary>
+/// An endless sequence of key numbers in which the i-th most popular comes up in proportion to 1 / i^skew: the same for every server. Which number
+/// is how popular says nothing about the number.
+/// </summary>
+internal sealed class ZipfTrace
+{
+    public const int Seed = 20261122;
+    private const double Skew = 0.99;
+
+    private readonly Random _random = new(Seed);
+    private readonly double[] _upTo;
+    private readonly int[] _keys;
+
+    public ZipfTrace(int keys)
+    {
+        _upTo = new double[keys];
+        double sum = 0;
+        for (int i = 0; i < keys; i++) _upTo[i] = sum += 1 / Math.Pow(i + 1, Skew);
+        _keys = [.. Enumerable.Range(0, keys)];
+        _random.Shuffle(_keys);
+    }
+
+    public int Next()
+    {
+        int rank = Array.BinarySearch(_upTo, _random.NextDouble() * _upTo[^1]);
+        return _keys[Math.Min(rank < 0 ? ~rank : rank, _keys.Length - 1)];
+    }
+}

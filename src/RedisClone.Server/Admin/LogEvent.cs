@@ -1,0 +1,68 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
+using System.Text.Encodings.Web;
+using System.Text.Json;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>What one line of the log tells, in either of its forms.</summary>
+/// <param name="Time">When, in local time.</param>
+/// <param name="Level">How important it is.</param>
+/// <param name="Message">The whole sentence.</param>
+/// <param name="Parts">What was put into the sentence, by name, and the sentence without it.</param>
+internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string Message, IReadOnlyList<KeyValuePair<string, object?>> Parts)
+{
+    private const string SentenceWithoutParts = "{OriginalFormat}";
+
+    private static readonly JsonWriterOptions s_json = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+
+    /// <summary>As Redis writes it: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be ready read exactly this.</summary>
+    public string ToText()
+    {
+        char mark = Level switch
+        {
+            LogLevel.Trace or LogLevel.Debug => '.',
+            LogLevel.Information => '*',
+            _ => '#',
+        };
+        return string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {Time:dd MMM yyyy HH:mm:ss.fff} {mark} {Message}\n");
+    }
+
+    /// <summary>One object a line: time (UTC), level, pid, message, and the parts of the message by name under fields.</summary>
+    public string ToJson()
+    {
+        var line = new ArrayBufferWriter<byte>(256);
+        using (var json = new Utf8JsonWriter(line, s_json))
+        {
+            json.WriteStartObject();
+            json.WriteString("time"u8, Time.ToUniversalTime().ToString("yyyy-MM-ddTHH:mm:ss.fffZ", CultureInfo.InvariantCulture));
+            json.WriteString("level"u8, NameOf(Level));
+            json.WriteNumber("pid"u8, Environment.ProcessId);
+            json.WriteString("message"u8, Message);
+            json.WriteStartObject("fields"u8);
+            foreach ((string name, object? value) in Parts)
+                if (name != SentenceWithoutParts) Write(json, name, value);
+            json.WriteEndObject();
+            json.WriteEndObject();
+        }
+        return Encoding.UTF8.GetString(line.WrittenSpan) + '\n';
+    }
+
+    private static void Write(Utf8JsonWriter json, string name, object? value)
+    {
+        json.WritePropertyName(JsonNamingPolicy.CamelCase.ConvertName(name));
+        if (value is int or long or uint) json.WriteNumberValue(Convert.ToInt64(value, CultureInfo.InvariantCulture));
+        else json.WriteStringValue(Convert.ToString(value, CultureInfo.InvariantCulture));
+    }
+
+    private static string NameOf(LogLevel level) => level switch
+    {
+        LogLevel.Trace => "debug",
+        LogLevel.Debug => "verbose",
+        LogLevel.Information => "notice",
+        LogLevel.Warning => "warning",
+        _ => "error",
+    };
+}

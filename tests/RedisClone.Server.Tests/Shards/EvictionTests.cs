@@ -1,0 +1,64 @@
+using RedisClone.Server.Admin;
+using RedisClone.Server.Shards;
+using RedisClone.Server.Tests.Commands;
+
+namespace RedisClone.Server.Tests.Shards;
+
+/// <summary>maxmemory: whoever makes the room, no shard has to give more of its keys than the others.</summary>
+public sealed class EvictionTests
+{
+    private const int Limit = 1 << 20;
+    private static readonly string s_value = new('v', 100);
+
+    private readonly CommandHost _host = new(config =>
+    {
+        config.MaxMemory = Limit;
+        config.MaxMemoryPolicy = MaxMemoryPolicy.AllKeysRandom;
+    });
+
+    [Fact]
+    public void BackgroundWorkTakesFromNoShardBeforeTheOthers() => WriteWhile(i =>
+    {
+        _host.Call("SET", $"key:{i}", s_value);
+        Tend();
+    });
+
+    [Fact]
+    public void CommandsOfAllShardsTakeFromNoShardBeforeTheOthers() => WriteWhile(i =>
+        _host.Call("EVAL", "redis.call('SET', KEYS[1], ARGV[1])", "1", $"key:{i}", s_value));
+
+    [Fact]
+    public void ALowerLimitIsReachedWithoutCommands()
+    {
+        _host.Core.Config.MaxMemory = 4 * Limit;
+        for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
+        _host.Core.Config.MaxMemory = Limit;
+        for (int rounds = 0; _host.Core.Eviction.UsedBytes > Limit + Limits.NoticedGrowth; rounds++)
+        {
+            Assert.True(rounds < 1_000, "the excess stays");
+            Tend();
+        }
+        AssertEven();
+    }
+
+    private void WriteWhile(Action<int> write)
+    {
+        for (int i = 0; i < 30_000; i++) write(i);
+        Assert.InRange(_host.Core.Eviction.UsedBytes, Limit / 2, Limit + Limits.NoticedGrowth);
+        AssertEven();
+    }
+
+    /// <summary>A round of background work, as far as eviction goes.</summary>
+    private void Tend()
+    {
+        _host.Core.Eviction.Look();
+        for (int i = 0; i < _host.Core.Shards.Count && _host.Core.Eviction.IsDue; i++)
+            _host.Core.Eviction.Run(_host.Core.Shards[i], TimeSpan.FromMilliseconds(1));
+    }
+
+    private void AssertEven()
+    {
+        long[] counts = [.. Enumerable.Range(0, _host.Core.Shards.Count).Select(i => _host.Core.Shards[i].Store.Database(0).Count)];
+        Assert.True(counts.Min() * 3 > counts.Max(), $"keys by shard: {string.Join(' ', counts)}");
+    }
+}
