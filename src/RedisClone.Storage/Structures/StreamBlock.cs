@@ -4,21 +4,9 @@ namespace RedisClone.Storage.Structures;
 
 /// <summary>A block of a stream: the identifier that its entries count from, which its first entry had, and how many there are.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
-internal readonly record struct StreamBlockItem(StreamId First, uint Block, int Count) : ITreeItem<StreamBlockItem>
+internal readonly record struct StreamBlockItem(StreamId First, uint Block, int Count) : IBlockItem<StreamBlockItem>
 {
-    public static long WeightOf(ReadOnlySpan<StreamBlockItem> items)
-    {
-        long weight = 0;
-        foreach (ref readonly StreamBlockItem item in items) weight += item.Count;
-        return weight;
-    }
-
-    public static int IndexOf(ReadOnlySpan<StreamBlockItem> items, ref long rank)
-    {
-        int index = 0;
-        while (index < items.Length && rank >= items[index].Count) rank -= items[index++].Count;
-        return index;
-    }
+    public StreamBlockItem MovedTo(uint block) => this with { Block = block };
 }
 
 /// <summary>

@@ -26,6 +26,31 @@ internal interface ITreeItem<T>
     static abstract int IndexOf(ReadOnlySpan<T> items, ref long rank);
 }
 
+/// <summary>An item that is a block of elements, each of which has a rank.</summary>
+internal interface IBlockItem<T> : ITreeItem<T> where T : struct, IBlockItem<T>
+{
+    uint Block { get; }
+
+    int Count { get; }
+
+    /// <summary>The same elements in another buffer.</summary>
+    T MovedTo(uint block);
+
+    static long ITreeItem<T>.WeightOf(ReadOnlySpan<T> items)
+    {
+        long weight = 0;
+        foreach (ref readonly T item in items) weight += item.Count;
+        return weight;
+    }
+
+    static int ITreeItem<T>.IndexOf(ReadOnlySpan<T> items, ref long rank)
+    {
+        int index = 0;
+        while (index < items.Length && rank >= items[index].Count) rank -= items[index++].Count;
+        return index;
+    }
+}
+
 /// <summary>A place in an order: true for every item before it, false for all the others.</summary>
 internal interface ITreeProbe<T>
 {

@@ -22,7 +22,7 @@ internal static class LargeCompaction
         ValueType.Hash => CompactHash(arena, ref LargeValues.As<HashRoot>(root), ref place, ref budget),
         ValueType.SortedSet => CompactSortedSet(arena, ref LargeValues.As<SortedSetRoot>(root), ref place, ref budget),
         ValueType.List => CompactTree(
-            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order), ref place, ref budget, new Blocks(arena)),
+            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order), ref place, ref budget, new Blocks<BlockItem>(arena)),
         ValueType.Stream => CompactStream(arena, ref LargeValues.As<StreamRoot>(root), ref place, ref budget),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
@@ -45,7 +45,7 @@ internal static class LargeCompaction
     {
         if (place.Part == 0)
         {
-            if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new StreamBlocks(arena))) return false;
+            if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
             place = new CompactionPlace { Part = 1 };
         }
         for (; LargeGroups.HasPart(arena, ref root, place.Part - 1); place = new CompactionPlace { Part = place.Part + 1 })
@@ -97,26 +97,14 @@ internal static class LargeCompaction
         }
     }
 
-    private readonly struct Blocks(Arena arena) : IItemMover<BlockItem>
+    private readonly struct Blocks<T>(Arena arena) : IItemMover<T> where T : struct, IBlockItem<T>
     {
-        public bool TryMove(BlockItem item, out BlockItem moved)
+        public bool TryMove(T item, out T moved)
         {
             moved = item;
             if (!arena.TryMove(item.Block, out uint block)) return false;
             arena.Free(item.Block);
-            moved = item with { Block = block };
-            return true;
-        }
-    }
-
-    private readonly struct StreamBlocks(Arena arena) : IItemMover<StreamBlockItem>
-    {
-        public bool TryMove(StreamBlockItem item, out StreamBlockItem moved)
-        {
-            moved = item;
-            if (!arena.TryMove(item.Block, out uint block)) return false;
-            arena.Free(item.Block);
-            moved = item with { Block = block };
+            moved = item.MovedTo(block);
             return true;
         }
     }

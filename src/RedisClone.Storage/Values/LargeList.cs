@@ -16,21 +16,9 @@ internal struct ListRoot
 
 /// <summary>A block of a large list.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
-internal readonly record struct BlockItem(uint Block, int Count) : ITreeItem<BlockItem>
+internal readonly record struct BlockItem(uint Block, int Count) : IBlockItem<BlockItem>
 {
-    public static long WeightOf(ReadOnlySpan<BlockItem> items)
-    {
-        long weight = 0;
-        foreach (ref readonly BlockItem item in items) weight += item.Count;
-        return weight;
-    }
-
-    public static int IndexOf(ReadOnlySpan<BlockItem> items, ref long rank)
-    {
-        int index = 0;
-        while (index < items.Length && rank >= items[index].Count) rank -= items[index++].Count;
-        return index;
-    }
+    public BlockItem MovedTo(uint block) => this with { Block = block };
 }
 
 /// <summary>
