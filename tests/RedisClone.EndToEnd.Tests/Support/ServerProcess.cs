@@ -123,7 +123,7 @@ internal sealed class ServerProcess : IDisposable
         Directory.Delete(_folder, recursive: true);
     }
 
-    private static ServerProcess Start(string program, string[] arguments)
+    public static ServerProcess Start(string program, params string[] arguments)
     {
         for (int attempt = 0; ; attempt++)
         {

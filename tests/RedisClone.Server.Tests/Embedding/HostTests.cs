@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
@@ -130,6 +131,20 @@ public sealed class HostTests : IDisposable
             await client.ExpectAsync("PING", "+PONG\r\n");
         }
         Assert.False(File.Exists(path));
+    }
+
+    [Fact]
+    public void Options_bind_from_configuration()
+    {
+        IConfiguration configuration = new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
+        {
+            ["RedisClone:Port"] = "0",
+            ["RedisClone:Parameters:maxmemory-policy"] = "allkeys-lru",
+        }).Build();
+        var options = new RedisCloneOptions();
+        configuration.GetSection("RedisClone").Bind(options);
+        Assert.Equal(0, options.Port);
+        Assert.Equal("allkeys-lru", options["maxmemory-policy"]);
     }
 
     [Fact]
