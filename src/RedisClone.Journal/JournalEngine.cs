@@ -82,6 +82,9 @@ public sealed class JournalEngine : IDisposable
     /// <summary>The length of the increment, for INFO and for the rewrite triggers.</summary>
     public long IncrementSize => _writer.IncrementSize;
 
+    /// <summary>The name of the file that the increment is in; empty until the first write where a new one begins with it.</summary>
+    public string IncrementName => _writer.IncrementName;
+
     public FlushPolicy Policy
     {
         get => (FlushPolicy)Volatile.Read(ref _policy);
@@ -91,6 +94,9 @@ public sealed class JournalEngine : IDisposable
             _wake.Set();
         }
     }
+
+    /// <summary>A slow disk, for tests.</summary>
+    public TimeSpan DelayBeforeWrites { get; set; }
 
     public JournalStatistics Statistics => new(
         Volatile.Read(ref _groups), Volatile.Read(ref _flushes), Volatile.Read(ref _delayedFlushes), _flushTicks * 1e6 / Stopwatch.Frequency);
@@ -315,6 +321,7 @@ public sealed class JournalEngine : IDisposable
         try
         {
             var fillAhead = Policy == FlushPolicy.Always;
+            if (DelayBeforeWrites > TimeSpan.Zero && _buffer.HasPending) Thread.Sleep(DelayBeforeWrites);
             while (_writer.WriteNext(fillAhead, maySwitch)) _groups++;
             if (!flush || !_writer.HasUnflushed) return true;
             var start = Stopwatch.GetTimestamp();

@@ -201,6 +201,20 @@ public sealed class ServerCore
         return null;
     }
 
+    /// <summary>Loads again, for DEBUG, with every shard held: clients are told meanwhile.</summary>
+    internal string? LoadAgain(Func<string?> load)
+    {
+        Loading = new LoadProgress();
+        try
+        {
+            return load();
+        }
+        finally
+        {
+            Loading = null;
+        }
+    }
+
     private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
 
     private static int ShardCount(ServerConfig config)

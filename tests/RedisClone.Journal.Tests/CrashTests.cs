@@ -100,6 +100,52 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.NotEqual(0, refusals);
     }
 
+    /// <summary>The first write turns a file of Redis's into one of ours, under the same name: a crash anywhere leaves the one or the other.</summary>
+    [Fact]
+    public void ACrashWhileAFileOfRedisIsTakenInLosesNothing()
+    {
+        output.WriteLine($"RC_SEED={TestSeed.Seed}");
+        var seeds = new Random(TestSeed.Seed);
+        for (var run = 0; run < TestSeed.Times(100, 3000); run++)
+        {
+            var seed = seeds.Next();
+            for (int at = 0, operations = 0; at <= operations; at++)
+            {
+                var disk = new SimulatedDisk { Random = new(seed) };
+                PutFileOfRedis(disk, new(seed));
+                var prepared = disk.Operations;
+                if (at > 0) disk.PowerLossAt = prepared + at;
+                var found = new Collector();
+                var report = JournalRun.Read(disk, found);
+                Assert.Equal(JournalOutcome.Clean, report.Outcome);
+                var journal = new JournalRun(disk, new(seed), [.. found.Units]);
+                if (journal.Start(report))
+                {
+                    journal.Run(12, always: seed % 2 == 0);
+                    if (seed % 3 == 0) journal.Stop();
+                }
+                if (at == 0) operations = disk.Operations - prepared;
+                Check(disk.Crash(new(seed + at)), journal, $"seed {seed}, power loss at {at}", Math.Max(journal.Acknowledged, report.Lsn));
+            }
+        }
+    }
+
+    private static void PutFileOfRedis(SimulatedDisk disk, Random random)
+    {
+        var names = JournalRun.Names;
+        disk.CreateDirectory(names.Directory);
+        disk.FlushDirectory(names.Root);
+        var bytes = new List<byte>();
+        for (var i = 0; i < random.Next(12); i++)
+        {
+            if (random.Next(3) == 0) bytes.AddRange("#TS:1700000000\r\n"u8);
+            if (random.Next(3) == 0) bytes.AddRange(Units.Command("SELECT", $"{random.Next(3)}"));
+            bytes.AddRange(Units.Make(random, i));
+        }
+        disk[names.PathOf(names.Increment(1))] = [.. bytes];
+        disk[names.PathOf(names.Manifest)] = [.. "file appendonly.aof.1.incr.aof seq 1 type i\n"u8];
+    }
+
     /// <summary>
     /// Runs until the power goes, recovers, runs on, and again. Returns how many operations the disk saw in the first life.
     /// </summary>

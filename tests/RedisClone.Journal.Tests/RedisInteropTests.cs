@@ -114,8 +114,16 @@ public sealed class RedisInteropTests
         }
         Assert.Equal(JournalOutcome.Clean, Read(names, out var found).Outcome);
         Assert.Equal(20, found.Units.Count);
+
+        // Who only looks changes nothing; with the first write the file becomes one of ours.
+        var path = names.PathOf(names.Increment(1));
+        var before = File.ReadAllBytes(path);
+        Open(names, FlushPolicy.Always).Dispose();
+        Assert.Equal(before, File.ReadAllBytes(path));
         var values = Write(names, FlushPolicy.Always, 100, 10);
         CheckAof(names);
+        Assert.Equal(JournalOutcome.Clean, Read(names, out found).Outcome);
+        Assert.Equal((30, 30), (found.Units.Count, found.Verified));
         using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes"))
         {
             CheckValues(redis, values);

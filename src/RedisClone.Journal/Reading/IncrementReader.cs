@@ -78,6 +78,7 @@ internal static class IncrementReader
 
         state.Lsn = header.Lsn;
         state.IsLsnKnown = true;
+        state.Durable = header.Durable;
         var at = 0;
         while (at < payload.Length)
         {

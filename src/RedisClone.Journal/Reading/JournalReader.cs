@@ -50,6 +50,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             _reports.Add(new(name, kind, opened.Length, result.Kept, _state.Units - units, _state.UnverifiedUnits - unverified)
             {
                 HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
+                IsOurs = salt is not null,
+                IsSealed = _state.Durable == _state.Lsn && result.Kept == opened.Length,
             });
             if (i == files.Length - 1 || result.End != FileEnd.Whole)
             {
@@ -66,6 +68,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     {
         salt = null;
         _state.Database = 0;
+        _state.Durable = -1;
         _window.Fill(Math.Min(_window.Length, 5));
         if (_window.Bytes.StartsWith("REDIS"u8))
         {

@@ -32,6 +32,12 @@ public sealed record JournalFileReport(string Name, ManifestFileKind Kind, long 
 {
     /// <summary>True for a file without which the stream is the same; the next start drops it.</summary>
     public bool HoldsNothing { get; init; }
+
+    /// <summary>True for groups of ours, and perhaps what Redis appended; false for a file of Redis's.</summary>
+    public bool IsOurs { get; init; }
+
+    /// <summary>It says of itself that it is durable to its very end.</summary>
+    public bool IsSealed { get; init; }
 }
 
 /// <summary>What reading a journal found: what was kept, what was cut, where and why.</summary>

@@ -11,6 +11,9 @@ internal sealed class StreamState
     /// </summary>
     public bool IsLsnKnown { get; set; } = true;
 
+    /// <summary>The highest "durable" that a header of the file being read states.</summary>
+    public long Durable { get; set; }
+
     /// <summary>The database that is selected; each file begins with 0.</summary>
     public int Database { get; set; }
 

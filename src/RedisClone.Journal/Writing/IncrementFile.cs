@@ -60,6 +60,22 @@ internal sealed class IncrementFile : IDisposable
     }
 
     /// <summary>
+    /// Takes in, as one group that ends at <paramref name="end"/>, what a loader has accepted of a file that Redis wrote, and flushes it. What tells
+    /// Redis's own hand where it goes on in a file of ours is spelled as we do.
+    /// </summary>
+    public void Adopt(byte[] commands, long end)
+    {
+        RespellAsOurs(commands);
+        var segment = new Segment(Math.Max(commands.Length, 1));
+        segment.Append(commands);
+        var start = end - commands.Length;
+        if (commands.Length > 0) Write(new PendingGroup(segment, start, commands.Length, Units: 1, EndsIncrement: false), start, fillAhead: false);
+        _file.Flush();
+        WriteMark(end, end);
+        _file.Flush();
+    }
+
+    /// <summary>
     /// Writes one group. With <paramref name="fillAhead"/> the file is filled with padding before it is needed: a flush of
     /// bytes that overwrite others does not have to wait for the file system's journal. Large groups gain nothing by it.
     /// </summary>
@@ -115,6 +131,25 @@ internal sealed class IncrementFile : IDisposable
     }
 
     public void Dispose() => _file.Dispose();
+
+    private static void RespellAsOurs(byte[] commands)
+    {
+        for (var at = 0; at < commands.Length;)
+        {
+            if (commands[at] == '#')
+            {
+                var line = commands.AsSpan(at, Array.IndexOf(commands, (byte)'\n', at) + 1 - at);
+                if (line.StartsWith("#TS:"u8)) "#ts:"u8.CopyTo(line);
+                at += line.Length;
+                continue;
+            }
+            var bytes = commands.AsSpan(at);
+            RespScanner.Command(commands, ref at, out var command, out _, out _);
+            if (command != StreamCommand.Select) continue;
+            var name = bytes.IndexOf((byte)'$');
+            "select"u8.CopyTo(bytes[(name + bytes[name..].IndexOf((byte)'\n') + 1)..]);
+        }
+    }
 
     private static GroupHeader Mark(long lsn, long durable, ulong salt) =>
         new(lsn, durable, 0, Checksum.Finish(GroupHeader.StartCrc(salt, lsn)));

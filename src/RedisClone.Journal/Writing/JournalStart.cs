@@ -29,6 +29,17 @@ internal static class JournalStart
         return directory.Manifest.WithoutHistory().WithoutIncrements(f => dropped.Contains(f.Name));
     }
 
+    /// <summary>
+    /// Whether the next increment may begin with the first write: nothing has to be told to the disk before. So a server that is started only to be
+    /// looked into leaves the files as they are.
+    /// </summary>
+    public static bool MayWait(JournalDirectory directory, JournalReport report, Manifest kept, WriterTuning tuning)
+    {
+        if (!kept.Files.SequenceEqual(directory.Manifest.Files) || directory.Manifest.History.Count > 0 || report.Files.Count == 0) return false;
+        var last = report.Files[^1];
+        return last.Kind == ManifestFileKind.Increment && (last.IsOurs ? last.IsSealed : last.Kept <= tuning.LargestAdopted);
+    }
+
     /// <summary>Deletes what the manifest named before and names no more.</summary>
     public static void DeleteDropped(JournalDirectory directory, Manifest before)
     {

@@ -15,6 +15,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private IncrementFile? _file;
     private long _switchedAt = -1;
     private long _firstIncrement;
+    private JournalFileReport? _last;           // while the first write is awaited: the file that the stream ended with
     private JournalState _beforeRebuild;
     private long _written;
     private long _flushed;
@@ -42,17 +43,25 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>The switch at this position has been carried out: the next increment is open and in the manifest.</summary>
     public bool HasSwitched(long lsn) => _switchedAt == lsn;
 
-    public long IncrementSize => _file?.Offset ?? 0;
+    public long IncrementSize => _file?.Offset ?? (_last is { IsOurs: false } ? _last.Kept : 0);
 
-    /// <summary>Starts on what was read: cleans the directory and opens a new increment.</summary>
+    /// <summary>The file that these bytes are in, empty while there is none.</summary>
+    public string IncrementName { get; private set; } = "";
+
+    /// <summary>Starts on what was read: cleans the directory and opens a new increment, at once or with the first write.</summary>
     public void Start(JournalDirectory directory, JournalReport report)
     {
         var before = directory.Manifest;
         var kept = JournalStart.Prepare(directory, report);
         _directory = directory;
         var lsn = buffer.Resume(report.Lsn);
-        OpenIncrement(lsn, kept);
-        JournalStart.DeleteDropped(directory, before);
+        _last = JournalStart.MayWait(directory, report, kept, tuning) ? report.Files[^1] : null;
+        IncrementName = _last is { IsOurs: false } ? _last.Name : "";
+        if (_last is null)
+        {
+            OpenIncrement(lsn, kept);
+            JournalStart.DeleteDropped(directory, before);
+        }
         Settle(lsn);
         State = JournalState.Running;
     }
@@ -75,8 +84,9 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>Writes the oldest pending group. False when there is none, or none that may be written now.</summary>
     public bool WriteNext(bool fillAhead, bool maySwitch = true)
     {
-        if (_file is null) OpenTemporaryIncrement();
+        if (_file is null && State == JournalState.Rebuilding) OpenTemporaryIncrement();
         if (!buffer.TryTake(maySwitch, out var group)) return false;
+        if (_file is null) GoOn(group.Lsn);
         if (group.Length > 0) _file!.Write(group, _flushed, fillAhead);
         buffer.Return(group);
         Volatile.Write(ref _written, group.End);
@@ -134,6 +144,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment);
             disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
             directory.Publish(directory.Manifest.WithBase(@base, first).WithIncrement(increment));
+            IncrementName = increment.Name;
         }
         else
         {
@@ -165,7 +176,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public int Backups { get; set; }
 
     /// <summary>What a backup copies: the files of the manifest, the last of them up to the length returned.</summary>
-    public (JournalDirectory Directory, Manifest Manifest, long LastLength) Extent => (_directory!, _directory!.Manifest, _file!.Offset);
+    public (JournalDirectory Directory, Manifest Manifest, long LastLength) Extent =>
+        (_directory!, _directory!.Manifest, _file?.Offset ?? _last!.Kept);
 
     /// <summary>Ends for good, with everything written, flushed and marked.</summary>
     public void Stop()
@@ -174,10 +186,10 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         {
             while (WriteNext(fillAhead: false)) { }
             Flush();
-            _file!.Finish();
+            _file?.Finish();
             if (HasUnmarked)
             {
-                _file.WriteMark(_written, _flushed);
+                _file!.WriteMark(_written, _flushed);
                 _file.Flush();
             }
         }
@@ -193,16 +205,45 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         buffer.Discard();
         _file?.Dispose();
         _file = null;
+        _last = null;
+    }
+
+    /// <summary>The first write: in a file that Redis wrote, which becomes one of ours, or behind ours in a new one.</summary>
+    private void GoOn(long lsn)
+    {
+        var last = _last!;
+        if (last.IsOurs) OpenIncrement(lsn, _directory!.Manifest);
+        else Adopt(last, lsn);
+        _last = null;
+    }
+
+    private void Adopt(JournalFileReport last, long lsn)
+    {
+        var (disk, names) = (_directory!.Disk, _directory.Names);
+        var commands = new byte[last.Kept];
+        using (var old = disk.Open(names.PathOf(last.Name), DiskOpen.Read))
+        {
+            for (var at = 0; at < commands.Length;)
+            {
+                var read = old.Read(at, commands.AsSpan(at));
+                if (read == 0) throw new IOException($"{last.Name} has become shorter");
+                at += read;
+            }
+        }
+        _file = IncrementFile.Create(disk, names.PathOf(names.TemporaryIncrement), lsn - commands.Length, tuning);
+        _file.Adopt(commands, lsn);
+        disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(last.Name));
+        disk.FlushDirectory(names.Directory);
     }
 
     private void FinishIncrement(long lsn)
     {
-        var old = _file!;
-        old.Finish();
+        var old = _file;
+        old?.Finish();
         Flushed(lsn);
         _firstIncrement = OpenIncrement(lsn, _directory!.Manifest);
         _switchedAt = lsn;
-        old.Dispose();
+        old?.Dispose();
     }
 
     private long OpenIncrement(long lsn, Manifest others)
@@ -220,7 +261,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             file.Dispose();
             throw;
         }
-        _file = file;
+        (_file, IncrementName) = (file, increment.Name);
         return sequence;
     }
 

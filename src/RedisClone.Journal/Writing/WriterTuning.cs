@@ -20,6 +20,11 @@ internal sealed record WriterTuning
 
     public long LargestGroupToFill { get; init; } = 64 * 1024;
 
+    /// <summary>
+    /// A file of Redis's up to this size is written anew, in groups, when the stream goes on in it; behind a larger one a new increment begins.
+    /// </summary>
+    public long LargestAdopted { get; init; } = 16 << 20;
+
     /// <summary>Where salts come from; null is the system's generator.</summary>
     public Random? Salts { get; init; }
 }

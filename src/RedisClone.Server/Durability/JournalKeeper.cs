@@ -155,11 +155,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     }
 
     /// <summary>The files but the increment that is being written.</summary>
-    private void MeasureFiles()
-    {
-        JournalDirectory directory = _directory!;
-        _closedBytes = FileBytes(directory, except: directory.Manifest.Increments.Count > 0 ? directory.Manifest.Increments[^1].Name : "");
-    }
+    private void MeasureFiles() => _closedBytes = FileBytes(_directory!, except: _engine.IncrementName);
 
     private static long FileBytes(JournalDirectory directory, string except)
     {

@@ -51,7 +51,7 @@ internal sealed class ReplayRun
         if (!Parse(ref rest, out string? error)) return error;
         Request request = _requests[0];
         if (_server.Commands.Resolve(request) is not { Handler: not null } row || !row.ArityFits(request.Count))
-            return $"unknown command '{Encoding.Latin1.GetString(request[0])}'";
+            return $"Unknown command '{Encoding.Latin1.GetString(request[0])}' reading the append only file";
         ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
         return Run(request, row, hash, ServerCore.UnixMilliseconds());
     }

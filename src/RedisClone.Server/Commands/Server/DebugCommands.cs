@@ -22,6 +22,7 @@ internal static class DebugCommands
 
     private static readonly Operation[] Operations =
     [
+        new("AOF-FLUSH-SLEEP", 1, 1, "microseconds", "Has the journal wait so long before each write.", SleepBeforeWrites),
         new("CHANGE-REPL-ID", 0, 0, "", "Gives the server's history another name.", ChangeReplicationId),
         new("CLIENT-EVICTION", 0, 0, "", "Shows what clients cost.", ClientEviction),
         new("CONFIG-REWRITE-FORCE-ALL", 0, 0, "", "Writes all parameters to the configuration file, default values too.", RewriteAll),
@@ -205,7 +206,8 @@ internal static class DebugCommands
             return;
         }
         if (flush) DropAll(c.Server);
-        if (c.Server.Snapshots.Load(replace: merge) is { } reason)
+        ServerCore server = c.Server;
+        if (server.LoadAgain(() => server.Snapshots.Load(replace: merge)) is { } reason)
         {
             c.Server.Log.LogError("{Reason}", reason);
             c.Fail("ERR Error trying to load the RDB dump, check server logs");
@@ -218,7 +220,7 @@ internal static class DebugCommands
     private static void LoadJournal(ref CommandContext c)
     {
         if (c.Session.InTransaction) c.Fail(NotInTransaction);
-        else if (c.Server is var server && server.Rewrites.Reload(() => DropAll(server)) is { } failure) c.Fail("ERR " + failure);
+        else if (c.Server is var server && server.LoadAgain(() => server.Rewrites.Reload(() => DropAll(server))) is { } failure) c.Fail("ERR " + failure);
         if (c.Failed) return;
         c.Server.Log.LogWarning("Append Only File loaded by DEBUG LOADAOF");
         c.Reply.Ok();
@@ -229,6 +231,14 @@ internal static class DebugCommands
         server.Scripts.Libraries.Clear();
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
+    }
+
+    private static void SleepBeforeWrites(ref CommandContext c)
+    {
+        long microseconds = c.Int64(2, 0, int.MaxValue, Errors.NotPositive);
+        if (c.Failed) return;
+        if (c.Server.Journal is { } journal) journal.Engine.DelayBeforeWrites = TimeSpan.FromMicroseconds(microseconds);
+        c.Reply.Ok();
     }
 
     private static void PauseCron(ref CommandContext c)
