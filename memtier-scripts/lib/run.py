@@ -1,0 +1,59 @@
+"""Runs the loads of a script against every server, one after the other, and reports."""
+import datetime
+import os
+import sys
+
+from . import report, servers, tools
+
+KEYS_A_CORE = 50_000
+USAGE = """{doc}
+    {script} [NAME=HOST:PORT | NAME=PATH] ...
+
+A server that runs is named by its place, one that is to be started by its program; none: server=127.0.0.1:6379. ALL THEIR DATA IS DELETED.
+SCALE (default: the cores, at most 8) scales threads and keys to the machine, SECONDS_TO_RUN ({seconds}) is the time of each load, RESULTS
+(perf/results) where the CSV file and the plot go, MEMTIER a memtier_benchmark outside of the path."""
+
+
+def main(doc, loads, seconds=10):
+    """What a script is: its description and its loads; as many seconds each as asked for or, by default, said here."""
+    script = os.path.basename(sys.argv[0])
+    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
+        print(USAGE.format(doc=doc, script=sys.argv[0], seconds=seconds))
+        return
+    scale = int(os.environ.get("SCALE", min(os.cpu_count(), 8)))
+    seconds = float(os.environ.get("SECONDS_TO_RUN", seconds))
+    results = os.environ.get("RESULTS", os.path.join(os.path.dirname(__file__), "../../perf/results"))
+    tool = tools.find()
+    rows, running = [], []
+    try:
+        for argument in sys.argv[1:] or ["server=127.0.0.1:6379"]:
+            running.append(servers.Server(argument))
+        for load in loads:
+            load.threads = load.threads or scale
+            load.keys = load.keys or KEYS_A_CORE * scale
+            for server in running:
+                rows.append((load.name, server.name, measure(tool, server, load, seconds)))
+                print(" ".join(report.line(rows[-1])), file=sys.stderr)
+    finally:
+        for server in running:
+            server.stop()
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    print(f"{script}, {now}, sent by {tool.name}, SCALE={scale}, {seconds:g} s each\n")
+    report.print_table(rows)
+    os.makedirs(results, exist_ok=True)
+    report.write_csv(os.path.join(results, script + ".csv"), {"date": now, "tool": tool.name, "scale": scale, "seconds": seconds}, rows)
+    report.write_plot(os.path.join(results, script + ".svg"), f"{script}, {now}, {tool.name}", rows)
+
+
+def measure(tool, server, load, seconds):
+    keys = map(tool.key, range(1, load.keys + 1))
+    server.fill(load.fill(keys, "x" * load.size) if load.fill else [])
+    before = server.set(load.settings)
+    try:
+        errors = server.errors()
+        result = tool.run(server, load, seconds)
+        if server.errors() > errors:
+            raise SystemExit(f"{load.name}: {server.name} replied errors, so nothing was measured")
+        return result
+    finally:
+        server.set(before)

@@ -1,0 +1,141 @@
+"""The servers that a script compares: those that run already, and those that it starts for itself."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+PATIENCE = 60
+
+
+class Failure(Exception):
+    """What the server answered with an error."""
+
+
+class Connection:
+    """As much of a client as filling and settings take: requests out, replies in order."""
+
+    def __init__(self, host, port):
+        self.socket = socket.create_connection((host, port), PATIENCE)
+        self.input = self.socket.makefile("rb")
+
+    def call(self, *words):
+        self.socket.sendall(encode(words))
+        return self.read()
+
+    def pipeline(self, requests, batch=500):
+        """Sends many and takes all replies; the first error is raised."""
+        waiting, count = [], 0
+        for words in requests:
+            waiting.append(encode(words))
+            count += 1
+            if count % batch == 0:
+                self._exchange(waiting)
+                waiting = []
+        self._exchange(waiting)
+
+    def _exchange(self, requests):
+        self.socket.sendall(b"".join(requests))
+        for _ in requests:
+            self.read()
+
+    def read(self):
+        line = self.input.readline()
+        if not line:
+            raise ConnectionError("the server closed the connection")
+        kind, rest = line[:1], line[1:-2].decode()
+        if kind == b"-":
+            raise Failure(rest)
+        if kind == b"$":
+            return None if rest == "-1" else self.input.read(int(rest) + 2)[:-2].decode()
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        return int(rest) if kind == b":" else rest
+
+    def close(self):
+        self.input.close()
+        self.socket.close()
+
+
+def encode(words):
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        data = word if isinstance(word, bytes) else str(word).encode()
+        parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
+class Server:
+    """NAME=HOST:PORT is one that runs; NAME=PATH one that is started, on a free port and in a folder of its own, and ended."""
+
+    def __init__(self, argument):
+        self.name, separator, place = argument.partition("=")
+        if not separator:
+            raise SystemExit(f"{argument}: a server is NAME=HOST:PORT or NAME=PATH")
+        self.process = self.folder = None
+        host, colon, port = place.rpartition(":")
+        if colon and port.isdigit():
+            self.host, self.port = host, int(port)
+        else:
+            self._start(place)
+
+    def _start(self, path):
+        program = path if os.sep in path else shutil.which(path)
+        if not program or not os.access(program, os.X_OK):
+            raise SystemExit(f"{path}: no such program")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.host, self.port = probe.getsockname()
+        self.folder = tempfile.mkdtemp(prefix="load-")
+        self.process = subprocess.Popen([os.path.abspath(program), "--port", str(self.port), "--bind", self.host, "--dir", self.folder, "--save", ""],
+                                        cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise SystemExit(f"{path}: does not serve")
+            time.sleep(0.05)
+
+    def _answers(self):
+        try:
+            return self.call("PING") == "PONG"
+        except (OSError, Failure):
+            return False
+
+    def connect(self):
+        return Connection(self.host, self.port)
+
+    def call(self, *words):
+        connection = self.connect()
+        try:
+            return connection.call(*words)
+        finally:
+            connection.close()
+
+    def errors(self):
+        """How many errors it has replied so far; 0 where it does not count them."""
+        for line in self.call("INFO", "stats").splitlines():
+            if line.startswith("total_error_replies:"):
+                return int(line.partition(":")[2])
+        return 0
+
+    def set(self, settings):
+        """CONFIG SET; what there was before is returned."""
+        before = {name: self.call("CONFIG", "GET", name)[1] for name in settings}
+        for name, value in settings.items():
+            self.call("CONFIG", "SET", name, value)
+        return before
+
+    def fill(self, requests):
+        self.call("FLUSHALL")
+        connection = self.connect()
+        try:
+            connection.pipeline(requests)
+        finally:
+            connection.close()
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+            shutil.rmtree(self.folder, ignore_errors=True)
