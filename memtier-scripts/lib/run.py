@@ -46,8 +46,10 @@ def main(doc, loads, seconds=10):
 
 
 def measure(tool, server, load, seconds):
-    keys = map(tool.key, range(1, load.keys + 1))
-    server.fill(load.fill(keys, "x" * load.size) if load.fill else [])
+    data = (load.fill, load.keys, load.size)
+    if server.data != data:
+        server.fill(load.fill(map(tool.key, range(1, load.keys + 1)), "x" * load.size) if load.fill else [])
+        server.data = data
     before = server.set(load.settings)
     try:
         errors = server.errors()

@@ -74,6 +74,7 @@ class Server:
         if not separator:
             raise SystemExit(f"{argument}: a server is NAME=HOST:PORT or NAME=PATH")
         self.process = self.folder = None
+        self.data = None    # what it was last filled with
         host, colon, port = place.rpartition(":")
         if colon and port.isdigit():
             self.host, self.port = host, int(port)
