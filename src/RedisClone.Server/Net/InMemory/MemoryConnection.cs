@@ -10,6 +10,7 @@ internal sealed class MemoryConnection : DefaultConnectionContext
     private static readonly PipeOptions Options = new(useSynchronizationContext: false);
     private static long s_lastId;
 
+    // The base's own source is disposed with the connection; this one may yet be cancelled then.
     private readonly CancellationTokenSource _closed = new();
 
     public MemoryConnection()
@@ -33,12 +34,12 @@ internal sealed class MemoryConnection : DefaultConnectionContext
         Transport.Output.CancelPendingFlush();
     }
 
-    /// <summary>The client reads what it is owed, and then the end. (The base would dispose a source that may yet be cancelled.)</summary>
+    /// <summary>The client reads what it is owed, and then the end.</summary>
     public override ValueTask DisposeAsync()
     {
         Transport.Input.Complete();
         Transport.Output.Complete();
-        return default;
+        return base.DisposeAsync();
     }
 
     private void TellClosed() => ThreadPool.UnsafeQueueUserWorkItem(static source => source.Cancel(), _closed, preferLocal: false);
