@@ -81,6 +81,9 @@ internal static class Limits
     /// <summary>Bytes by which one command may outgrow maxmemory without being noticed before the next that asks for more.</summary>
     public const int NoticedGrowth = 64 * 1024;
 
+    /// <summary>Bytes of garbage that may wait for the collector to look by itself.</summary>
+    public const long Garbage = 32 << 20;
+
     /// <summary>Prefixes that one client may have broadcast to it: each write is compared with all.</summary>
     public const int TrackingPrefixes = 1024;
 

@@ -1,0 +1,136 @@
+using System.Net.Sockets;
+using RedisClone.EndToEnd.Tests.Support;
+using Xunit.Abstractions;
+
+namespace RedisClone.EndToEnd.Tests.Hostile;
+
+/// <summary>
+/// Many clients that mean harm, of one kind at a time, and one that does not. <c>tests/long hostile</c> lets more of them loose and shows how long
+/// the one waits.
+/// </summary>
+public sealed class SiegeTests(ITestOutputHelper output)
+{
+    private static readonly byte[] s_gets = Repeat(Requests.Encode("GET", "big"), 2000);
+
+    [Fact]
+    public void Strangers_that_announce_a_million_arguments()
+    {
+        using var siege = new Siege(output);
+        string[] announcements = ["*1048576\r\n", "*10\r\n$16384\r\n", "*11\r\n", "*2\r\n$536870912\r\n"];
+        List<RespClient> strangers = siege.Loose(1000, () => new RespClient(siege.Server.Port));
+        for (int round = 0; round < LongRun.Times(1, 20); round++)
+        {
+            for (int i = 0; i < strangers.Count; i++) Siege.Send(strangers[i], Requests.Encode("PING"));
+            for (int i = 0; i < strangers.Count; i++) Siege.Send(strangers[i], System.Text.Encoding.Latin1.GetBytes(announcements[i % 4] + new string('x', 10_000)));
+            siege.Hold();
+        }
+        siege.End("strangers");
+    }
+
+    [Fact]
+    public void Readers_that_never_read()
+    {
+        using var siege = new Siege(output);
+        List<RespClient> deaf = siege.Loose(LongRun.Times(30, 300), () => siege.Connect(receiveBuffer: 4096));
+        foreach (RespClient client in deaf) Siege.Send(client, s_gets);
+        siege.Hold();
+        siege.End("deaf readers");
+    }
+
+    [Fact]
+    public void A_storm_of_connections()
+    {
+        using var siege = new Siege(output);
+        Random random = Seed.Random("storm");
+        byte[] request = Requests.Encode("SET", "key:1", new string('v', 5000));
+        for (int i = 0; i < LongRun.Times(2000, 100_000); i++)
+        {
+            using var client = new RespClient(siege.Server.Port);
+            if (random.Next(4) > 0) Siege.Send(client, request.AsSpan(0, random.Next(request.Length)));
+            if (random.Next(4) > 0) client.Socket.LingerState = new LingerOption(true, 0); // a reset instead of a close
+        }
+        siege.End("storm");
+    }
+
+    [Fact]
+    public void Idle_connections()
+    {
+        using var siege = new Siege(output);
+        List<RespClient> idle = siege.Loose(LongRun.Times(3000, 10_000), () => siege.Connect());
+        siege.Hold(LongRun.Times(200, 5000));
+        foreach (RespClient client in idle) client.Send("PING");
+        foreach (RespClient client in idle) Assert.Equal("+PONG", client.Read().ToString());
+        siege.End("idle connections");
+    }
+
+    [Fact]
+    public void Senders_of_one_byte_at_a_time()
+    {
+        using var siege = new Siege(output);
+        List<RespClient> slow = siege.Loose(LongRun.Times(100, 1000), () => siege.Connect());
+        byte[] request = Requests.Encode("GET", "key:1");
+        foreach (byte one in request)
+        {
+            foreach (RespClient client in slow) client.SendRaw([one]);
+            siege.Hold(LongRun.Times(5, 500));
+        }
+        foreach (RespClient client in slow) Assert.Equal('$', client.Read().Type);
+        siege.End("one byte at a time");
+    }
+
+    [Fact]
+    public void Transactions_that_never_end()
+    {
+        using var siege = new Siege(output);
+        byte[] commands = Repeat(Requests.Encode("SET", "never", new string('v', 1000)), 500);
+        List<RespClient> clients = siege.Loose(20, () => siege.Connect());
+        foreach (RespClient client in clients) Siege.Send(client, Requests.Encode("MULTI"));
+        // 200 MB, of which all clients together may hold half: the largest are sent away.
+        for (int i = 0; i < LongRun.Times(20, 200); i++)
+            foreach (RespClient client in clients) Siege.Send(client, commands);
+        siege.Hold();
+        siege.End("endless transactions");
+    }
+
+    [Fact]
+    public void Subscribers_that_stall()
+    {
+        using var siege = new Siege(output);
+        siege.Loose(30, () => siege.Connect(receiveBuffer: 4096)).ForEach(client => client.Expect("*[$\"subscribe\" $\"news\" :1]", "SUBSCRIBE", "news"));
+        string message = new('m', 100_000);
+        for (int i = 0; i < LongRun.Times(300, 5000); i++) siege.Admin.Call("PUBLISH", "news", message);
+        siege.Hold();
+        siege.Admin.Expect(":0", "PUBLISH", "news", "is anybody still there?");
+        siege.End("stalled subscribers");
+    }
+
+    /// <summary>Clients in every state in which one can be, each killed in it.</summary>
+    [Fact]
+    public void Kills_in_every_state()
+    {
+        using var siege = new Siege(output);
+        string[][][] states =
+        [
+            [["BLPOP", "none", "0"]], [["XREAD", "BLOCK", "0", "STREAMS", "none", "$"]], [["BZPOPMIN", "none", "none2", "0"]], [["WAIT", "3", "0"]],
+            [["SUBSCRIBE", "news"]], [["PSUBSCRIBE", "n*"]], [["MONITOR"]], [["WATCH", "key:1"]], [["MULTI"], ["GET", "key:1"]],
+            [["MULTI"], .. Enumerable.Repeat(new[] { "GET", "big" }, 50), ["EXEC"]], [["EVAL", "for i = 1, 3000 do redis.call('GET', 'key:1') end", "0"]],
+            [["CLIENT", "REPLY", "OFF"]], [["HELLO", "3"], ["CLIENT", "TRACKING", "ON"], ["GET", "key:1"]], [.. Enumerable.Repeat(new[] { "GET", "big" }, 50)], [["SORT", "none", "BY", "*"]], [],
+        ];
+        for (int round = 0; round < LongRun.Times(3, 100); round++)
+        {
+            foreach (string[][] state in states)
+            {
+                using RespClient victim = siege.Connect(receiveBuffer: 4096);
+                string id = victim.Call("CLIENT", "ID").Text!;
+                foreach (string[] request in state) victim.Send(request);
+                victim.SendRaw("*2\r\n$3\r\nGE");
+                if (round % 2 == 0) Thread.Sleep(10);
+                siege.Admin.Expect(":1", "CLIENT", "KILL", "ID", id);
+                victim.ReadToClose();
+            }
+        }
+        siege.End("kills");
+    }
+
+    private static byte[] Repeat(byte[] request, int times) => [.. Enumerable.Repeat(request, times).SelectMany(r => r)];
+}

@@ -1,0 +1,69 @@
+using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Hostile;
+
+/// <summary>A client that does nothing wrong while others do: it must be served, get what it wrote, and soon.</summary>
+internal sealed class Witness : IDisposable
+{
+    private const int Keys = 100;
+
+    private readonly RespClient _client;
+    private readonly Thread _thread;
+    private readonly List<TimeSpan> _waits = [];
+    private volatile bool _stopped;
+    private Exception? _failure;
+
+    public Witness(RespClient client)
+    {
+        _client = client;
+        for (int i = 0; i < Keys; i++) Set(i, 0);
+        _thread = new Thread(Run) { IsBackground = true };
+        _thread.Start();
+    }
+
+    public int Served => _waits.Count;
+
+    /// <summary>How long it waited for replies: so long or less for a share of them.</summary>
+    public TimeSpan Wait(double share) => _waits.Order().ElementAt((int)((_waits.Count - 1) * share));
+
+    /// <summary>Ends it; fails if it was not served well.</summary>
+    public void Stop()
+    {
+        _stopped = true;
+        _thread.Join();
+        if (_failure is not null) throw new InvalidOperationException($"the well-behaved client: {_failure.Message}", _failure);
+    }
+
+    public void Dispose()
+    {
+        _stopped = true;
+        _client.Dispose();
+    }
+
+    private static string Key(int i) => $"witness:{i}";
+
+    private void Run()
+    {
+        try
+        {
+            for (int round = 0; !_stopped; round++)
+            {
+                for (int i = 0; i < Keys && !_stopped; i++)
+                {
+                    long start = Stopwatch.GetTimestamp();
+                    _client.Expect($"$\"{round}\"", "GET", Key(i));
+                    Set(i, round + 1);
+                    _waits.Add(Stopwatch.GetElapsedTime(start) / 2);
+                    Thread.Sleep(1);
+                }
+            }
+        }
+        catch (Exception e)
+        {
+            _failure = e;
+        }
+    }
+
+    private void Set(int i, int round) => _client.Expect("+OK", "SET", Key(i), $"{round}");
+}
