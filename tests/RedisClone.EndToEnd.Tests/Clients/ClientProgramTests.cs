@@ -72,4 +72,19 @@ public sealed class ClientProgramTests
         client.Expect($":{count + 1}", "DBSIZE");
         client.Expect("$\"8\"", "GET", "key:7");
     }
+
+    [Theory]
+    [InlineData("--bigkeys", "Biggest   list found '\"queue\"' has 3 items")]
+    [InlineData("--memkeys", "Biggest string found '\"big\"' has ")]
+    [InlineData("--hotkeys", "keyname: \"big\"")]
+    public async Task Redis_cli_finds_what_is_big_and_hot(string option, string found)
+    {
+        using ServerProcess server = ServerProcess.Ours("--maxmemory-policy", "allkeys-lfu");
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "SET", "big", new string('x', 3000));
+        client.Expect(":3", "RPUSH", "queue", "a", "b", "c");
+        for (int i = 0; i < 50; i++) client.Call("GET", "big");
+        using var cli = new ClientProgram("redis-cli", "-p", $"{server.Port}", option);
+        Assert.Contains(found, await cli.Finish(), StringComparison.Ordinal);
+    }
 }

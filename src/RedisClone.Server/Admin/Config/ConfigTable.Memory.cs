@@ -5,7 +5,7 @@ public sealed partial class ConfigTable
 {
     private static Parameter[] Memory() =>
     [
-        Bytes("maxmemory", 0, 0, static c => ref c.MaxMemory, "Memory that the data may take; 0 is no limit, `auto` three quarters of what the machine or container has.", special: AutoMaxMemory),
+        Bytes("maxmemory", 0, 0, static c => ref c.MaxMemory, "Memory that the data may take; 0 is no limit, `auto` three quarters of what the machine has, or of what the runtime may take of a limited container (itself three quarters).", special: AutoMaxMemory),
         Choice("maxmemory-policy", MaxMemoryPolicy.NoEviction, ConfigChoices.MaxMemoryPolicy, static c => ref c.MaxMemoryPolicy, "What to evict at the limit."),
         Int("maxmemory-samples", 5, 1, 64, static c => ref c.MaxMemorySamples, "Keys looked at to find one to evict."),
         Int("maxmemory-eviction-tenacity", 10, 0, 100, "How long one round of eviction may go on; here until there is room.", flags: TunesNothing),
@@ -29,5 +29,5 @@ public sealed partial class ConfigTable
     ];
 
     private static long? AutoMaxMemory(ServerConfig config, string text) =>
-        text.Equals("auto", StringComparison.OrdinalIgnoreCase) ? config.HostMemory / 4 * 3 : null;
+        text.Equals("auto", StringComparison.OrdinalIgnoreCase) ? config.AutoMaxMemory : null;
 }

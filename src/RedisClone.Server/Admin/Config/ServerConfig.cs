@@ -190,7 +190,13 @@ public sealed class ServerConfig
     public List<ConfigDirective> RenamedCommands { get; } = [];
 
     /// <summary>The memory that the machine (or the container) has: what `maxmemory auto` goes by.</summary>
-    public long HostMemory { get; init; } = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+    public long HostMemory { get; init; } = Admin.HostMemory.Read("/", otherwise: CollectorLimit);
+
+    /// <summary>What the collector lets the process have: where a container is limited, three quarters of it unless DOTNET_GCHeapHardLimitPercent says more.</summary>
+    private static long CollectorLimit => GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+
+    /// <summary>What `maxmemory auto` means: the rest is for clients, scripts and the runtime.</summary>
+    internal long AutoMaxMemory => Math.Min(HostMemory, CollectorLimit) / 4 * 3;
 
     /// <summary>Event loops to run: io-loops, else Redis's io-threads where it asks for several, else one a core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;

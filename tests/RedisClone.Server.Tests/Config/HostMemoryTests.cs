@@ -1,0 +1,69 @@
+using RedisClone.Server.Admin;
+
+namespace RedisClone.Server.Tests.Config;
+
+/// <summary>How much memory there is, by the files that Linux shows: a machine's, a service's, a container's.</summary>
+public sealed class HostMemoryTests : IDisposable
+{
+    private readonly string _root = Directory.CreateTempSubdirectory("redisclone-host-").FullName;
+
+    public HostMemoryTests() => Write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:         1 kB\n");
+
+    public void Dispose() => Directory.Delete(_root, recursive: true);
+
+    private long Read() => HostMemory.Read(_root, otherwise: 5);
+
+    [Fact]
+    public void WithoutGroupsItIsTheMachines() => Assert.Equal(8L << 30, Read());
+
+    [Fact]
+    public void WhereNothingCanBeReadItIsWhatWasSaid() => Assert.Equal(5, HostMemory.Read(Path.Combine(_root, "none"), otherwise: 5));
+
+    [Fact]
+    public void Version2ByTheLeastOfTheGroupAndThoseAbove()
+    {
+        Write("proc/self/cgroup", "0::/system.slice/cache.service\n");
+        Write("sys/fs/cgroup/system.slice/cache.service/memory.max", "max\n");
+        Assert.Equal(8L << 30, Read());
+        Write("sys/fs/cgroup/system.slice/memory.max", "1073741824\n");
+        Assert.Equal(1L << 30, Read());
+        Write("sys/fs/cgroup/system.slice/cache.service/memory.max", "536870912\n");
+        Assert.Equal(512L << 20, Read());
+    }
+
+    [Fact]
+    public void Version2InAContainer()
+    {
+        Write("proc/self/cgroup", "0::/\n");
+        Write("sys/fs/cgroup/memory.max", "268435456\n");
+        Assert.Equal(256L << 20, Read());
+    }
+
+    [Fact]
+    public void Version1()
+    {
+        Write("proc/self/cgroup", "12:cpu,cpuacct:/docker/a\n7:memory:/docker/a\n1:name=systemd:/docker/a\n");
+        Write("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "9223372036854771712\n");
+        Assert.Equal(8L << 30, Read());
+        // A container's path is that of the machine, but what is mounted is its own group.
+        Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+        Assert.Equal(100L << 20, Read());
+    }
+
+    [Fact]
+    public void AutoIsAShareOfIt()
+    {
+        Write("proc/self/cgroup", "0::/\n");
+        Write("sys/fs/cgroup/memory.max", "4096\n");
+        var config = new ServerConfig { HostMemory = Read() };
+        Assert.Null(new ConfigTable(config).Set([new("maxmemory", "auto")]));
+        Assert.Equal(3072, config.MaxMemory);
+    }
+
+    private void Write(string path, string text)
+    {
+        string full = Path.Combine(_root, path);
+        Directory.CreateDirectory(Path.GetDirectoryName(full)!);
+        File.WriteAllText(full, text);
+    }
+}
