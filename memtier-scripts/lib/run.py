@@ -5,7 +5,7 @@ import sys
 
 from . import report, servers, tools
 
-KEYS_A_CORE = 50_000
+KEYS_A_CORE = 20_000
 USAGE = """{doc}
     {script} [NAME=HOST:PORT | NAME=PATH] ...
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 KEY, DATA = "__key__", "__data__"
 
+# Sent to learn how fast a command is, before as much is sent as takes the time asked for.
+TRIAL_BYTES = 32 << 20
+
 
 @dataclass
 class Load:
@@ -76,7 +79,7 @@ class RedisBenchmark:
     def run(self, server, load, seconds):
         whole = sum(share for share, _ in load.mix)
         connections = load.threads * load.clients
-        trial = max(connections * load.pipeline * 10, 5000)
+        trial = max(connections * load.pipeline, min(5000, TRIAL_BYTES // load.size))
         spent, p50, p99, worst = 0.0, 0.0, 0.0, 0.0
         for share, words in load.mix:
             rate = self._send(server, load, words, trial)[0]

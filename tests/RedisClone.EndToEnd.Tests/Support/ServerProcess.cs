@@ -90,7 +90,7 @@ internal sealed class ServerProcess : IDisposable
     public static ServerProcess Redis(params string[] arguments) =>
         Start(Environment.GetEnvironmentVariable("REDIS_SERVER") ?? "redis-server", arguments);
 
-    private static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
+    public static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
 
     public RespClient Connect(int protocol = 2)
     {

@@ -1,0 +1,30 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Shipping;
+
+/// <summary>What README and docs show as commands works; tests/documented runs them.</summary>
+public sealed class DocumentedCommandTests
+{
+    private const string Block = "\n```sh\n";
+
+    private static readonly string[] s_files = [.. Directory.GetFiles(Repository.PathOf("docs"), "*.md").Append(Repository.PathOf("README.md"))
+        .Where(path => File.ReadAllText(path).Contains(Block, StringComparison.Ordinal)).Select(path => Path.GetRelativePath(Repository.Root, path))];
+
+    public static TheoryData<string> Files => [.. s_files];
+
+    [Theory]
+    [MemberData(nameof(Files))]
+    public async Task Every_command_runs(string file)
+    {
+        (int code, string output) = await Repository.RunAsync(Repository.PathOf("tests/documented"), ServerProcess.OurProgram, file);
+        Assert.True(code == 0, output);
+    }
+
+    [Fact]
+    public async Task What_is_not_run_is_shown_somewhere()
+    {
+        string all = string.Concat(s_files.Select(file => File.ReadAllText(Repository.PathOf(file))));
+        foreach (string line in (await File.ReadAllLinesAsync(Repository.PathOf("tests/documented.tsv"))).Skip(1))
+            Assert.Contains("\n" + line.Split('\t')[0], all, StringComparison.Ordinal);
+    }
+}
