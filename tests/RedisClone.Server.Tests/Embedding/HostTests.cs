@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Net;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -75,6 +76,20 @@ public sealed class HostTests : IDisposable
         await second.ExpectAsync("AUTH secret", "+OK\r\n");
         await second.ExpectAsync("EXISTS key", ":0\r\n");
         await host.StopAsync();
+    }
+
+    [Theory]
+    [InlineData("auto")]
+    [InlineData("sockets")]
+    public async Task All_addresses_have_the_port_that_was_found_free(string transport)
+    {
+        await using var server = new RedisCloneServer(new RedisCloneOptions { Port = 0, Bind = "127.0.0.1 127.0.0.2", ["transport"] = transport });
+        await server.StartAsync();
+        foreach (string address in (string[])["127.0.0.1", "127.0.0.2"])
+        {
+            using Stream client = Talk.Dial(new IPEndPoint(IPAddress.Parse(address), server.Port), ProtocolType.Tcp);
+            await client.ExpectAsync("PING", "+PONG\r\n");
+        }
     }
 
     [Fact]
