@@ -20,13 +20,14 @@ namespace RedisClone.Server;
 /// <summary>How the parts are put together: configuration in, a host that serves out.</summary>
 internal static class Hosting
 {
-    /// <summary>A server that has its process to itself: its log, its signals, its pid file.</summary>
+    /// <summary>A server that has its process to itself: its log, its signals, its pid file, its garbage.</summary>
     public static WebApplication Build(ServerConfig config, IDisk? disk = null)
     {
         WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
         builder.Logging.AddProvider(new RedisLog(config));
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
+        builder.Services.AddHostedService<Garbage>();
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
         return Complete(builder);
     }

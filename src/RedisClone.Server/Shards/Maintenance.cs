@@ -24,7 +24,6 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards);
     private readonly ClientCare _clients = new(server);
-    private readonly Garbage _garbage = new(server);
     private long _expiryTicks;          // spent on expiry in this round
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
@@ -51,7 +50,6 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             server.Replicas.Tend(now);
             server.Snapshots.Tend(now);
             if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
-            _garbage.Look(now);
             server.Sampler.EndRound(started);
             while (server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
             {

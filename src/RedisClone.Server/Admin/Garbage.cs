@@ -1,29 +1,35 @@
-using RedisClone.Server.Admin;
+using Microsoft.Extensions.Hosting;
 
-namespace RedisClone.Server.Shards;
+namespace RedisClone.Server.Admin;
 
 /// <summary>
 /// The collector looks for garbage when something is allocated, and so little is here that what large requests and clients who are gone have
 /// left could lie for hours. A look now and then at what is neither data nor a client's tells when it is worth a collection beside running
 /// clients: there is next to nothing to walk. Such a one keeps the memory for later; when nobody wants anything, it goes back to the system.
+/// Only for a server that has its process to itself.
 /// </summary>
-internal sealed class Garbage(ServerCore server)
+internal sealed class Garbage(ServerCore server) : BackgroundService
 {
-    private const long MillisecondsBetweenLooks = 5_000;
+    private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(5);
 
     /// <summary>Commands between two looks: somebody asks whether the server lives.</summary>
     private const long CommandsOfIdleness = 100;
 
-    private long _nextLook;
     private long _inUse;
     private bool _hasCollected = true;
     private long _stays;
     private long _commands;
 
-    public void Look(long now)
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        if (now < _nextLook) return;
-        _nextLook = now + MillisecondsBetweenLooks;
+        using var timer = new PeriodicTimer(BetweenLooks);
+        using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
+        while (await timer.WaitForNextTickAsync(CancellationToken.None))
+            if (server.Debug.BackgroundWork) Look();
+    }
+
+    private void Look()
+    {
         MemoryUsage known = MemoryUsage.Read(server);
         long heap = GC.GetTotalMemory(forceFullCollection: false), other = heap - known.Reserved - known.Clients - known.Scripts;
         // What a collection has left is in use.
