@@ -8,6 +8,29 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
 {
     private sealed record Model(byte[] Value, long Expiry, ValueEncoding Encoding);
 
+    /// <summary>A hint is given without holding the shard, so that whatever handle it gets may be another's by then, or nobody's.</summary>
+    [Fact]
+    public void HintsAtMembersBearAnyHandle()
+    {
+        Random random = Seeded.Random(output);
+        var store = new ShardStore(1, 1);
+        Keyspace keyspace = store.Database(0);
+        ulong hash = KeyHash.Of("key"u8);
+        Entry set = SetValue.Create(keyspace, "key"u8, hash);
+        for (int i = 0; i < 20_000; i++) SetValue.Add(set, random.Bytes(random.Next(1, 40)));
+        for (int i = 0; i < 200; i++) keyspace.Insert(random.Bytes(random.Length(300)), KeyHash.Of(random.Bytes(8)), ValueType.String, ValueEncoding.Raw, random.Length(500));
+        uint record = keyspace.PrefetchRecord(hash);
+        Assert.True(store.PrefetchMemberBucket(record, "member"u8, out ulong member));
+        Assert.Equal(KeyHash.Of("member"u8), member);
+        Assert.False(store.PrefetchMemberBucket(0, "member"u8, out _));
+        for (int i = 0; i < 200_000; i++)
+        {
+            uint any = random.Next(2) == 0 ? (uint)random.NextInt64(1L << 32) : (uint)random.Next(1 << 20);
+            store.PrefetchMemberBucket(any, "member"u8, out _);
+            store.PrefetchMember(any, (ulong)random.NextInt64());
+        }
+    }
+
     [Fact]
     public void HoldsWhatADictionaryHolds()
     {

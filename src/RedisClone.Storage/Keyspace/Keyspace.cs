@@ -59,8 +59,9 @@ public sealed class Keyspace(ShardStore store)
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash) => Keys.PrefetchBucket(hash);
 
+    /// <inheritdoc cref="HashIndex.PrefetchRecord"/>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public void PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash);
+    public uint PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash, lines: 2);
 
     /// <summary>
     /// Says that a key, or a value in its place, is about to be changed: a capture that has not taken it takes it now. What changes a record as a whole

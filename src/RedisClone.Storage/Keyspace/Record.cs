@@ -13,7 +13,8 @@ namespace RedisClone.Storage;
 internal readonly ref struct Record(Span<byte> bytes)
 {
     private const byte HasExpiryFlag = 1, LongFlag = 2, EpochFlag = 4;
-    private const int ShortHeader = 8, LongHeader = 16, ExpiryBytes = 8;
+    public const int ShortHeader = 8;
+    private const int LongHeader = 16, ExpiryBytes = 8;
     private const int MaxShortKey = byte.MaxValue, MaxShortValue = ushort.MaxValue;
     public const uint AccessMask = 0xFFFFFF;
 
@@ -74,6 +75,13 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     private bool MayHaveFieldExpiry =>
         Type == ValueType.Hash && Encoding is (ValueEncoding.PackedWithExpiry or ValueEncoding.Large);
+
+    /// <summary>Where the value begins of a record of which no more than the short header is at hand; -1 where the header is a long one.</summary>
+    public static int ValueOffsetOf(ReadOnlySpan<byte> header) =>
+        (header[4] & LongFlag) != 0 ? -1 : ShortHeader + ((header[4] & HasExpiryFlag) != 0 ? ExpiryBytes : 0) + header[5];
+
+    public static (ValueType Type, ValueEncoding Encoding) FormOf(ReadOnlySpan<byte> header) =>
+        ((ValueType)(header[0] & 0xF), (ValueEncoding)(header[0] >> 4));
 
     public void SetForm(ValueType type, ValueEncoding encoding) => _bytes[0] = (byte)((int)type | (int)encoding << 4);
 

@@ -1,3 +1,5 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
@@ -64,6 +66,25 @@ public sealed class ShardStore
     /// <summary>A database that may not have been used yet: for prefetching, sums and sweeps, which need not create it.</summary>
     public Keyspace? ExistingDatabase(int index) => _databases[index];
 
+    /// <summary>
+    /// Hints at the bucket of a member in the table of a large collection, the collection's record having been fetched; false where there is no such
+    /// table. May be called without holding the shard: what is read may be changing, and makes a useless hint then.
+    /// </summary>
+    public bool PrefetchMemberBucket(uint record, ReadOnlySpan<byte> member, out ulong hash)
+    {
+        hash = 0;
+        if (!TryPeekTable(record, out IndexRoot root)) return false;
+        hash = KeyHash.Of(member);
+        new HashIndex(Arena, ref root).PrefetchBucket(hash);
+        return true;
+    }
+
+    /// <summary>Hints at the member itself, its bucket having been fetched. May be called without holding the shard.</summary>
+    public void PrefetchMember(uint record, ulong member)
+    {
+        if (TryPeekTable(record, out IndexRoot root)) new HashIndex(Arena, ref root).PrefetchRecord(member, lines: 1);
+    }
+
     /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
     public Keyspace Scratch => _scratch ??= new Keyspace(this);
 
@@ -120,5 +141,13 @@ public sealed class ShardStore
     {
         if (encoding == ValueEncoding.Large) _abandoned.Add(type, value, atOnce: owner is not null && owner == _scratch);
         else if (encoding == ValueEncoding.Shaped) Shapes.Release(ShapedFields.ShapeOf(value));
+    }
+
+    private bool TryPeekTable(uint record, out IndexRoot root)
+    {
+        int at = LargeValues.TableOffset(Arena.Peek(record, Record.ShortHeader));
+        ReadOnlySpan<byte> table = at < 0 ? default : Arena.Peek(record, at + Unsafe.SizeOf<IndexRoot>());
+        root = table.IsEmpty ? default : MemoryMarshal.Read<IndexRoot>(table[at..]);
+        return root.Buckets > 0;
     }
 }

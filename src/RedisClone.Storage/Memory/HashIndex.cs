@@ -176,15 +176,21 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         if (TryBucketHandle((uint)hash, out uint handle)) _arena.Prefetch(handle, lines: 1);
     }
 
-    /// <summary>Hints at the record of a hash, its bucket having been fetched. May be called without holding the shard.</summary>
+    /// <summary>
+    /// Hints at the record of a hash, its bucket having been fetched, and returns what is most likely its handle; 0 for none. May be called without
+    /// holding the shard.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public void PrefetchRecord(ulong hash)
+    public uint PrefetchRecord(ulong hash, int lines)
     {
-        if (!TryBucketHandle((uint)hash, out uint handle)) return;
-        ReadOnlySpan<uint> words = MemoryMarshal.Cast<byte, uint>(_arena.Peek(handle, BucketBytes));
-        if (words.Length < WordsPerBucket) return;
+        if (!TryBucketHandle((uint)hash, out uint bucket)) return 0;
+        ReadOnlySpan<uint> words = MemoryMarshal.Cast<byte, uint>(_arena.Peek(bucket, BucketBytes));
+        if (words.Length < WordsPerBucket) return 0;
         uint hits = Hits(words, (uint)hash);
-        if (hits != 0) _arena.Prefetch(words[FirstHandleWord + BitOperations.TrailingZeroCount(hits)], lines: 2);
+        if (hits == 0) return 0;
+        uint record = words[FirstHandleWord + BitOperations.TrailingZeroCount(hits)];
+        _arena.Prefetch(record, lines);
+        return record;
     }
 
     /// <summary>A random record's handle, each as likely as any other; 0 when there is none.</summary>

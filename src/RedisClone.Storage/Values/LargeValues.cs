@@ -23,6 +23,19 @@ internal static class LargeValues
         Keyspace.SetForm(entry, entry.Type, ValueEncoding.Large);
     }
 
+    /// <summary>Where in a record, by its header, the table of a large collection begins: with the root of its index; -1 where there is none.</summary>
+    public static int TableOffset(ReadOnlySpan<byte> header)
+    {
+        if (header.IsEmpty) return -1;
+        int value = Record.ValueOffsetOf(header);
+        return value < 0 ? -1 : Record.FormOf(header) switch
+        {
+            (ValueType.Set or ValueType.SortedSet, ValueEncoding.Large) => value,
+            (ValueType.Hash, ValueEncoding.Large) => value + sizeof(long),
+            _ => -1,
+        };
+    }
+
     /// <summary>Bytes that a large value takes outside its record.</summary>
     public static long BytesOutside(Arena arena, ValueType type, Span<byte> root) => type switch
     {
