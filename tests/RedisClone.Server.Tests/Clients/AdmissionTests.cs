@@ -69,6 +69,16 @@ public sealed class AdmissionTests
         Assert.Contains("rejected_connections:1\r\n", first.Run("INFO stats"));
     }
 
+    [Fact]
+    public async Task What_is_no_command_is_shown_as_the_bytes_that_came()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("ERR unknown command '\u00ff\u00fe', with args beginning with: '\u00e9' '\u00c3\u00a9' ", client.Call("\u00ff\u00fe", "\u00e9", "\u00c3\u00a9"));
+        Assert.Equal("ERR this server has no script debugger", client.Run("SCRIPT DEBUG YES"));
+        Assert.Equal("OK", client.Run("SCRIPT DEBUG NO"));
+    }
+
     [Theory]
     [InlineData("POST / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n")]
     [InlineData("host: x\r\nSET k v\r\n")]

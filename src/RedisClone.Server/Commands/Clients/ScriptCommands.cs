@@ -38,7 +38,7 @@ internal static class ScriptCommands
                 new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache", Tips = CommandTips.AllNodes },
                 new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written.") { Tips = CommandTips.AllShardsOne },
                 new("SHOW sha1", 3, Keys.None, NoScript, "scripting", "8.0.0", Show, "Gives the source of a script."),
-                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "Accepted: there is no debugger, scripts run as ever."),
+                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "There is no debugger: it can only be turned off."),
                 Help.Row("scripting", "5.0.0"),
             ],
         },
@@ -152,7 +152,8 @@ internal static class ScriptCommands
 
     private static void Debug(ref CommandContext c)
     {
-        if (c.Is(2, "no"u8) || c.Is(2, "yes"u8) || c.Is(2, "sync"u8)) c.Reply.Ok();
+        if (c.Is(2, "no"u8)) c.Reply.Ok();
+        else if (c.Is(2, "yes"u8) || c.Is(2, "sync"u8)) c.Fail("ERR this server has no script debugger");
         else c.Fail("ERR Use SCRIPT DEBUG YES/SYNC/NO");
     }
 

@@ -14,7 +14,7 @@ internal static class Admission
     public static string? Refuse(ServerCore server, Session session, CommandRow? row, in Request request)
     {
         if (row is null) return UnknownCommand(request);
-        if (row.Subcommands.Length > 0 && request.Count > 1) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength), row.Name);
+        if (row.Subcommands.Length > 0 && request.Count > 1) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength, Encoding.UTF8), row.Name);
         if (!row.ArityFits(request.Count) || row.Handler is null) return Errors.WrongArity(row.FullName);
         if (row.Has(CommandFlags.Protected) && RefuseProtected(server.Config, session, row) is { } refusal) return refusal;
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
@@ -50,22 +50,23 @@ internal static class Admission
             "connection, otherwise you need to set this option in the configuration file, and then restart the server.";
     }
 
+    /// <summary>A character stands for a byte: what was sent may be no text, and is shown as it came.</summary>
     private static string UnknownCommand(in Request request)
     {
-        var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength)).Append("', with args beginning with: ");
+        var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength, Encoding.Latin1)).Append("', with args beginning with: ");
         int start = text.Length;
         for (int i = 1; i < request.Count && text.Length - start < QuotedLength; i++)
         {
-            string quoted = Quote(request[i], QuotedLength - (text.Length - start));
+            string quoted = Quote(request[i], QuotedLength - (text.Length - start), Encoding.Latin1);
             text.Append('\'').Append(quoted).Append("' ");
         }
         return text.ToString();
     }
 
-    private static string Quote(ReadOnlySpan<byte> text, int most)
+    private static string Quote(ReadOnlySpan<byte> text, int most, Encoding encoding)
     {
         text = text[..Math.Min(text.Length, Math.Max(0, most))];
         int end = text.IndexOf((byte)0);
-        return Encoding.UTF8.GetString(end < 0 ? text : text[..end]);
+        return encoding.GetString(end < 0 ? text : text[..end]);
     }
 }

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
@@ -217,7 +218,8 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Answers a command that is not run.</summary>
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
-        session.Reply.Error(refusal);
+        if (row is null) session.Reply.Error(Encoding.Latin1.GetBytes(refusal));
+        else session.Reply.Error(refusal);
         CountRefusal(session, lane);
         if (row is not null) lane.Calls[row.Id].Rejected++;
     }

@@ -1,4 +1,5 @@
 using System.Text;
+using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Durability;
@@ -82,7 +83,11 @@ internal static class ServerCommands
 
     private static void ModuleList(ref CommandContext c) => c.Reply.EmptyArray();
 
-    private static void ModuleLoad(ref CommandContext c) => c.Fail("ERR Error loading the extension. Please check the server logs.");
+    private static void ModuleLoad(ref CommandContext c)
+    {
+        c.Server.Log.LogWarning("Module {Path} failed to load: this server takes no modules", c.Text(2));
+        c.Fail("ERR Error loading the extension. Please check the server logs.");
+    }
 
     private static void ModuleUnload(ref CommandContext c) => c.Fail("ERR Error unloading module: no such module with that name");
 }
