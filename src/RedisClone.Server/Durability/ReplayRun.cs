@@ -1,6 +1,6 @@
 using System.Buffers;
-using System.Diagnostics;
 using System.Text;
+using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
@@ -15,11 +15,15 @@ namespace RedisClone.Server.Durability;
 /// </summary>
 internal sealed class ReplayRun
 {
+    private const int RepliesKept = 16 * 1024;
+
     private readonly ServerCore _server;
     private readonly Session _session;
     private readonly RequestParser _parser = new(new RequestLimits { MaxBulkLength = int.MaxValue });
     private readonly RequestBatch _requests = new();
-    private readonly ArrayBufferWriter<byte> _replies = new(4096);
+    private readonly ArrayBufferWriter<byte> _replies = new(2 * RepliesKept);
+    private long _forgotten;
+    private int _errors;
 
     public ReplayRun(ServerCore server)
     {
@@ -31,6 +35,7 @@ internal sealed class ReplayRun
     public string? Run(ReplayBatch batch)
     {
         _session.Database = batch.Database;
+        Lane lane = _server.Lanes.Current;
         var rest = new ReadOnlySequence<byte>(batch.Bytes);
         for (int done = 0; done < batch.Count; done += _requests.Count)
         {
@@ -38,7 +43,7 @@ internal sealed class ReplayRun
             Prefetch(batch, done);
             long now = ServerCore.UnixMilliseconds();
             for (int i = 0; i < _requests.Count; i++)
-                if (Run(_requests[i], batch[done + i].Row, batch[done + i].Hash, now) is { } failure) return failure;
+                if (Run(_requests[i], batch[done + i].Row, batch[done + i].Hash, now, lane) is { } failure) return failure;
         }
         return null;
     }
@@ -53,7 +58,7 @@ internal sealed class ReplayRun
         if (_server.Commands.Resolve(request) is not { Handler: not null } row || !row.ArityFits(request.Count))
             return $"Unknown command '{Encoding.Latin1.GetString(request[0])}' reading the append only file";
         ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
-        return Run(request, row, hash, ServerCore.UnixMilliseconds());
+        return Run(request, row, hash, ServerCore.UnixMilliseconds(), _server.Lanes.Current);
     }
 
     private bool Parse(ref ReadOnlySequence<byte> rest, out string? error)
@@ -74,16 +79,37 @@ internal sealed class ReplayRun
             _server.Shards.Of(batch[i].Hash).Store.ExistingDatabase(batch.Database)?.PrefetchRecord(batch[i].Hash);
     }
 
-    private string? Run(in Request request, CommandRow row, ulong hash, long now)
+    /// <summary>Nothing is counted or told, and what it does is no new effect.</summary>
+    private string? Run(in Request request, CommandRow row, ulong hash, long now, Lane lane)
     {
-        int errors = _session.Reply.Errors;
-        long started = Stopwatch.GetTimestamp();
-        Lane lane = _server.Lanes.Current;
-        _server.Executor.RunPart(_session, row, request, hash, now, lane, onWorker: true, ref started);
-        lane.ReadyKeys.Clear();
+        int before = (int)(_session.Reply.BytesWritten - _forgotten);
+        var context = new CommandContext(_server, _session, row, request, hash, now, lane, onWorker: true);
+        lane.Effects.IsMuted = true;
+        try
+        {
+            row.Handler!(ref context);
+        }
+        catch (Exception bug)
+        {
+            _server.Log.LogError(bug, "Command {Command} failed unexpectedly while it was replayed", row.FullName);
+            return $"'{row.Name}' failed: {bug.Message}";
+        }
+        finally
+        {
+            lane.Effects.IsMuted = false;
+        }
+        if (lane.HasFollowUps)
+        {
+            lane.ReadyKeys.Clear();
+            lane.EndUnit();
+        }
+        if (context.Failure is not null) _session.Reply.Error(context.Failure);
+        bool failed = _session.Reply.Errors != _errors;
+        if (!failed && before < RepliesKept) return null;
         _session.Reply.Commit();
-        string? error = _session.Reply.Errors == errors ? null : $"'{row.Name}' answered {Encoding.UTF8.GetString(_replies.WrittenSpan).TrimEnd()}";
+        string? error = failed ? $"'{row.Name}' answered {Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd()}" : null;
         _replies.ResetWrittenCount();
+        (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
         return error;
     }
 }
