@@ -14,7 +14,7 @@ public sealed partial class ConfigTable
         Int("active-expire-effort", 1, 1, 10, static c => ref c.ActiveExpireEffort, "How eagerly expired keys are looked for: the time for it, and how few are worth going on."),
         Bool("lazyfree-lazy-eviction", false, "Free evicted values in the background; here all large values are freed in slices.", flags: TunesNothing),
         Bool("lazyfree-lazy-expire", false, static c => ref c.LazyFreeExpire, "Write down as UNLINK instead of DEL what a command makes expire at once; values are freed in slices either way."),
-        Bool("lazyfree-lazy-server-del", false, "Free values that a command replaces in the background; here in slices.", flags: TunesNothing),
+        Bool("lazyfree-lazy-server-del", false, static c => ref c.LazyFreeServerDel, "Write down as UNLINK instead of DEL what a command takes or replaces as a whole; values are freed in slices either way."),
         Bool("lazyfree-lazy-user-del", false, "DEL works as UNLINK, which it does here.", flags: TunesNothing),
         Bool("lazyfree-lazy-user-flush", false, static c => ref c.LazyFreeUserFlush, "FLUSHALL and FLUSHDB without an option work as with ASYNC."),
         Bool("activerehashing", true, "Go on with growing dictionaries when idle; here they grow in small steps anyway.", flags: TunesNothing),

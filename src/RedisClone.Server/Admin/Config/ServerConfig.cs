@@ -61,6 +61,7 @@ public sealed class ServerConfig
     public int LfuDecayTime;
     public int ActiveExpireEffort;
     public bool LazyFreeExpire;
+    public bool LazyFreeServerDel;
     public bool LazyFreeUserFlush;
 
     // Clients

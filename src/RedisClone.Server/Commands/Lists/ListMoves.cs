@@ -224,5 +224,5 @@ internal static class ListMoves
         return isEnd;
     }
 
-    private static ReadOnlySpan<byte> EndName(ListEnd end) => end == ListEnd.Head ? "LEFT"u8 : "RIGHT"u8;
+    private static ReadOnlySpan<byte> EndName(ListEnd end) => end == ListEnd.Head ? "left"u8 : "right"u8;
 }
