@@ -74,8 +74,7 @@ public sealed class JournalEngine : IDisposable
     public long DurableLsn => _writer.DurableLsn;
 
     /// <summary>
-    /// What is held in memory until it is written. Callers look at it before they take a shard, and wait when it is too
-    /// much.
+    /// What is held in memory until it is written. Callers look at it before they append, and wait when it is too much.
     /// </summary>
     public long BytesPending => IsKeeping ? _buffer.Lsn - _writer.WrittenLsn : 0;
 

@@ -72,8 +72,11 @@ internal static class Limits
     /// <summary>How long one of them may take.</summary>
     public static readonly TimeSpan TlsHandshakePatience = TimeSpan.FromSeconds(10);
 
-    /// <summary>What a command that a snapshot keeps waiting gives it before it looks again.</summary>
-    public static readonly TimeSpan SnapshotPatience = TimeSpan.FromMilliseconds(1);
+    /// <summary>Bytes that may wait to be written to the journal before commands that write wait for the disk.</summary>
+    public const long JournalBacklog = 64 << 20;
+
+    /// <summary>What a command that waits for the disk gives it before it looks again.</summary>
+    public static readonly TimeSpan DiskPatience = TimeSpan.FromMilliseconds(1);
 
     /// <summary>What a stopping server gives clients to take what they are owed.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);

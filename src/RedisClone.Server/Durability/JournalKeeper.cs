@@ -50,6 +50,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Whether replies wait for the disk.</summary>
     public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
 
+    /// <summary>The disk takes less than clients write: they are to wait for it, or memory would.</summary>
+    public bool IsBehind => _engine.BytesPending > Limits.JournalBacklog;
+
     public long DurableLsn => _engine.DurableLsn;
 
     public static FlushPolicy PolicyOf(AppendFsync setting) => setting switch

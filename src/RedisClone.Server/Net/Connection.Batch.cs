@@ -228,7 +228,7 @@ public sealed partial class Connection
 
     private async Task TryAgainAsync(ShardSet held)
     {
-        await Task.Delay(Limits.SnapshotPatience).ConfigureAwait(false);
+        await Task.Delay(Limits.DiskPatience).ConfigureAwait(false);
         _hold.AcquireOnWorker(held);
     }
 

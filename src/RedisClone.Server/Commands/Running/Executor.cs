@@ -41,6 +41,7 @@ internal sealed class Executor(ServerCore server)
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
         if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
+        if (server.Journal is { IsBehind: true } && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Outcome.Deferred;
         if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
         bool journalled = server.Effects.Wanted;
         if (journalled && server.Journal is { NeverDurable: { } lost } && (row.FlagsFor(request, session) & CommandFlags.ReadOnly) != 0
