@@ -16,6 +16,8 @@ public sealed class SortedSetCommandTests
     [InlineData("ZREVRANK z c", "0")]
     [InlineData("ZMSCORE z a q", "[1 nil]")]
     [InlineData("ZCOUNT z (1 +inf", "2")]
+    [InlineData("ZCOUNT z (\t1 \n+inf", "2")]
+    [InlineData("ZCOUNT z \t +inf", "ERR min or max is not a float")]
     [InlineData("ZLEXCOUNT z - [b", "2")]
     [InlineData("ZRANGE z +inf (1 BYSCORE REV LIMIT 1 5", "[b]")]
     [InlineData("ZRANGE z 0 1 LIMIT 0 1", "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")]
