@@ -106,7 +106,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
-        for (var run = 0; run < TestSeed.Times(100, 3000); run++)
+        for (var run = 0; run < LongRun.Times(100, 3000); run++)
         {
             var seed = seeds.Next();
             for (int at = 0, operations = 0; at <= operations; at++)

@@ -43,7 +43,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
             server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
             server.HotKeys.Tend(now);
-            server.Journal?.AppendedElsewhere();
+            server.Journal?.Engine.Tend();
             if (server.Debug.BackgroundWork) server.Shutdown.Tend();
             server.Rewrites.Tend(now);
             server.Backups.Tend(now);

@@ -6,7 +6,7 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 /// <summary>One data directory that lives through one kill after another, and the clients that remember what they were promised.</summary>
 internal sealed class KillLoop : IDisposable
 {
-    /// <summary>So long a write is put off in <c>everysec</c> while a flush is running, as in Redis.</summary>
+    /// <summary>A write is put off for a second in <c>everysec</c> while a flush is running; the other is for a machine that is busy.</summary>
     private static readonly TimeSpan LongestLoss = TimeSpan.FromSeconds(2);
 
     private readonly Random _random;
