@@ -22,6 +22,7 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
+        _stays = Held();
         using var timer = new PeriodicTimer(BetweenLooks);
         using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
         while (await timer.WaitForNextTickAsync(CancellationToken.None))
@@ -30,23 +31,34 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
 
     private void Look()
     {
-        MemoryUsage known = MemoryUsage.Read(server);
-        long heap = GC.GetTotalMemory(forceFullCollection: false), other = heap - known.Reserved - known.Clients - known.Scripts;
-        // What a collection has left is in use.
-        if (_hasCollected || other < _inUse) _inUse = other;
-        _hasCollected = other - _inUse > Limits.Garbage;
-        bool isIdle = IsIdle();
-        if (_hasCollected) GC.Collect(GC.MaxGeneration, GCCollectionMode.Forced, blocking: false, compacting: false);
-        else if (isIdle && Spare - _stays > Limits.Garbage) GiveBack();
+        if (IsIdle()) GiveBack();
+        else Collect();
     }
 
-    /// <summary>What the collector holds beyond what is allocated.</summary>
-    private static long Spare => Math.Max(0, GC.GetGCMemoryInfo().TotalCommittedBytes - GC.GetTotalMemory(forceFullCollection: false));
+    private void Collect()
+    {
+        long now = Unknown(GC.GetTotalMemory(forceFullCollection: false));
+        // What a collection has left is in use.
+        if (_hasCollected || now < _inUse) _inUse = now;
+        _hasCollected = now - _inUse > Limits.Garbage;
+        if (_hasCollected) GC.Collect(GC.MaxGeneration, GCCollectionMode.Forced, blocking: false, compacting: false);
+    }
 
     private void GiveBack()
     {
+        _stays = Math.Min(_stays, Held());
+        if (Held() - _stays <= Limits.Garbage) return;
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
-        _stays = Spare;
+        _stays = Held();
+    }
+
+    /// <summary>What the collector has from the system, garbage or not, allocated since it last looked or not.</summary>
+    private long Held() => Unknown(Math.Max(GC.GetTotalMemory(forceFullCollection: false), GC.GetGCMemoryInfo().TotalCommittedBytes));
+
+    private long Unknown(long bytes)
+    {
+        MemoryUsage known = MemoryUsage.Read(server);
+        return bytes - known.Reserved - known.Clients - known.Scripts;
     }
 
     private bool IsIdle()
