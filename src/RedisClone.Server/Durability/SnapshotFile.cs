@@ -13,7 +13,11 @@ namespace RedisClone.Server.Durability;
 /// <param name="Path">A temporary name; whoever ordered the snapshot gives it its own.</param>
 /// <param name="AsRdb">As an RDB, else as commands.</param>
 /// <param name="Lsn">The position in the stream of effects that it stands for where it becomes the journal's base, else -1.</param>
-internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true, long Lsn = -1);
+internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true, long Lsn = -1)
+{
+    /// <summary>Without keys.</summary>
+    public bool OnlyFunctions { get; init; }
+}
 
 /// <summary>A snapshot's file: what stands before the keys and behind them is decided at the mark, the keys come as they are ready.</summary>
 internal sealed class SnapshotFile : IDisposable
@@ -35,7 +39,7 @@ internal sealed class SnapshotFile : IDisposable
         _withChecksum = server.Config.RdbChecksum;
         _libraries = [.. server.Scripts.Libraries.All.Select(static library => library.Source)];
         bool fieldsExpire = false;
-        for (int database = 0; database < server.Config.Databases; database++)
+        for (int database = 0; database < server.Config.Databases && !order.OnlyFunctions; database++)
         {
             long keys = 0, expiring = 0;
             for (int i = 0; i < server.Shards.Count; i++)

@@ -58,6 +58,9 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
     /// <summary>It wants the snapshot, and is let go then.</summary>
     public bool OnlySnapshot { get; set; }
 
+    /// <summary>It wants no keys in it.</summary>
+    public bool OnlyFunctions { get; set; }
+
     /// <summary>It asked by PSYNC: it is told offsets, and tells how far it is.</summary>
     public bool IsModern { get; set; }
 

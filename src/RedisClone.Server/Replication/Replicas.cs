@@ -151,20 +151,23 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>The snapshot for all that wait when it begins.</summary>
+    /// <summary>The snapshot for all that wait when it begins, and want the same of it; the others get theirs next.</summary>
     private sealed class CopyJob(Replicas replicas) : ISnapshotJob
     {
         private Replica[] _takers = [];
 
         public SnapshotOrder Mark()
         {
+            bool onlyFunctions;
             lock (replicas._gate)
             {
-                _takers = [.. replicas._all.Where(static replica => replica.State == ReplicaState.WaitsForSnapshot)];
+                Replica[] waiting = [.. replicas._all.Where(static replica => replica.State == ReplicaState.WaitsForSnapshot)];
+                onlyFunctions = waiting is [{ OnlyFunctions: true }, ..];
+                _takers = [.. waiting.Where(replica => replica.OnlyFunctions == onlyFunctions)];
                 if (_takers.Length > 0 && !replicas.Stream.HasFollowers) replicas.BeginStream();
                 foreach (Replica replica in _takers) replicas.Stream.Join(replica);
             }
-            return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath);
+            return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath) { OnlyFunctions = onlyFunctions };
         }
 
         /// <summary>Each gets the file for itself, and its name goes: it lives as long as somebody reads it.</summary>

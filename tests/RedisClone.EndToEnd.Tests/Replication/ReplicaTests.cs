@@ -39,6 +39,28 @@ public sealed class ReplicaTests
         ours.AssertWell();
     }
 
+    /// <summary>redis-cli asks for all and for functions at the same time; each gets what it wants, and redis-server loads it.</summary>
+    [Fact]
+    public async Task SnapshotsOfFunctionsAloneHaveNoKeys()
+    {
+        using ServerProcess ours = ServerProcess.Ours();
+        using RespClient client = ours.Connect();
+        client.Call("SET", "k", "v");
+        client.Expect("$\"l\"", "FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() return 7 end)");
+        string folder = Directory.CreateTempSubdirectory("redisclone-functions-").FullName;
+        (string Option, string File, string Keys)[] wanted = [("--rdb", "all.rdb", ":1"), ("--functions-rdb", "functions.rdb", ":0")];
+        (int Code, string Output)[] said = await Task.WhenAll(wanted.Select(w => Repository.RunAsync("redis-cli", "-p", $"{ours.Port}", w.Option, Path.Combine(folder, w.File))));
+        Assert.All(said, done => Assert.True(done.Code == 0, done.Output));
+        foreach ((_, string file, string keys) in wanted)
+        {
+            using ServerProcess redis = ServerProcess.Redis("--dir", folder, "--dbfilename", file);
+            using RespClient loaded = redis.Connect();
+            loaded.Expect(keys, "DBSIZE");
+            loaded.Expect(":7", "FCALL", "f", "0");
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>The same requests on both servers: who asked by SYNC gets the same effects from both.</summary>
     [Fact]
     public void TheStreamIsThatOfRedis()
