@@ -75,12 +75,8 @@ public sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>
-    /// Looks whether memory is above its limit by more than a command may leave it, and something can be done about it. Less than that is
-    /// the next command's to evict, in its own shard.
-    /// </summary>
-    public void Look() =>
-        IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && Excess > Limits.NoticedGrowth;
+    /// <summary>Looks whether memory is above its limit, and something can be done about it.</summary>
+    public void Look() => IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
 
     /// <summary>
     /// One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands: no shard gives more than its share.

@@ -40,7 +40,12 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             _expiryTicks = 0;
             server.Eviction.Look();
             TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
-            for (int i = 0; i < server.Shards.Count && server.Debug.BackgroundWork; i++) Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
+            for (int n = 0; n < server.Shards.Count && server.Debug.BackgroundWork; n++)
+            {
+                // Another shard comes first each time: where one key too many is looked for, the same one would always give it.
+                int i = (round + n) % server.Shards.Count;
+                Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
+            }
             server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
             server.HotKeys.Tend(now);
             server.Journal?.Engine.Tend();

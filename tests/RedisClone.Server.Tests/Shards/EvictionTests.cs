@@ -10,6 +10,8 @@ public sealed class EvictionTests
     private const int Limit = 1 << 20;
     private static readonly string s_value = new('v', 100);
 
+    private int _round;
+
     private readonly CommandHost _host = new(config =>
     {
         config.MaxMemory = Limit;
@@ -52,8 +54,9 @@ public sealed class EvictionTests
     private void Tend()
     {
         _host.Core.Eviction.Look();
-        for (int i = 0; i < _host.Core.Shards.Count && _host.Core.Eviction.IsDue; i++)
-            _host.Core.Eviction.Run(_host.Core.Shards[i], TimeSpan.FromMilliseconds(1));
+        int count = _host.Core.Shards.Count, first = _round++ % count;
+        for (int i = 0; i < count && _host.Core.Eviction.IsDue; i++)
+            _host.Core.Eviction.Run(_host.Core.Shards[(first + i) % count], TimeSpan.FromMilliseconds(1));
     }
 
     private void AssertEven()
