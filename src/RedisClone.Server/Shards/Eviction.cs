@@ -57,6 +57,7 @@ public sealed class Eviction(ServerCore server)
         int empty = 0;
         while (IsOver)
         {
+            if (held.IsEmpty) return false;
             // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.
             int next = held.Next(_lastShard + 1);
             _lastShard = next = next >= 0 ? next : held.Next(0);

@@ -43,6 +43,17 @@ public sealed class EvictionTests
         AssertEven();
     }
 
+    [Fact]
+    public void CommandsWithoutKeysAreServedAboveTheLimit()
+    {
+        _host.Core.Config.MaxMemory = 4 * Limit;
+        for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
+        _host.Core.Config.MaxMemory = Limit;
+        _host.Core.Eviction.Look();
+        Assert.False(_host.Core.Eviction.MakeRoom(default, _host.Core.Lanes.Current, _host.Now));
+        Assert.True(_host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now));
+    }
+
     private void WriteWhile(Action<int> write)
     {
         for (int i = 0; i < 30_000; i++) write(i);
