@@ -38,15 +38,19 @@ internal sealed class Hub
     public int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) =>
         Deliver(this[SubscriptionKind.Shard].SubscribersOf(channel), "smessage"u8, default, channel, message);
 
-    /// <summary>True if the client was not subscribed before.</summary>
-    public bool Subscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    /// <summary>
+    /// Writes the name down as the client's own; null if it was subscribed before. Messages come once it is <see cref="Open">opened</see>, which is
+    /// after the client was told: none may overtake that.
+    /// </summary>
+    public byte[]? Enlist(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
         byte[] owned = name.ToArray();
-        if (!session.SubscriptionsOf(kind).Add(owned)) return false;
-        this[kind].Add(owned, session);
+        if (!session.SubscriptionsOf(kind).Add(owned)) return null;
         session.HeldBytes += owned.Length + Limits.BytesPerName;
-        return true;
+        return owned;
     }
+
+    public void Open(Session session, SubscriptionKind kind, byte[] name) => this[kind].Add(name, session);
 
     public bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {

@@ -61,8 +61,9 @@ internal static class PubSubCommands
     {
         for (int i = 1; i < c.Args.Count; i++)
         {
-            c.Server.Hub.Subscribe(c.Session, kind, c.Args[i]);
+            byte[]? added = c.Server.Hub.Enlist(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
+            if (added is not null) c.Server.Hub.Open(c.Session, kind, added);
         }
         // The user's permissions may have shrunk since they were looked at. Whoever changes them looks for subscribers afterwards; full fence:
         // one of us sees the other.
