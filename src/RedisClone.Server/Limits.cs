@@ -63,6 +63,15 @@ internal static class Limits
     /// <summary>Connections to the metrics port at a time; further ones are closed.</summary>
     public const int MetricsConnections = 32;
 
+    /// <summary>How long a connection to the metrics port may say nothing, or half a request.</summary>
+    public static readonly TimeSpan MetricsPatience = TimeSpan.FromSeconds(5);
+
+    /// <summary>Characters of one text in the log; the rest is cut off.</summary>
+    public const int LogText = 4096;
+
+    /// <summary>Bytes of a host's name or address that a replica may give.</summary>
+    public const int HostName = 255;
+
     /// <summary>How long a health check waits for the server.</summary>
     public static readonly TimeSpan HealthPatience = TimeSpan.FromSeconds(3);
 

@@ -18,6 +18,10 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
 
     private static readonly JsonWriterOptions s_json = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
+    /// <summary>Texts that clients have chosen may be of any length. No character is cut in two.</summary>
+    public static string Bounded(string text) =>
+        text.Length <= Limits.LogText ? text : text[..(char.IsHighSurrogate(text[Limits.LogText - 1]) ? Limits.LogText - 1 : Limits.LogText)];
+
     /// <summary>As Redis writes it: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be ready read exactly this.</summary>
     public string ToText()
     {
@@ -54,7 +58,7 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
     {
         json.WritePropertyName(JsonNamingPolicy.CamelCase.ConvertName(name));
         if (value is int or long or uint) json.WriteNumberValue(Convert.ToInt64(value, CultureInfo.InvariantCulture));
-        else json.WriteStringValue(Convert.ToString(value, CultureInfo.InvariantCulture));
+        else json.WriteStringValue(Bounded(Convert.ToString(value, CultureInfo.InvariantCulture) ?? ""));
     }
 
     private static string NameOf(LogLevel level) => level switch

@@ -45,7 +45,7 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         {
             if (!IsEnabled(logLevel)) return;
             string text = formatter(state, exception);
-            owner.Write(new LogEvent(DateTime.Now, logLevel, exception is null ? text : text + ": " + exception, state as IReadOnlyList<KeyValuePair<string, object?>> ?? []));
+            owner.Write(new LogEvent(DateTime.Now, logLevel, LogEvent.Bounded(exception is null ? text : text + ": " + exception), state as IReadOnlyList<KeyValuePair<string, object?>> ?? []));
         }
     }
 }

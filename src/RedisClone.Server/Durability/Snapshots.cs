@@ -153,7 +153,7 @@ internal sealed class Snapshots
             _server.Loading?.Measure(file.Length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {
-                _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
+                if (_server.Loading is not { IsCancelled: true }) _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
                 return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). Terminating server after rdb file reading failure.";
             }
             (KeysLoaded, KeysExpired) = (loader.Loaded, loader.Expired);

@@ -42,7 +42,7 @@ internal sealed class Hub
     /// Writes the name down as the client's own; null if it was subscribed before. Messages come once it is <see cref="Open">opened</see>, which is
     /// after the client was told: none may overtake that.
     /// </summary>
-    public byte[]? Enlist(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
+    public static byte[]? Enlist(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
         byte[] owned = name.ToArray();
         if (!session.SubscriptionsOf(kind).Add(owned)) return null;

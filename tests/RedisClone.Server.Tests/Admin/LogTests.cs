@@ -30,6 +30,14 @@ public sealed class LogTests : IDisposable
     }
 
     [Fact]
+    public void TextsAreCutWithoutCuttingACharacter()
+    {
+        Assert.Equal(Limits.LogText, LogEvent.Bounded(new string('q', 3_000_000)).Length);
+        Assert.Equal(Limits.LogText - 1, LogEvent.Bounded(new string('q', Limits.LogText - 1) + "\U0001F600 and more").Length);
+        Assert.Equal("short", LogEvent.Bounded("short"));
+    }
+
+    [Fact]
     public void TextIsAsRedisWritesIt()
     {
         Write("text");

@@ -63,6 +63,21 @@ public sealed partial class MetricsTests
         Assert.DoesNotContain("cmd=\"lpush\"", page);
     }
 
+    [Theory]
+    [InlineData("1.2.3.4,port=1\r\nused_memory:abc", "ERR REPLCONF ip-address provided by replica instance is not a host")]
+    [InlineData("a b", "ERR REPLCONF ip-address provided by replica instance is not a host")]
+    [InlineData("fe80::1%eth0", "OK")]
+    public async Task What_a_replica_says_of_itself_forges_no_figure(string address, string answer)
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Send("REPLCONF", "ip-address", address);
+        Assert.Equal(answer, client.Read());
+        client.Send("REPLCONF", "ip-address", new string('a', 300));
+        Assert.Equal("ERR REPLCONF ip-address provided by replica instance is too long: 300 bytes", client.Read());
+        Assert.StartsWith("# HELP", await GetAsync(server, "/metrics"), StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task Every_metric_of_the_table_has_a_figure_and_what_counts_is_called_so()
     {

@@ -18,7 +18,7 @@ public sealed partial class ConfigTable
         Text("proc-title-template", "{title} {listen-addr} {server-mode}", "How the title in the process list is made up.", flags: TunesNothing, check: ParameterChecks.TitleTemplate),
         Int("hz", 10, 0, int.MaxValue, static c => ref c.Hz, "Rounds of background work a second; brought into the range from 1 to 500.", special: ClampedHz),
         Bool("dynamic-hz", true, "More such rounds when there are many clients; here each round looks after all of them.", flags: TunesNothing),
-        Int("shutdown-timeout", 10, 0, int.MaxValue, "Seconds that SHUTDOWN waits for replicas to catch up; there are none here.", flags: TunesNothing),
+        Int("shutdown-timeout", 10, 0, int.MaxValue, "Seconds that SHUTDOWN waits for replicas to catch up; here it does not wait for them.", flags: TunesNothing),
         new ShutdownParameter("shutdown-on-sigint", static c => ref c.ShutdownOnSigint, "What SIGINT does, in the words of SHUTDOWN."),
         new ShutdownParameter("shutdown-on-sigterm", static c => ref c.ShutdownOnSigterm, "What SIGTERM does, in the words of SHUTDOWN."),
         Choice("oom-score-adj", OomScoreMode.No, ConfigChoices.OomScoreAdj, static c => ref c.OomScoreAdj, "Whether to tell Linux which process to end first when memory runs out."),

@@ -11,6 +11,9 @@ internal sealed class MetricsEndpoint(ServerCore server)
     {
         listen.Protocols = HttpProtocols.Http1;
         listen.KestrelServerOptions.Limits.MaxRequestBodySize = 0;
+        // Who holds a connection without asking anything must not keep health checks out.
+        listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
+        listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
         int open = 0;
         listen.Use(next => async connection =>
         {

@@ -44,7 +44,8 @@ internal static class MetricsPage
 
     private static void Sample(StringBuilder page, Metric metric, string labels, string value)
     {
-        double number = value switch { "ok" => 1, "err" => 0, _ => double.Parse(value, CultureInfo.InvariantCulture) };
+        double number = value == "ok" ? 1 : 0;
+        if (value is not ("ok" or "err") && !double.TryParse(value, CultureInfo.InvariantCulture, out number)) return;
         page.Append(CultureInfo.InvariantCulture, $"{metric.Name}{labels} {number * metric.Scale}\n");
     }
 

@@ -61,7 +61,7 @@ internal static class PubSubCommands
     {
         for (int i = 1; i < c.Args.Count; i++)
         {
-            byte[]? added = c.Server.Hub.Enlist(c.Session, kind, c.Args[i]);
+            byte[]? added = Hub.Enlist(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
             if (added is not null) c.Server.Hub.Open(c.Session, kind, added);
         }

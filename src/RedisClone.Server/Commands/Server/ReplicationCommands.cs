@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Globalization;
 using RedisClone.Protocol;
 using RedisClone.Server.Durability;
@@ -11,6 +12,9 @@ internal static class ReplicationCommands
 {
     private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale;
     private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript;
+
+    private static readonly SearchValues<byte> HostCharacters =
+        SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
 
     public static readonly CommandRow[] Rows =
     [
@@ -126,7 +130,7 @@ internal static class ReplicationCommands
             // Whoever is no replica has nothing to acknowledge.
             if (c.Is(i, "getack"u8)) return;
             if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
-            else if (c.Is(i, "ip-address"u8)) c.Session.Connection!.AsReplica().Address = c.Text(i + 1);
+            else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
             else if (c.Is(i, "rdb-only"u8)) c.Session.Connection!.AsReplica().OnlySnapshot = c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Text(i + 1)}");
@@ -134,6 +138,15 @@ internal static class ReplicationCommands
             else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Text(i)}");
         }
         if (!c.Failed) c.Reply.Ok();
+    }
+
+    /// <summary>What a replica says of itself is shown to others: it must be something that can name a host.</summary>
+    private static void TakeAddress(ref CommandContext c, int argument)
+    {
+        ReadOnlySpan<byte> address = c.Args[argument];
+        if (address.Length > Limits.HostName) c.Fail($"ERR REPLCONF ip-address provided by replica instance is too long: {address.Length} bytes");
+        else if (address.ContainsAnyExcept(HostCharacters)) c.Fail("ERR REPLCONF ip-address provided by replica instance is not a host");
+        else c.Session.Connection!.AsReplica().Address = c.Text(argument);
     }
 
     /// <summary>REPLCONF ACK offset [FACK offset]: a replica tells how far it is, and is answered nothing.</summary>
