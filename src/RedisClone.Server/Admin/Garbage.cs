@@ -58,7 +58,7 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
     private long Unknown(long bytes)
     {
         MemoryUsage known = MemoryUsage.Read(server);
-        return bytes - known.Reserved - known.Clients - known.Scripts;
+        return bytes - known.Reserved - known.Clients - known.Replicas - known.Scripts;
     }
 
     private bool IsIdle()

@@ -21,6 +21,8 @@ internal static class MemoryDoctor
             Find(findings, "Fragmentation", $"{InfoWriter.Human(memory.Reserved)} are reserved for {InfoWriter.Human(memory.Data)} of data");
         if (MemoryInfo.Quotient(memory.Clients, memory.Used) > HighClients)
             Find(findings, "Clients", $"clients hold {InfoWriter.Human(memory.Clients)}; CLIENT LIST shows who");
+        if (MemoryInfo.Quotient(memory.Replicas, memory.Used) > HighClients)
+            Find(findings, "Replicas", $"{InfoWriter.Human(memory.Replicas)} wait for replicas; INFO replication shows who is behind");
         if (memory.PendingFrees > 0)
             Find(findings, "Freeing", string.Create(CultureInfo.InvariantCulture, $"{memory.PendingFrees} removed keys are still being freed"));
         return findings.Length == 0 ? "Nothing is out of the ordinary.\n" : findings.ToString();

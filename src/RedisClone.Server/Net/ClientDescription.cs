@@ -49,17 +49,17 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} qbuf={queryBytes} qbuf-free=0");
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
-        line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
+        line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + (session.Replica?.Behind ?? 0) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
         line.Append(CultureInfo.InvariantCulture, $" cmd={command?.FullName ?? "NULL"} user={session.User.Text} redir={session.Tracking?.Redirect ?? -1} resp={session.Reply.Version}");
         line.Append(CultureInfo.InvariantCulture, $" lib-name={session.LibraryName} lib-ver={session.LibraryVersion}");
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }
 
-    /// <summary>Bytes held for a client. A small request or reply lies in buffers that every client has.</summary>
+    /// <summary>Bytes held for a client alone. A small request or reply lies in buffers that every client has.</summary>
     public static long MemoryOf(Session session)
     {
         if (session.Connection is not { } connection) return 0;
-        long buffers = Math.Max(FixedBytes, connection.QueryBytes) + Math.Max(0, connection.ReplyBytes + connection.UnsentBytes - FixedBytes);
+        long buffers = Math.Max(FixedBytes, connection.QueryBytes) + Math.Max(0, connection.OutputBytes - FixedBytes);
         long prefixes = (session.Tracking?.Prefixes.Length ?? 0) * (long)Limits.BytesPerPrefix;
         return buffers + prefixes + session.HeldBytes + (session.Transaction?.HeldBytes ?? 0);
     }

@@ -27,8 +27,13 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// <summary>Written by commands and not handed to the transport.</summary>
     public long Unflushed => (_discard is null ? Reply.BytesWritten : _mutedFrom) - _handedOver;
 
-    /// <summary>Handed to the transport and not sent, or waiting as messages.</summary>
-    public long Unsent => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes + (Replica?.Behind ?? 0);
+    /// <summary>Handed to the transport and not sent, or waiting: as messages, or in the stream that a replica follows.</summary>
+    public long Unsent => Queued + (Replica?.Behind ?? 0);
+
+    /// <summary>What is kept for this client alone: of the stream there is one for all.</summary>
+    public long Held => Unflushed + Queued;
+
+    private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 
     public int Messages => _pushes.Count;
 

@@ -66,6 +66,9 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGather
     /// <summary>Bytes that the client has not taken yet.</summary>
     public long UnsentBytes => _output.Unsent;
 
+    /// <summary>Bytes on their way to the client that are kept for it alone.</summary>
+    public long OutputBytes => _output.Held;
+
     /// <summary>Messages that wait to be written.</summary>
     public int PendingMessages => _output.Messages;
 

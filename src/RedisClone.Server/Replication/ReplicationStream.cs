@@ -45,6 +45,17 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// <summary>Bytes of the stream since the server started.</summary>
     public long Offset => Volatile.Read(ref _offset);
 
+    /// <summary>Bytes of it that are kept: what the one furthest behind has not been sent.</summary>
+    public long KeptBytes
+    {
+        get
+        {
+            long most = 0;
+            foreach (Replica follower in _followers) most = Math.Max(most, follower.Behind);
+            return most;
+        }
+    }
+
     public bool HasFollowers => _followers.Length > 0;
 
     bool IEffectSink.TellsOthers => true;

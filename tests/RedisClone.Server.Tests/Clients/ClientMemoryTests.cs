@@ -1,8 +1,10 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
 using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>maxmemory-clients: who goes when all together hold too much. On both transports.</summary>
+/// <summary>What clients hold: how it counts, and who goes when all together hold more than maxmemory-clients. On both transports.</summary>
 public sealed class ClientMemoryTests
 {
     private const int Mega = 1 << 20;
@@ -39,6 +41,37 @@ public sealed class ClientMemoryTests
         Assert.Contains("client_output_buffer_limit_disconnections:1\r\n", client.Run("INFO stats"));
         Assert.Contains($" qbuf={6 * Mega} ", client.Run("CLIENT LIST"));
     }
+
+    /// <summary>The stream is there once, however many have not read it, and is no client's.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task What_waits_for_replicas_counts_once(TransportKind transport)
+    {
+        string directory = Directory.CreateTempSubdirectory("redisclone-replicas-").FullName;
+        await using (RunningServer server = await RunningServer.StartAsync(transport, config => (config.Dir, config.MaxMemory) = (directory, 1 << 30)))
+        {
+            using TestClient client = server.Connect();
+            using TestClient one = server.Connect(), two = server.Connect(), three = server.Connect(), four = server.Connect();
+            foreach (TestClient replica in (TestClient[])[one, two, three, four]) replica.Send("SYNC");
+            await client.UntilAsync("INFO replication", info => Regex.Count(info, "state=online") == 4);
+            string value = new('v', 4 * Mega);
+            for (int i = 0; i < 16; i++) client.Call("SET", "k", value);
+
+            string info = client.Run("INFO memory");
+            long waiting = Field(info, "mem_clients_slaves");
+            // What the system takes into its own buffers does not wait here, and of what each has half sent there is one for each.
+            Assert.InRange(waiting, 32 * Mega, 80 * Mega);
+            Assert.Equal(waiting, Field(info, "mem_not_counted_for_evict"));
+            Assert.InRange(Field(info, "mem_clients_normal"), 0, 8 * Mega);
+            Assert.InRange(Field(info, "used_memory"), waiting, waiting + 24 * Mega);
+            Assert.InRange(server.Core.Eviction.UsedBytes, 0, 24 * Mega);
+        }
+        Directory.Delete(directory, recursive: true);
+    }
+
+    private static long Field(string info, string name) =>
+        long.Parse(Regex.Match(info, $@"\b{name}:(\d+)\r").Groups[1].Value, CultureInfo.InvariantCulture);
 
     /// <summary>A command of one argument, which still lacks its end.</summary>
     private static string HalfSent(int bytes) => $"*1\r\n${bytes}\r\n" + new string('v', bytes);

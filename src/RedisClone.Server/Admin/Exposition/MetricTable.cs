@@ -20,7 +20,7 @@ internal static class MetricTable
         new("client_recent_max_input_buffer", "redis_client_recent_max_input_buffer_bytes", "The largest request that a client has half sent."),
         new("client_recent_max_output_buffer", "redis_client_recent_max_output_buffer_bytes", "The most that waits to be taken by a client."),
 
-        new("used_memory", "redis_memory_used_bytes", "Bytes of data, clients and scripts: what counts for maxmemory."),
+        new("used_memory", "redis_memory_used_bytes", "Bytes of data, clients, replicas and scripts."),
         new("used_memory_rss", "redis_memory_used_rss_bytes", "Bytes of the process that are resident."),
         new("used_memory_peak", "redis_memory_used_peak_bytes", "The most that was used."),
         new("used_memory_overhead", "redis_memory_used_overhead_bytes", "Used bytes that are not keys and values."),
@@ -32,6 +32,7 @@ internal static class MetricTable
         new("allocator_frag_ratio", "redis_allocator_frag_ratio", "Pages by buffers in use."),
         new("mem_fragmentation_ratio", "redis_mem_fragmentation_ratio", "Resident memory by used memory."),
         new("mem_clients_normal", "redis_mem_clients_normal", "Bytes of buffers of clients."),
+        new("mem_clients_slaves", "redis_mem_clients_slaves", "Bytes that wait for replicas, which do not count for maxmemory."),
         new("total_system_memory", "redis_total_system_memory_bytes", "Memory that the machine or the container grants."),
         new("lazyfree_pending_objects", "redis_lazyfree_pending_objects", "Deleted values that wait to be freed."),
         new("managed_heap", "redisclone_managed_heap_bytes", "Bytes that the runtime's collector looks after."),

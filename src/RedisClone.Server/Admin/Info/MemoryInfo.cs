@@ -48,10 +48,10 @@ internal static class MemoryInfo
         info.Field("rss_overhead_bytes", resident - memory.Reserved);
         info.Ratio("mem_fragmentation_ratio", Quotient(resident, memory.Used));
         info.Field("mem_fragmentation_bytes", resident - memory.Used);
-        info.Field("mem_not_counted_for_evict", 0);
+        info.Field("mem_not_counted_for_evict", memory.Replicas);
         info.Field("mem_replication_backlog", 0);
-        info.Field("mem_total_replication_buffers", 0);
-        info.Field("mem_clients_slaves", 0);
+        info.Field("mem_total_replication_buffers", server.Replicas.Stream.KeptBytes);
+        info.Field("mem_clients_slaves", memory.Replicas);
         info.Field("mem_clients_normal", memory.Clients);
         info.Field("mem_cluster_links", 0);
         info.Field("mem_aof_buffer", server.Journal?.Engine.BytesPending ?? 0);

@@ -18,7 +18,11 @@ public readonly record struct MemoryUsage
     /// <summary>Bytes of the pages that the shards have reserved.</summary>
     public long Reserved { get; private init; }
 
+    /// <summary>What is held for clients that are no replicas.</summary>
     public long Clients { get; private init; }
+
+    /// <summary>What is held for replicas: the stream, once for all, and what is on its way to each. It does not count for maxmemory.</summary>
+    public long Replicas { get; private init; }
 
     public long Keys { get; private init; }
 
@@ -29,10 +33,9 @@ public readonly record struct MemoryUsage
     /// <summary>What scripts hold.</summary>
     public long Scripts { get; private init; }
 
-    /// <summary>What counts as used, here and for maxmemory: data, clients and scripts.</summary>
-    public long Used => Data + Clients + Scripts;
+    public long Used => Data + Clients + Replicas + Scripts;
 
-    public long Overhead => Indexes + Clients + Scripts;
+    public long Overhead => Indexes + Clients + Replicas + Scripts;
 
     public static long Resident => Environment.WorkingSet;
 
@@ -53,11 +56,17 @@ public readonly record struct MemoryUsage
                 keys += keyspace.Count;
             }
         }
-        long clients = 0;
-        foreach (Session session in server.Sessions.All) clients += ClientDescription.MemoryOf(session);
+        long clients = 0, replicas = server.Replicas.Stream.KeptBytes;
+        foreach (Session session in server.Sessions.All)
+        {
+            long held = ClientDescription.MemoryOf(session);
+            if (session.IsReplica) replicas += held;
+            else clients += held;
+        }
         return new MemoryUsage
         {
-            Scripts = server.Scripts.State.AllocatedBytes, Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Keys = keys, PendingFrees = pending, LazilyFreed = freed,
+            Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Replicas = replicas, Scripts = server.Scripts.State.AllocatedBytes,
+            Keys = keys, PendingFrees = pending, LazilyFreed = freed,
         };
     }
 }

@@ -76,7 +76,7 @@ internal static class MemoryCommands
         Integer(ref c, ref pairs, "total.allocated", memory.Used);
         Integer(ref c, ref pairs, "startup.allocated", 0);
         Integer(ref c, ref pairs, "replication.backlog", 0);
-        Integer(ref c, ref pairs, "clients.slaves", 0);
+        Integer(ref c, ref pairs, "clients.slaves", memory.Replicas);
         Integer(ref c, ref pairs, "clients.normal", memory.Clients);
         Integer(ref c, ref pairs, "cluster.links", 0);
         Integer(ref c, ref pairs, "aof.buffer", c.Server.Journal?.Engine.BytesPending ?? 0);
