@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
@@ -18,7 +19,7 @@ internal sealed class ServerRun(WebApplication host)
         {
             await host.StartAsync();
         }
-        catch (IOException e)
+        catch (Exception e) when (e is IOException or SocketException)
         {
             return Failed(e.Message);
         }

@@ -105,7 +105,7 @@ public class ConfigTableTests
     [InlineData("cluster-announce-hostname", "a_b", "Hostnames may only contain alphanumeric characters, hyphens or dots")]
     [InlineData("DAEMONIZE", "yes", "can't set immutable config")]
     [InlineData("dbfilename", "x", "can't set protected config")]
-    [InlineData("activedefrag", "yes", "'activedefrag' is not supported by this server yet, only its default 'no' is accepted")]
+    [InlineData("activedefrag", "yes", "'activedefrag' is not supported by this server, only its default 'no' is accepted")]
     public void Set_refuses_in_the_words_of_Redis(string name, string value, string reason)
     {
         var before = _table.Get("*");

@@ -129,11 +129,11 @@ public sealed partial class ConfigTable(ServerConfig config)
         }
     }
 
-    /// <summary>Why the value that a parameter has cannot be: null for all but what this server does not have yet.</summary>
+    /// <summary>Why the value that a parameter has cannot be: null for all but what this server does not have.</summary>
     internal static string? NotSupported(Parameter parameter, ServerConfig config) =>
         !parameter.Has(ParameterFlags.Unsupported) || parameter.IsDefault(config)
             ? null
-            : $"'{parameter.Name}' is not supported by this server yet, only its default '{parameter.DefaultText}' is accepted";
+            : $"'{parameter.Name}' is not supported by this server, only its default '{parameter.DefaultText}' is accepted";
 
     /// <summary>The checks that come before anything is set; all names are known when it returns null.</summary>
     private string? Refusal(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient, bool isLoading)
