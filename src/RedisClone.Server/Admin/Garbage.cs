@@ -15,10 +15,15 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
     /// <summary>Commands between two looks: somebody asks whether the server lives.</summary>
     private const long CommandsOfIdleness = 100;
 
+    /// <summary>Collections, each twice as long after the one before, until what they leave is believed to be in use.</summary>
+    private const int Attempts = 5;
+
     private long _inUse;
     private bool _hasCollected = true;
     private long _stays;
     private long _commands;
+    private int _attempts;
+    private int _looks;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -47,9 +52,18 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
     private void GiveBack()
     {
         _stays = Math.Min(_stays, Held());
-        if (Held() - _stays <= Limits.Garbage) return;
+        if (Held() - _stays <= Limits.Garbage)
+        {
+            (_attempts, _looks) = (0, 0);
+            return;
+        }
+        if (++_looks < 1 << _attempts) return;
+        _looks = 0;
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+        // What is left may have been let go a moment later: only when ever later attempts have left it, it is in use.
+        if (++_attempts < Attempts) return;
         _stays = Held();
+        _attempts = 0;
     }
 
     /// <summary>What the collector has from the system, garbage or not, allocated since it last looked or not.</summary>
