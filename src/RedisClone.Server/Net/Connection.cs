@@ -188,6 +188,7 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGather
                     if (pace == Pace.Suspended)
                     {
                         await _resumed.Wait();
+                        _now = ServerCore.UnixMilliseconds();
                         if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
                         // A batch of which every command runs elsewhere must not outgrow what the client takes either.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
