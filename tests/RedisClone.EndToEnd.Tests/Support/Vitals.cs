@@ -16,13 +16,15 @@ internal sealed record Vitals(long ResidentBytes, int Threads, int Handles, int 
     /// <param name="client">One of its clients, to ask.</param>
     public static Vitals Of(ServerProcess server, RespClient client)
     {
+        // Once it has answered, the client's own connection is among those that are counted.
+        string info = client.Call("INFO", "EVERYTHING").Text!;
         string system = $"/proc/{server.Id}/";
         string threads = File.ReadLines(system + "status").First(l => l.StartsWith("Threads:", StringComparison.Ordinal));
         string?[] handles = [.. Directory.GetFiles(system + "fd").Select(file => new FileInfo(file).LinkTarget)];
         return new Vitals(
             server.ResidentBytes, int.Parse(threads["Threads:".Length..], CultureInfo.InvariantCulture),
             handles.Length, handles.Count(target => target?.StartsWith("socket:", StringComparison.Ordinal) ?? false),
-            client.Call("INFO", "EVERYTHING").Text!.Split("\r\n").Select(line => line.Split(':', 2)).Where(field => field.Length == 2)
+            info.Split("\r\n").Select(line => line.Split(':', 2)).Where(field => field.Length == 2)
                 .DistinctBy(field => field[0]).ToDictionary(field => field[0], field => field[1]));
     }
 
