@@ -1,25 +1,13 @@
 namespace RedisClone.Protocol;
 
 /// <summary>An unsigned hexadecimal number as C writes it: 0x, digits with at most one point, then maybe p and a power of two.</summary>
-internal readonly struct HexadecimalText
+/// <param name="Bits">The number's first bits, as many as are kept: the number is these times 2^<see cref="Exponent"/>.</param>
+/// <param name="HasMore">Whether any bit that was not kept is one.</param>
+/// <param name="Exponent">The power of two.</param>
+internal readonly record struct HexadecimalText(UInt128 Bits, bool HasMore, int Exponent)
 {
     private const int DoubleBits = 53;
     private const int LowestDoubleBit = -1074;
-
-    private HexadecimalText(UInt128 bits, bool hasMore, int exponent)
-    {
-        Bits = bits;
-        HasMore = hasMore;
-        Exponent = exponent;
-    }
-
-    /// <summary>The number's first bits, as many as are kept: the number is these times 2^<see cref="Exponent"/>.</summary>
-    public UInt128 Bits { get; }
-
-    /// <summary>Whether any bit that was not kept is one.</summary>
-    public bool HasMore { get; }
-
-    public int Exponent { get; }
 
     public static bool IsHexadecimal(ReadOnlySpan<byte> text) => text.Length > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
 

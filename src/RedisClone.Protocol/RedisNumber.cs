@@ -67,6 +67,13 @@ public static class RedisNumber
         return true;
     }
 
+    /// <summary>The same where Redis asks strtod for no more: nothing at all is zero, and blanks may precede the number.</summary>
+    public static bool TryParseLooseDouble(ReadOnlySpan<byte> text, out double value)
+    {
+        value = 0;
+        return text.IsEmpty || TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), out value);
+    }
+
     internal static bool IsInfinity(ReadOnlySpan<byte> unsigned) =>
         !unsigned.IsEmpty && (unsigned[0] | 0x20) == 'i'
         && (Ascii.EqualsIgnoreCase(unsigned, "inf"u8) || Ascii.EqualsIgnoreCase(unsigned, "infinity"u8));

@@ -51,8 +51,9 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
 
     private void GiveBack()
     {
-        _stays = Math.Min(_stays, Held());
-        if (Held() - _stays <= Limits.Garbage)
+        long held = Held();
+        _stays = Math.Min(_stays, held);
+        if (held - _stays <= Limits.Garbage)
         {
             (_attempts, _looks) = (0, 0);
             return;

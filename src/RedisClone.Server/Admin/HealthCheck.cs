@@ -24,38 +24,43 @@ internal static class HealthCheck
     public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
     {
         if (args is not ["health", var process]) return null;
+        (bool lives, string text) = Check(process, environment);
+        output.WriteLine(text);
+        return lives ? Healthy : Unhealthy;
+    }
+
+    private static (bool Lives, string Text) Check(string process, IDictionary environment)
+    {
         try
         {
             string[] arguments = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0')[1..];
-            if (ServerConfig.Load(arguments, environment, static () => Stream.Null).Config is not { } config) throw new IOException("its arguments are those of no server");
-            output.WriteLine(Ask(config));
-            return Healthy;
+            if (ServerConfig.Load(arguments, environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
+            return AddressOf(config, out string problem) is { } address ? Ask(address, IsTls(config)) : (false, $"it listens on no address. {problem}");
         }
         catch (Exception error) when (error is SocketException or IOException or UnauthorizedAccessException)
         {
-            output.WriteLine(error.Message);
-            return Unhealthy;
+            return (false, error.Message);
         }
     }
 
-    private static string Ask(ServerConfig config)
+    private static (bool Lives, string Text) Ask(EndPoint address, bool isTls)
     {
-        EndPoint address = AddressOf(config);
         using var socket = new Socket(address.AddressFamily, SocketType.Stream, address is IPEndPoint ? ProtocolType.Tcp : ProtocolType.Unspecified);
         socket.SendTimeout = socket.ReceiveTimeout = (int)Limits.HealthPatience.TotalMilliseconds;
         socket.Connect(address);
-        if (IsTls(config)) return "takes TLS connections";
+        if (isTls) return (true, "takes TLS connections");
         socket.Send("PING\r\n"u8);
         Span<byte> reply = stackalloc byte[512];
         int length = socket.Receive(reply);
-        return length > 0 ? Encoding.UTF8.GetString(reply[..length]).TrimEnd() : throw new IOException("the connection was closed without an answer");
+        return length > 0 ? (true, Encoding.UTF8.GetString(reply[..length]).TrimEnd()) : (false, "the connection was closed without an answer");
     }
 
-    private static EndPoint AddressOf(ServerConfig config)
+    private static EndPoint? AddressOf(ServerConfig config, out string problem)
     {
+        problem = "";
         if (config.Port == 0 && config.UnixSocket.Length > 0) return new UnixDomainSocketEndPoint(config.PathOf(config.UnixSocket));
         int port = IsTls(config) ? config.TlsPort : config.Port;
-        if (TcpAddresses.Resolve(config.Bind, port, out string problem) is not [var first, ..]) throw new IOException($"it listens on no address. {problem}");
+        if (TcpAddresses.Resolve(config.Bind, port, out problem) is not [var first, ..]) return null;
         IPAddress address = first.EndPoint.Address;
         return address.Equals(IPAddress.Any) ? new IPEndPoint(IPAddress.Loopback, port)
             : address.Equals(IPAddress.IPv6Any) ? new IPEndPoint(IPAddress.IPv6Loopback, port) : first.EndPoint;

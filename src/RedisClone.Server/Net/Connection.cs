@@ -183,12 +183,12 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGather
                 }
                 rounds?.Enter();
                 _current = 0;
-                for (Pace pace = Execute(); pace != Pace.EndOfBatch; pace = Execute())
+                // Time has passed whenever the batch goes on.
+                for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
                 {
                     if (pace == Pace.Suspended)
                     {
                         await _resumed.Wait();
-                        _now = ServerCore.UnixMilliseconds();
                         if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
                         // A batch of which every command runs elsewhere must not outgrow what the client takes either.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;

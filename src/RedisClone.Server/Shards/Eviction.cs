@@ -53,11 +53,10 @@ public sealed class Eviction(ServerCore server)
 
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
     {
-        if (server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
+        if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         int empty = 0;
         while (IsOver)
         {
-            if (held.IsEmpty) return false;
             // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.
             int next = held.Next(_lastShard + 1);
             _lastShard = next = next >= 0 ? next : held.Next(0);

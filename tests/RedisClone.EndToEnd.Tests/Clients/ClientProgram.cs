@@ -1,10 +1,10 @@
-using System.ComponentModel;
 using System.Diagnostics;
 using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Clients;
 
-/// <summary>A client that is a program of its own. One that is not installed fails the test: tests/run installs all of them.</summary>
+/// <summary>A client that is a program of its own.</summary>
 internal sealed class ClientProgram : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
@@ -25,14 +25,7 @@ internal sealed class ClientProgram : IDisposable
         start.Environment["TERM"] = "xterm";
         start.Environment["REDISCLI_HISTFILE"] = "/dev/null";
         start.Environment["REDISCLI_RCFILE"] = "/dev/null";
-        try
-        {
-            _process = Process.Start(start)!;
-        }
-        catch (Win32Exception e)
-        {
-            throw new InvalidOperationException($"{program} cannot be started ({e.Message}); tests/run installs what the tests need", e);
-        }
+        _process = InstalledProgram.Start(start, program);
     }
 
     /// <summary>tests/clients, where the scripts and their packages are.</summary>

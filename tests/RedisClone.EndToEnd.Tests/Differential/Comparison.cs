@@ -54,12 +54,20 @@ internal static partial class Comparison
                 return reply[0] + reply[1].Sorted(1);
             case "HSCAN" or "ZSCAN":
                 return reply[0] + Scores(name, reply[1]).Sorted(2);
+            case "SORT" or "SORT_RO":
+                return UpToZero(reply).ToString();
             case "XINFO" when reply.Items is not null:
                 return ConsumerCount().Replace(reply.ToString(), "consumers");
             default:
                 return Scores(name, reply).ToString();
         }
     }
+
+    /// <summary>Redis collates up to the first zero byte: the order of texts that are equal up to there is left to chance.</summary>
+    private static Reply UpToZero(Reply reply) =>
+        reply.Items is not null ? reply with { Items = [.. reply.Items.Select(UpToZero)] }
+        : reply.Text is { } text && text.IndexOf('\0', StringComparison.Ordinal) is >= 0 and var end ? reply with { Text = text[..end] }
+        : reply;
 
     /// <summary>From 7.2 on a claim that finds nothing makes its consumer too: how many there are is not compared.</summary>
     [GeneratedRegex("""\$"consumers" :\d+""")]

@@ -1,4 +1,3 @@
-using System.ComponentModel;
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -6,7 +5,7 @@ using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>A program from the system that serves a port until the test ends; one that is not installed fails the test: tests/run installs all of them.</summary>
+/// <summary>A program from the system that serves a port until the test ends.</summary>
 internal sealed class BackgroundProgram : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(1);
@@ -22,14 +21,7 @@ internal sealed class BackgroundProgram : IDisposable
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         };
-        try
-        {
-            _process = Process.Start(start)!;
-        }
-        catch (Win32Exception e)
-        {
-            throw new InvalidOperationException($"{program} cannot be started ({e.Message}); tests/run installs what the tests need", e);
-        }
+        _process = InstalledProgram.Start(start, program);
         _process.OutputDataReceived += OnLine;
         _process.ErrorDataReceived += OnLine;
         _process.BeginOutputReadLine();

@@ -21,11 +21,7 @@ public sealed class HostTests : IDisposable
     [Fact]
     public async Task It_starts_and_stops_with_its_host()
     {
-        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
-        builder.Logging.ClearProviders();
-        builder.Services.AddRedisClone(o => o.Port = 0);
-        using IHost host = builder.Build();
-        await host.StartAsync();
+        using IHost host = await StartHostAsync();
         int port = host.Services.GetRequiredService<RedisCloneServer>().Port;
         using (Stream client = Talk.Dial(port))
         {
@@ -105,11 +101,7 @@ public sealed class HostTests : IDisposable
     [Fact]
     public async Task A_clients_SHUTDOWN_ends_the_server_and_not_its_host()
     {
-        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
-        builder.Logging.ClearProviders();
-        builder.Services.AddRedisClone(o => o.Port = 0);
-        using IHost host = builder.Build();
-        await host.StartAsync();
+        using IHost host = await StartHostAsync();
         var server = host.Services.GetRequiredService<RedisCloneServer>();
         using Stream client = Talk.Dial(server.Port);
         await client.ExpectAsync("SHUTDOWN", "");
@@ -200,5 +192,15 @@ public sealed class HostTests : IDisposable
             public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
                 owner.Lines.Enqueue((category, formatter(state, exception)));
         }
+    }
+
+    private static async Task<IHost> StartHostAsync()
+    {
+        HostApplicationBuilder builder = Host.CreateApplicationBuilder();
+        builder.Logging.ClearProviders();
+        builder.Services.AddRedisClone(o => o.Port = 0);
+        IHost host = builder.Build();
+        await host.StartAsync();
+        return host;
     }
 }

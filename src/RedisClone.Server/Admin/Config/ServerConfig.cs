@@ -199,6 +199,9 @@ public sealed class ServerConfig
     /// <summary>What `maxmemory auto` means: the rest is for clients, scripts and the runtime.</summary>
     internal long AutoMaxMemory => Math.Min(HostMemory, CollectorLimit) / 4 * 3;
 
+    /// <summary>Writes are refused with too few replicas that follow closely.</summary>
+    public bool WantsReplicas => MinReplicasToWrite > 0 && MinReplicasMaxLag > 0;
+
     /// <summary>Event loops to run: io-loops, else Redis's io-threads where it asks for several, else one a core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;
 

@@ -14,7 +14,7 @@ internal static class ReplicationInfo
         info.Field("role", "master");
         IReadOnlyList<Replica> replicas = server.Replicas.All;
         info.Field("connected_slaves", replicas.Count);
-        if (server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 }) info.Field("min_slaves_good_slaves", server.Replicas.CountGood());
+        if (server.Config.WantsReplicas) info.Field("min_slaves_good_slaves", server.Replicas.CountGood());
         long now = ServerCore.UnixMilliseconds();
         for (int i = 0; i < replicas.Count; i++) info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(replicas[i], now));
         info.Field("master_failover_state", "no-failover");

@@ -176,9 +176,7 @@ internal static class ClientCommands
             if (c.Is(3, "write"u8)) mode = PauseMode.Write;
             else if (!c.Is(3, "all"u8)) c.Fail("ERR CLIENT PAUSE mode must be WRITE or ALL");
         }
-        long milliseconds = c.Int64(2, "ERR timeout is not an integer or out of range");
-        if (!c.Failed && milliseconds < 0) c.Fail("ERR timeout is negative");
-        if (!c.Failed && milliseconds > long.MaxValue - c.Now) c.Fail("ERR timeout is out of range");
+        long milliseconds = c.Timeout(2);
         if (c.Failed) return;
         if (milliseconds > 0) c.Server.Pause.Begin(c.Now + milliseconds, mode);
         c.Reply.Ok();

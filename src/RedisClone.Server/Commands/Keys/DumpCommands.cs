@@ -112,7 +112,7 @@ internal static class DumpCommands
         if (old.Exists)
         {
             c.Remove(old, 1);
-            c.ReplaceEffect(c.Server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
+            c.ReplaceWithRemoval(1);
         }
         c.Reply.Ok();
     }

@@ -190,10 +190,8 @@ internal static class SortCommands
     /// <summary>A weight as C's strtod reads it: a text ends at its first NUL, blanks in front do not count, and nothing is zero.</summary>
     private static bool TryParseWeight(ReadOnlySpan<byte> text, out double weight)
     {
-        weight = 0;
         int end = text.IndexOf((byte)0);
-        if (end >= 0) text = text[..end];
-        return text.IsEmpty || RedisNumber.TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), out weight);
+        return RedisNumber.TryParseLooseDouble(end < 0 ? text : text[..end], out weight);
     }
 
     private static int CompareWeights(Item a, Item b) =>

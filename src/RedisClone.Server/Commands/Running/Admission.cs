@@ -32,7 +32,7 @@ internal static class Admission
 
     /// <summary>Fewer replicas follow closely enough than writes are to have.</summary>
     public static bool LacksReplicas(ServerCore server) =>
-        server.Config is { MinReplicasToWrite: > 0, MinReplicasMaxLag: > 0 } config && server.Replicas.CountGood() < config.MinReplicasToWrite;
+        server.Config.WantsReplicas && server.Replicas.CountGood() < server.Config.MinReplicasToWrite;
 
     /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)

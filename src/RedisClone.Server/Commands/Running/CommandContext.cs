@@ -108,6 +108,15 @@ public ref partial struct CommandContext
         return value;
     }
 
+    /// <summary>A time to wait in milliseconds, 0 for ever.</summary>
+    public long Timeout(int index)
+    {
+        long milliseconds = Int64(index, "ERR timeout is not an integer or out of range");
+        if (!Failed && milliseconds < 0) Fail("ERR timeout is negative");
+        if (!Failed && milliseconds > long.MaxValue - Now) Fail("ERR timeout is out of range");
+        return milliseconds;
+    }
+
     public double Double(int index, string error = Errors.NotFloat)
     {
         if (RedisNumber.TryParseDouble(Args[index], out double value)) return value;
@@ -363,6 +372,9 @@ public ref partial struct CommandContext
         Lane.Effects.Begin(Session.Database, arguments);
         return Lane.Effects;
     }
+
+    /// <summary>Replaces the effect by the removal of what the command took or replaced as a whole.</summary>
+    public void ReplaceWithRemoval(int keyArgument) => ReplaceEffect(Server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, Args[keyArgument]);
 
     /// <summary>Replaces the effect by PEXPIREAT: relative times are decided once, here.</summary>
     public void ReplaceWithExpireAt(int keyArgument, long at)

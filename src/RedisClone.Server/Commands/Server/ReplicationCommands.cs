@@ -53,8 +53,7 @@ internal static class ReplicationCommands
     private static void Wait(ref CommandContext c)
     {
         long wanted = c.Int64(1);
-        long timeout = c.Int64(2, "ERR timeout is not an integer or out of range");
-        if (!c.Failed && timeout < 0) c.Fail("ERR timeout is negative");
+        long timeout = c.Timeout(2);
         if (c.Failed) return;
         Replicas replicas = c.Server.Replicas;
         long offset = replicas.Stream.Offset;
@@ -72,8 +71,7 @@ internal static class ReplicationCommands
     {
         long local = c.Int64(1, 0, 1, "ERR value is out of range, value must between 0 and 1");
         long wanted = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
-        long timeout = c.Int64(3, "ERR timeout is not an integer or out of range");
-        if (!c.Failed && timeout < 0) c.Fail("ERR timeout is negative");
+        long timeout = c.Timeout(3);
         JournalKeeper? journal = c.Server.Journal;
         if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
         if (c.Failed) return;

@@ -116,7 +116,7 @@ internal static class SetCommands
             c.Reply.SetHeader(all);
             foreach (Element member in SetValue.Members(entry)) ListCommands.Reply(ref c, member);
             entry.Keyspace.Remove(entry);
-            c.ReplaceEffect(c.Server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
+            c.ReplaceWithRemoval(1);
             c.Modified(1, NotifyFlags.Set, "spop");
             c.Notify(1, NotifyFlags.Generic, "del");
             return;

@@ -23,9 +23,7 @@ internal static class SortedSetBounds
     {
         exclusive = !text.IsEmpty && text[0] == '(';
         if (exclusive) text = text[1..];
-        score = 0;
-        // To the C library that Redis asks nothing at all is zero, and blanks may precede a number.
-        return text.IsEmpty || RedisNumber.TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), out score);
+        return RedisNumber.TryParseLooseDouble(text, out score);
     }
 
     /// <summary>Two ends of a range of members: -, +, [member or (member.</summary>

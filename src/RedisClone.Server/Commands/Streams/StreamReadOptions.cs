@@ -31,7 +31,7 @@ internal struct StreamReadOptions
         for (int i = 1; i < c.Args.Count && options.FirstKey == 0; i++)
         {
             bool hasMore = i + 1 < c.Args.Count;
-            if (hasMore && c.Is(i, "BLOCK"u8)) options.Milliseconds = Timeout(ref c, ++i);
+            if (hasMore && c.Is(i, "BLOCK"u8)) options.Milliseconds = c.Timeout(++i);
             else if (hasMore && c.Is(i, "COUNT"u8)) options.Count = c.Int64(++i) is > 0 and var count ? count : long.MaxValue;
             else if (hasMore && c.Is(i, "MAXCOUNT"u8)) options.MaxCount = c.Int64(++i, 1, long.MaxValue, "ERR MAXCOUNT must be a positive integer");
             else if (hasMore && c.Is(i, "MAXSIZE"u8)) options.MaxSize = c.Int64(++i, 1, long.MaxValue, "ERR MAXSIZE must be a positive integer");
@@ -76,13 +76,5 @@ internal struct StreamReadOptions
         long idle = c.Int64(argument, "ERR min-idle-time is not an integer or out of range");
         if (!c.Failed && idle < 0) c.Fail("ERR min-idle-time must be a positive integer");
         return idle;
-    }
-
-    private static long Timeout(ref CommandContext c, int argument)
-    {
-        long milliseconds = c.Int64(argument, "ERR timeout is not an integer or out of range");
-        if (!c.Failed && milliseconds < 0) c.Fail("ERR timeout is negative");
-        if (!c.Failed && milliseconds > long.MaxValue - c.Now) c.Fail("ERR timeout is out of range");
-        return milliseconds;
     }
 }
