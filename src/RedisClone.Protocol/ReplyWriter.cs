@@ -65,12 +65,13 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         PutLineEnd();
     }
 
+    /// <inheritdoc cref="Error(ReadOnlySpan{byte})"/>
+    /// <param name="codeAndText">A character a byte (Latin 1): an error shows what a client sent as it came.</param>
     public void Error(string codeAndText)
     {
-        int most = Encoding.UTF8.GetMaxByteCount(codeAndText.Length);
-        byte[]? rented = most <= 512 ? null : ArrayPool<byte>.Shared.Rent(most);
+        byte[]? rented = codeAndText.Length <= 512 ? null : ArrayPool<byte>.Shared.Rent(codeAndText.Length);
         Span<byte> bytes = rented ?? stackalloc byte[512];
-        Error(bytes[..Encoding.UTF8.GetBytes(codeAndText, bytes)]);
+        Error(bytes[..Encoding.Latin1.GetBytes(codeAndText, bytes)]);
         if (rented is not null) ArrayPool<byte>.Shared.Return(rented);
     }
 

@@ -36,6 +36,8 @@ internal sealed class LuaMeter
 
     public void ForgetSince(long allocated) => Allocated = Math.Min(Allocated, allocated);
 
+    public void Settle(long allocated) => Allocated = allocated;
+
     /// <summary>
     /// Sets the next census where allocation has doubled, but never further than half of what is left: a single library
     /// call, during which no census can run, so always has that half at its disposal. False if what lives leaves so

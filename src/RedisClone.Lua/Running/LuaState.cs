@@ -69,6 +69,21 @@ public sealed partial class LuaState
     /// </summary>
     public void ForgetSince(long allocatedBytes) => Meter.ForgetSince(allocatedBytes);
 
+    /// <summary>Says how many bytes are in use, where the host knows.</summary>
+    public void Settle(long allocatedBytes) => Meter.Settle(Math.Max(0, allocatedBytes));
+
+    /// <summary>Bytes that these functions keep in use, beyond what can be reached from other tables.</summary>
+    public static long SizeOf(IEnumerable<LuaFunction> functions, params ReadOnlySpan<LuaTable> others)
+    {
+        var census = new MemoryCensus();
+        foreach (LuaTable other in others) census.Visit(other);
+        census.Finish();
+        long before = census.Bytes;
+        foreach (LuaFunction function in functions) census.Visit(function);
+        census.Finish();
+        return census.Bytes - before;
+    }
+
     /// <summary>The functions that <c>pairs</c> and <c>ipairs</c> return: loops recognise them.</summary>
     internal LuaHostFunction? NextFunction;
     internal LuaHostFunction? NextIndexFunction;

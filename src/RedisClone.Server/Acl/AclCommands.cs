@@ -84,7 +84,7 @@ internal static class AclCommands
         }
         var rules = new string[c.Args.Count - 3];
         for (int i = 0; i < rules.Length; i++) rules[i] = AccessText.Of(c.Args[i + 3]);
-        if (UsersOf(c).Set(name, rules, c.Session) is { } error) c.Fail("ERR " + ConfigText.FromLine(error));
+        if (UsersOf(c).Set(name, rules, c.Session) is { } error) c.Fail("ERR " + error);
         else c.Reply.Ok();
     }
 
@@ -140,7 +140,7 @@ internal static class AclCommands
     {
         if (c.Args.Count > 3)
         {
-            c.Fail(Errors.SubcommandSyntax(c.Text(1), "acl"));
+            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
             return;
         }
         string[] names = CommandCategories.All;
@@ -149,7 +149,7 @@ internal static class AclCommands
             ulong mask = CommandCategories.MaskOf(AccessText.Of(c.Args[2]));
             if (mask == 0)
             {
-                c.Fail($"ERR Unknown category '{c.Text(2)}'");
+                c.Fail($"ERR Unknown category '{c.Echo(2)}'");
                 return;
             }
             names = [.. c.Server.Commands.All.Where(row => (row.CategoryMask & mask) != 0).Select(row => row.FullName)];
@@ -160,7 +160,7 @@ internal static class AclCommands
 
     private static void GeneratePassword(ref CommandContext c)
     {
-        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Text(1), "acl"));
+        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
         long bits = c.Args.Count == 3 ? c.Int64(2) : 256;
         if (!c.Failed && bits is <= 0 or > MaxPasswordBits)
             c.Fail($"ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to {MaxPasswordBits}");
@@ -170,8 +170,8 @@ internal static class AclCommands
     private static void DryRun(ref CommandContext c)
     {
         Request request = c.Args.From(3);
-        if (UsersOf(c).Find(c.Args[2]) is not { } user) c.Fail($"ERR User '{c.Text(2)}' not found");
-        else if (c.Server.Commands.Resolve(request) is not { } row || row.Subcommands.Length > 0 && request.Count > 1) c.Fail($"ERR Command '{c.Text(3)}' not found");
+        if (UsersOf(c).Find(c.Args[2]) is not { } user) c.Fail($"ERR User '{c.Echo(2)}' not found");
+        else if (c.Server.Commands.Resolve(request) is not { } row || row.Subcommands.Length > 0 && request.Count > 1) c.Fail($"ERR Command '{c.Echo(3)}' not found");
         else if (!row.ArityFits(request.Count)) c.Fail(Errors.WrongArity(row.FullName));
         else if (user.Check(row, request) is { IsAllowed: false } denial) c.Reply.Bulk(denial.LongMessage(user, row, request));
         else c.Reply.Ok();
@@ -180,7 +180,7 @@ internal static class AclCommands
     private static void Load(ref CommandContext c)
     {
         if (c.Server.Config.AclFile.Length == 0) c.Fail(NoFile);
-        else if (c.Server.Access.LoadFile(c.Session) is { } errors) c.Fail("ERR " + errors);
+        else if (c.Server.Access.LoadFile(c.Session) is { } errors) c.Fail("ERR " + Errors.Spell(errors));
         else c.Reply.Ok();
     }
 
@@ -205,7 +205,7 @@ internal static class AclCommands
     {
         if (c.Args.Count > 3)
         {
-            c.Fail(Errors.SubcommandSyntax(c.Text(1), "acl"));
+            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
             return;
         }
         if (c.Args.Count == 3 && c.Is(2, "reset"u8))

@@ -25,13 +25,13 @@ internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
     {
         DenialReason.Key => "No permissions to access a key",
         DenialReason.Channel => "No permissions to access a channel",
-        _ => $"User {user.Text} has no permissions to run the '{row.FullName}' command",
+        _ => $"User {user.Name} has no permissions to run the '{row.FullName}' command",
     };
 
     /// <summary>What ACL DRYRUN tells.</summary>
     public byte[] LongMessage(User user, CommandRow row, in Request request)
     {
-        if (Reason == DenialReason.Command) return Encoding.UTF8.GetBytes(Message(user, row));
+        if (Reason == DenialReason.Command) return AccessText.Bytes(Message(user, row));
         string kind = Reason == DenialReason.Key ? "key" : "channel";
         return AccessText.Bytes($"User {user.Name} has no permissions to access the '{AccessText.Of(request[Argument])}' {kind}");
     }

@@ -11,6 +11,9 @@ internal sealed class FunctionLibrary(string name, byte[] source)
     public byte[] Source => source;
 
     public List<LibraryFunction> Functions { get; } = [];
+
+    /// <summary>What it takes in the interpreter once it is loaded.</summary>
+    public long Bytes { get; set; }
 }
 
 /// <summary>A function that FCALL can run.</summary>

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Scripting;
 
 /// <summary>
 /// Makes a library of its source: runs it once, in an environment in which it finds nothing but what is needed to register functions. Afterwards
-/// it finds there what functions may use. Each library has an environment of its own, and can change nothing in it.
+/// it finds there what functions may use. No library can change anything in it, so all share one.
 /// </summary>
 internal sealed class LibraryLoader
 {
@@ -17,7 +17,7 @@ internal sealed class LibraryLoader
 
     private readonly LuaState _state;
     private readonly ReplyFields _fields;
-    private readonly LuaTable _whileLoading, _onceLoaded;
+    private readonly LuaTable _environment, _whileLoading, _onceLoaded;
     private FunctionLibrary? _loading;
     private long _started;
     private bool _patient;
@@ -41,6 +41,8 @@ internal sealed class LibraryLoader
         state.SetField(globals, "redis", library.ForFunctions);
         state.SetField(globals, "server", library.ForFunctions);
         _onceLoaded = Inheriting(globals);
+        _environment = state.TryNewTable()!;
+        (_environment.Metatable, _environment.Frozen) = (_onceLoaded, true);
     }
 
     public bool IsLoading => _loading is not null;
@@ -59,25 +61,27 @@ internal sealed class LibraryLoader
             error = $"ERR Library '{name}' already exists";
             return null;
         }
-        LuaTable? environment = _state.TryNewTable();
-        if (environment is not null) (environment.Metatable, environment.Frozen) = (_whileLoading, true);
-        LuaError failure = default;
-        LuaFunction? body = environment is null ? null : _state.Compile(source[header..], "@user_function", out failure, environment);
+        long allocated = _state.AllocatedBytes;
+        LuaFunction? body = _state.Compile(source[header..], "@user_function", out LuaError failure, _environment);
         if (body is null)
         {
-            error = $"ERR Error compiling function: {(environment is null ? "not enough memory" : failure.Message)}";
+            error = $"ERR Error compiling function: {failure.Message}";
             return null;
         }
         _loading = new FunctionLibrary(name, source.ToArray());
         _patient = patient;
         _started = Stopwatch.GetTimestamp();
+        _environment.Metatable = _whileLoading;
         LuaOutcome outcome = _state.Call(body, []);
+        _environment.Metatable = _onceLoaded;
         FunctionLibrary library = _loading;
         _loading = null;
-        environment!.Metatable = _onceLoaded;
         if (outcome != LuaOutcome.Returned) error = $"ERR Error registering functions: {ErrorText(_state.Error)}";
         else if (library.Functions.Count == 0) error = "ERR No functions registered";
         _state.Reset();
+        // What a library does not register is out of everybody's reach.
+        library.Bytes = LuaState.SizeOf(library.Functions.Select(static function => function.Body), _environment, _whileLoading);
+        _state.Settle(allocated + (error.Length == 0 ? library.Bytes : 0));
         return error.Length == 0 ? library : null;
     }
 

@@ -26,6 +26,9 @@ internal sealed class LibrarySet
     /// <summary>Bytes of the libraries' sources.</summary>
     public long SourceBytes { get; private set; }
 
+    /// <summary>Bytes that their functions take in the interpreter.</summary>
+    public long LuaBytes { get; private set; }
+
     public int FunctionCount => _functions.Count;
 
     /// <summary>The function of a name, in either case.</summary>
@@ -85,6 +88,8 @@ internal sealed class LibrarySet
     private void Unlink(FunctionLibrary library)
     {
         SourceBytes -= library.Source.Length;
+        LuaBytes -= library.Bytes;
+        _state.Settle(_state.AllocatedBytes - library.Bytes);
         foreach (LibraryFunction function in library.Functions)
         {
             _functions.TryRemove(function.Name, out _);
@@ -96,6 +101,7 @@ internal sealed class LibrarySet
     {
         _libraries[library.Name] = library;
         SourceBytes += library.Source.Length;
+        LuaBytes += library.Bytes;
         foreach (LibraryFunction function in library.Functions)
         {
             _functions[function.Name] = function;

@@ -20,7 +20,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
 
     /// <summary>Fails with an error of Redis: a table, as scripts expect it.</summary>
     public int Raise(ref LuaCall call, string error) =>
-        NewError(ref call, Encoding.UTF8.GetBytes(error)) is { } table ? call.Raise(table) : call.Error("not enough memory");
+        NewError(ref call, Encoding.Latin1.GetBytes(error)) is { } table ? call.Raise(table) : call.Error("not enough memory");
 
     /// <summary>Returns it instead.</summary>
     public int ReturnError(ref LuaCall call, scoped ReadOnlySpan<byte> error) =>
@@ -64,7 +64,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     private int Command(ref LuaCall call, bool raise)
     {
         if (!TryRead(ref call, out string problem))
-            return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.UTF8.GetBytes(problem));
+            return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.Latin1.GetBytes(problem));
         CommandRow? row = Resolve();
         if (Refuse(row) is { } refusal) return Refused(ref call, row, refusal, raise);
         Run(row!);
@@ -88,7 +88,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
 
     private int Refused(ref LuaCall call, CommandRow? row, string refusal, bool raise)
     {
-        byte[] text = Encoding.UTF8.GetBytes(refusal);
+        byte[] text = Encoding.Latin1.GetBytes(refusal);
         engine.Lane.CountError(text.AsSpan(0, text.AsSpan().IndexOf((byte)' ')));
         if (row is not null) engine.Lane.Calls[row.Id].Rejected++;
         if (engine.ToLua.Error(text) is not { } table) return call.Error("not enough memory");

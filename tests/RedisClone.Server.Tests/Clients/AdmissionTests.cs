@@ -70,11 +70,17 @@ public sealed class AdmissionTests
     }
 
     [Fact]
-    public async Task What_is_no_command_is_shown_as_the_bytes_that_came()
+    public async Task Errors_show_what_was_sent_as_it_came()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
         Assert.Equal("ERR unknown command '\u00ff\u00fe', with args beginning with: '\u00e9' '\u00c3\u00a9' ", client.Call("\u00ff\u00fe", "\u00e9", "\u00c3\u00a9"));
+        Assert.Equal("ERR unknown subcommand '\u00ff'. Try CONFIG HELP.", client.Call("CONFIG", "\u00ff", "x"));
+        Assert.Equal("ERR Unknown client type '\u00fe\u00ff'", client.Call("CLIENT", "KILL", "TYPE", "\u00fe\u00ff"));
+        Assert.Equal("ERR Unsupported option \u00ff", client.Call("EXPIRE", "k", "1", "\u00ff\0x"));
+        Assert.Equal("ERR Unknown option or number of arguments for CONFIG SET - '\u00c3\u00a9'", client.Call("CONFIG", "SET", "\u00c3\u00a9", "1"));
+        Assert.Equal("\u00ff \u00c3\u00a9", client.Call("EVAL", "return redis.error_reply(ARGV[1])", "0", "\u00ff \u00c3\u00a9"));
+        Assert.Equal("ERR Error loading the extension. Please check the server logs.", client.Run("MODULE LOAD m"));
         Assert.Equal("ERR this server has no script debugger", client.Run("SCRIPT DEBUG YES"));
         Assert.Equal("OK", client.Run("SCRIPT DEBUG NO"));
     }

@@ -11,6 +11,6 @@ public sealed partial class ConfigTable
         Choice("acl-pubsub-default", false, ConfigChoices.AclPubsubDefault, static c => ref c.AclPubsubAllChannels, "The channels of a new ACL user."),
         Choice("enable-protected-configs", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableProtectedConfigs, "Who may change protected parameters by CONFIG SET.", Immutable),
         Choice("enable-debug-command", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableDebugCommand, "Who may use DEBUG.", Immutable),
-        Choice("enable-module-command", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableModuleCommand, "Who may use MODULE; there are no modules to load.", Immutable),
+        Choice("enable-module-command", "no", ["no", "yes", "local"], "Who may load modules: there are none.", Immutable | TunesNothing),
     ];
 }

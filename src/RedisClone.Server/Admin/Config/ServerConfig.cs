@@ -51,7 +51,6 @@ public sealed class ServerConfig
     public bool AclPubsubAllChannels;
     public ProtectedAction EnableProtectedConfigs;
     public ProtectedAction EnableDebugCommand;
-    public ProtectedAction EnableModuleCommand;
 
     // Memory
     public long MaxMemory;

@@ -11,6 +11,7 @@ internal static class MemoryInfo
         long resident = MemoryUsage.Resident;
         long managed = GC.GetTotalMemory(forceFullCollection: false);
         GCMemoryInfo collector = GC.GetGCMemoryInfo();
+        long interpreter = server.Scripts.State.AllocatedBytes, functions = server.Scripts.Libraries.LuaBytes;
         long dataset = memory.Used - memory.Overhead;
         info.Section("Memory");
         info.Size("used_memory", memory.Used);
@@ -28,14 +29,14 @@ internal static class MemoryInfo
         info.Field("managed_heap", managed);
         info.Field("managed_heap_committed", collector.TotalCommittedBytes);
         info.Size("total_system_memory", server.Config.HostMemory);
-        info.Size("used_memory_lua", server.Scripts.State.AllocatedBytes);
-        info.Field("used_memory_vm_eval", server.Scripts.State.AllocatedBytes);
+        info.Size("used_memory_lua", interpreter - functions);
+        info.Field("used_memory_vm_eval", interpreter - functions);
         info.Field("used_memory_scripts_eval", server.Scripts.Cache.SourceBytes);
         info.Field("number_of_cached_scripts", server.Scripts.Cache.Count);
         info.Field("number_of_functions", server.Scripts.Libraries.FunctionCount);
         info.Field("number_of_libraries", server.Scripts.Libraries.All.Count);
-        info.Field("used_memory_vm_functions", server.Scripts.State.AllocatedBytes);
-        info.Size("used_memory_vm_total", server.Scripts.State.AllocatedBytes);
+        info.Field("used_memory_vm_functions", functions);
+        info.Size("used_memory_vm_total", interpreter);
         info.Field("used_memory_functions", server.Scripts.Libraries.SourceBytes);
         info.Size("used_memory_scripts", server.Scripts.Cache.SourceBytes + server.Scripts.Libraries.SourceBytes);
         info.Size("maxmemory", server.Config.MaxMemory);

@@ -61,7 +61,7 @@ internal static class ClientCommands
         if (c.Is(argument, "normal"u8)) isOfType = static s => s.Class == Admin.ClientClass.Normal;
         else if (c.Is(argument, "pubsub"u8)) isOfType = static s => s.Class == Admin.ClientClass.PubSub;
         else if (c.Is(argument, "replica"u8) || c.Is(argument, "slave"u8)) isOfType = static s => s.Class == Admin.ClientClass.Replica;
-        else if (!c.Is(argument, "master"u8)) return c.Fail($"ERR Unknown client type '{c.Text(argument)}'");
+        else if (!c.Is(argument, "master"u8)) return c.Fail($"ERR Unknown client type '{c.Echo(argument)}'");
         return true;
     }
 
@@ -130,12 +130,12 @@ internal static class ClientCommands
         bool isName = c.Is(2, "lib-name"u8);
         if (!isName && !c.Is(2, "lib-ver"u8))
         {
-            c.Fail($"ERR Unrecognized option '{c.Text(2)}'");
+            c.Fail($"ERR Unrecognized option '{c.Echo(2)}'");
             return;
         }
         if (!IsValidAttribute(c.Args[3]))
         {
-            c.Fail($"ERR {c.Text(2)} cannot contain spaces, newlines or special characters.");
+            c.Fail($"ERR {c.Echo(2)} cannot contain spaces, newlines or special characters.");
             return;
         }
         if (isName) c.Session.LibraryName = c.Text(3);

@@ -89,7 +89,7 @@ internal static class ClientKill
         private void ReadUser(ref CommandContext c, int argument)
         {
             _user = c.Server.Access.Users.Find(c.Args[argument]);
-            if (_user is null) c.Fail($"ERR No such user '{c.Text(argument)}'");
+            if (_user is null) c.Fail($"ERR No such user '{c.Echo(argument)}'");
         }
 
         private void ReadSkipMe(ref CommandContext c, int argument)

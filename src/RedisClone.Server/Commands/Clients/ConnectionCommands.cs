@@ -112,7 +112,7 @@ internal static class ConnectionCommands
             }
             else
             {
-                c.Fail($"ERR Syntax error in HELLO option '{c.Text(i)}'");
+                c.Fail($"ERR Syntax error in HELLO option '{c.Echo(i)}'");
             }
             if (c.Failed) return;
         }

@@ -61,7 +61,7 @@ internal static class FunctionCommands
         for (int i = 2; i < c.Args.Count - 1; i++)
         {
             if (c.Is(i, "replace"u8)) replace = true;
-            else c.Fail($"ERR Unknown option given: {c.Text(i)}");
+            else c.Fail($"ERR Unknown option given: {c.Echo(i)}");
         }
         if (c.Failed) return;
         LibrarySet libraries = c.Server.Scripts.Libraries;
@@ -90,7 +90,7 @@ internal static class FunctionCommands
 
     private static void Flush(ref CommandContext c)
     {
-        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Text(1), c.Row.Parent!.Name));
+        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Echo(1), c.Row.Parent!.Name));
         else if (c.Args.Count == 3 && !c.Is(2, "sync"u8) && !c.Is(2, "async"u8)) c.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
         if (c.Failed) return;
         if (c.Args.Count == 3 && c.Is(2, "async"u8)) c.Server.Scripts.Libraries.ClearLater();
@@ -114,7 +114,7 @@ internal static class FunctionCommands
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
             if (!withCode && c.Is(i, "withcode"u8)) withCode = true;
-            else if (pattern > 0 || !c.Is(i, "libraryname"u8)) c.Fail($"ERR Unknown argument {c.Text(i)}");
+            else if (pattern > 0 || !c.Is(i, "libraryname"u8)) c.Fail($"ERR Unknown argument {c.Echo(i)}");
             else if (i + 1 == c.Args.Count) c.Fail("ERR library name argument was not given");
             else pattern = ++i;
         }
@@ -202,7 +202,7 @@ internal static class FunctionCommands
 
     private static void Restore(ref CommandContext c)
     {
-        if (c.Args.Count > 4) c.Fail(Errors.SubcommandSyntax(c.Text(1), c.Row.Parent!.Name));
+        if (c.Args.Count > 4) c.Fail(Errors.SubcommandSyntax(c.Echo(1), c.Row.Parent!.Name));
         bool flush = c.Args.Count == 4 && c.Is(3, "flush"u8);
         bool replace = c.Args.Count == 4 && c.Is(3, "replace"u8);
         if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");

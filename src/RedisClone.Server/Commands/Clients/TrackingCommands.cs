@@ -84,7 +84,7 @@ internal static class TrackingCommands
     private static bool Overlap(ReadOnlySpan<byte> first, ReadOnlySpan<byte> second) => first.StartsWith(second) || second.StartsWith(first);
 
     private static void Refuse(ref CommandContext c, byte[] prefix, string which, byte[] other) => c.Fail(
-        $"ERR Prefix '{Encoding.UTF8.GetString(prefix)}' overlaps with {which} prefix '{Encoding.UTF8.GetString(other)}'. Prefixes for a single client must not overlap.");
+        $"ERR Prefix '{Errors.Echo(prefix)}' overlaps with {which} prefix '{Errors.Echo(other)}'. Prefixes for a single client must not overlap.");
 
     private static void Enable(ref CommandContext c, TrackingModes modes, long redirect, List<byte[]> prefixes)
     {

@@ -198,9 +198,9 @@ internal static class GeoSearch
         if (options.Target > 0 && (options.WithDistance || options.WithHash || options.WithPoint))
             return c.Fail($"ERR {((form & Form.Stores) != 0 ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS")} is not compatible with WITHDIST, WITHHASH and WITHCOORD options");
         if (search && !options.FromMember && !options.FromPlace)
-            return c.Fail($"ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {c.Text(0)}");
+            return c.Fail($"ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {c.Echo(0)}");
         if (search && !options.ByRadius && !options.ByBox)
-            return c.Fail($"ERR exactly one of BYRADIUS and BYBOX can be specified for {c.Text(0)}");
+            return c.Fail($"ERR exactly one of BYRADIUS and BYBOX can be specified for {c.Echo(0)}");
         return !options.Any || options.Count > 0 || c.Fail("ERR the ANY argument requires COUNT argument");
     }
 

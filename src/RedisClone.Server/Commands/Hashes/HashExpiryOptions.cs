@@ -31,7 +31,7 @@ internal readonly record struct HashExpiryOptions
             }
             bool persist = !set && c.Is(i, "PERSIST"u8), keep = set && c.Is(i, "KEEPTTL"u8);
             (long unit, bool relative) = UnitAt(ref c, i);
-            if (!persist && !keep && unit == 0) return c.Fail($"ERR unknown argument: {c.Text(i)}");
+            if (!persist && !keep && unit == 0) return c.Fail($"ERR unknown argument: {c.Echo(i)}");
             if (timed) return c.Fail($"ERR Only one of EX, PX, EXAT, PXAT or {(set ? "KEEPTTL" : "PERSIST")} arguments can be specified");
             timed = true;
             if (unit == 0)

@@ -99,7 +99,7 @@ internal static class ExpiryCommands
             else if (c.Is(i, "XX"u8)) condition |= Condition.Xx;
             else if (c.Is(i, "GT"u8)) condition |= Condition.Gt;
             else if (c.Is(i, "LT"u8)) condition |= Condition.Lt;
-            else return c.Fail($"ERR Unsupported option {c.Text(i)}");
+            else return c.Fail($"ERR Unsupported option {c.Echo(i)}");
         }
         if ((condition & Condition.Nx) != 0 && (condition & ~Condition.Nx) != 0)
             return c.Fail("ERR NX and XX, GT or LT options at the same time are not compatible");

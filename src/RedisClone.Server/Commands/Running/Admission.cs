@@ -10,13 +10,18 @@ internal static class Admission
 {
     private const int QuotedLength = 128;
 
+    /// <summary>DEBUG can hurt the server itself, so it is off unless the configuration turns it on.</summary>
+    private const string DebugDenied =
+        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local " +
+        "connection, otherwise you need to set this option in the configuration file, and then restart the server.";
+
     /// <summary>The error that refuses the command, or null.</summary>
     public static string? Refuse(ServerCore server, Session session, CommandRow? row, in Request request)
     {
         if (row is null) return UnknownCommand(request);
-        if (row.Subcommands.Length > 0 && request.Count > 1) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength, Encoding.UTF8), row.Name);
+        if (row.Subcommands.Length > 0 && request.Count > 1) return Errors.UnknownSubcommand(Quote(request[1], QuotedLength), row.Name);
         if (!row.ArityFits(request.Count) || row.Handler is null) return Errors.WrongArity(row.FullName);
-        if (row.Has(CommandFlags.Protected) && RefuseProtected(server.Config, session, row) is { } refusal) return refusal;
+        if (row.Has(CommandFlags.Protected) && !ServerConfig.Allows(server.Config.EnableDebugCommand, session.IsLocal)) return DebugDenied;
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
@@ -41,32 +46,17 @@ internal static class Admission
         return (row.FlagsFor(request, session) & CommandFlags.Write) != 0 || row.Name == "ping" ? refusal : null;
     }
 
-    /// <summary>DEBUG and MODULE can hurt the server itself, so they are off unless the configuration turns them on.</summary>
-    private static string? RefuseProtected(ServerConfig config, Session session, CommandRow row)
-    {
-        string name = (row.Parent ?? row).Name;
-        if (ServerConfig.Allows(name == "debug" ? config.EnableDebugCommand : config.EnableModuleCommand, session.IsLocal)) return null;
-        return $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local " +
-            "connection, otherwise you need to set this option in the configuration file, and then restart the server.";
-    }
-
-    /// <summary>A character stands for a byte: what was sent may be no text, and is shown as it came.</summary>
     private static string UnknownCommand(in Request request)
     {
-        var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength, Encoding.Latin1)).Append("', with args beginning with: ");
+        var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength)).Append("', with args beginning with: ");
         int start = text.Length;
         for (int i = 1; i < request.Count && text.Length - start < QuotedLength; i++)
         {
-            string quoted = Quote(request[i], QuotedLength - (text.Length - start), Encoding.Latin1);
+            string quoted = Quote(request[i], QuotedLength - (text.Length - start));
             text.Append('\'').Append(quoted).Append("' ");
         }
         return text.ToString();
     }
 
-    private static string Quote(ReadOnlySpan<byte> text, int most, Encoding encoding)
-    {
-        text = text[..Math.Min(text.Length, Math.Max(0, most))];
-        int end = text.IndexOf((byte)0);
-        return encoding.GetString(end < 0 ? text : text[..end]);
-    }
+    private static string Quote(ReadOnlySpan<byte> text, int most) => Errors.Echo(text[..Math.Min(text.Length, Math.Max(0, most))]);
 }

@@ -126,6 +126,9 @@ public ref partial struct CommandContext
 
     public readonly string Text(int index) => Encoding.UTF8.GetString(Args[index]);
 
+    /// <summary>An argument as error texts show it.</summary>
+    public readonly string Echo(int index) => Errors.Echo(Args[index]);
+
     // ---- keys
 
     /// <summary>

@@ -1,6 +1,12 @@
+using System.Text;
+using RedisClone.Server.Admin;
+
 namespace RedisClone.Server.Commands;
 
-/// <summary>Error texts that more than one command gives: Redis's own words, since clients match on them.</summary>
+/// <summary>
+/// Error texts that more than one command gives: Redis's own words, since clients match on them. In an error text a character stands for a byte,
+/// so that what a client sent, which may be no text, is shown as it came.
+/// </summary>
 public static class Errors
 {
     public const string Syntax = "ERR syntax error";
@@ -22,7 +28,17 @@ public static class Errors
     public const string Overflow = "ERR increment or decrement would overflow";
     public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
-    public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {reason}";
+    /// <summary>What a client sent: it ends at the first zero byte, as a text of C's.</summary>
+    public static string Echo(ReadOnlySpan<byte> sent)
+    {
+        int end = sent.IndexOf((byte)0);
+        return Encoding.Latin1.GetString(end < 0 ? sent : sent[..end]);
+    }
+
+    /// <summary>What the server or the system says, where that may be more than ASCII: the name of a file.</summary>
+    public static string Spell(string text) => ConfigText.ToLine(text);
+
+    public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {Spell(reason)}";
 
     public static string WrongArity(string fullName) => $"ERR wrong number of arguments for '{fullName}' command";
 

@@ -38,7 +38,7 @@ internal static class BackupCommands
 
     private static void Answer(ref CommandContext c, string? problem)
     {
-        if (problem is not null) c.Fail(problem);
+        if (problem is not null) c.Fail(Errors.Spell(problem));
         else c.Reply.Ok();
     }
 

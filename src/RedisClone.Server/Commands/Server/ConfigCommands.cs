@@ -53,7 +53,7 @@ internal static class ConfigCommands
         }
         var values = new KeyValuePair<string, string>[c.Args.Count / 2 - 1];
         for (int i = 0; i < values.Length; i++) values[i] = new(c.Text(2 * i + 2), c.Text(2 * i + 3));
-        if (c.Server.Parameters.Set(values, c.Session.IsLocal, isLoading: c.Server.Loading is not null) is { } error) c.Fail(error);
+        if (c.Server.Parameters.Set(values, c.Session.IsLocal, isLoading: c.Server.Loading is not null) is { } error) c.Fail(Errors.Spell(error));
         else c.Reply.Ok();
     }
 
@@ -69,7 +69,7 @@ internal static class ConfigCommands
 
     private static void Rewrite(ref CommandContext c)
     {
-        if (c.Server.Parameters.Rewrite() is { } error) c.Fail(error);
+        if (c.Server.Parameters.Rewrite() is { } error) c.Fail(Errors.Spell(error));
         else c.Reply.Ok();
     }
 }

@@ -74,7 +74,7 @@ internal static class DebugCommands
             operation.Handler(ref c);
             return;
         }
-        c.Fail(Errors.SubcommandSyntax(c.Text(1), "debug"));
+        c.Fail(Errors.SubcommandSyntax(c.Echo(1), "debug"));
     }
 
     private static void Accept(ref CommandContext c) => c.Reply.Ok();
@@ -95,7 +95,7 @@ internal static class DebugCommands
 
     private static void RewriteAll(ref CommandContext c)
     {
-        if (c.Server.Parameters.Rewrite(everything: true) is { } error) c.Fail(error);
+        if (c.Server.Parameters.Rewrite(everything: true) is { } error) c.Fail(Errors.Spell(error));
         else c.Reply.Ok();
     }
 

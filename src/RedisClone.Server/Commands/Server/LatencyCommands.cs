@@ -37,7 +37,7 @@ internal static class LatencyCommands
     private static void Graph(ref CommandContext c)
     {
         if (c.Server.Latency.Read(c.Text(2)) is { } record) c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(LatencyGraph.Draw(record, c.Now / 1000)));
-        else c.Fail($"ERR No samples available for event '{c.Text(2)}'");
+        else c.Fail($"ERR No samples available for event '{c.Echo(2)}'");
     }
 
     private static void History(ref CommandContext c)

@@ -28,10 +28,10 @@ internal static class ServerCommands
             [
                 new("LIST", 2, Keys.None, CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleList, "Lists the modules.")
                     { Complexity = "O(N) where N is the number of loaded modules.", Tips = CommandTips.NondeterministicOrder },
-                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleLoad, "Loads a module."),
+                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad, "Fails: there are no modules."),
                 new("LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration."),
-                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript | Protected, "server", "4.0.0", ModuleUnload, "Unloads a module."),
+                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad, "Fails: there are no modules."),
+                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload, "Fails: there are no modules."),
                 Help.Row("server", "5.0.0"),
             ],
         },

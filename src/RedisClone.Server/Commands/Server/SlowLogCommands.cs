@@ -34,7 +34,7 @@ internal static class SlowLogCommands
     {
         if (c.Args.Count > 3)
         {
-            c.Fail(Errors.SubcommandSyntax(c.Text(1), "slowlog"));
+            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "slowlog"));
             return;
         }
         long count = c.Args.Count == 3 ? c.Int64(2, -1, long.MaxValue, "ERR count should be greater than or equal to -1") : DefaultCount;

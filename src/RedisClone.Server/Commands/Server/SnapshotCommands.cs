@@ -21,7 +21,7 @@ internal static class SnapshotCommands
     private static void Save(ref CommandContext c)
     {
         if (c.Server.Snapshots.IsSaving) c.Fail("ERR Background save already in progress");
-        else if (c.Server.Snapshots.Save() is { } failure) c.Fail("ERR " + failure);
+        else if (c.Server.Snapshots.Save() is { } failure) c.Fail("ERR " + Errors.Spell(failure));
         else c.Reply.Ok();
     }
 

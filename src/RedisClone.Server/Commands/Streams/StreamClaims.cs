@@ -138,7 +138,7 @@ internal static class StreamClaims
     {
         group = default;
         return entry.Exists && StreamGroup.TryGet(entry, c.Args[2], out group)
-            || c.Fail($"NOGROUP No such key '{c.Text(1)}' or consumer group '{c.Text(2)}'");
+            || c.Fail($"NOGROUP No such key '{c.Echo(1)}' or consumer group '{c.Echo(2)}'");
     }
 
     /// <summary>What XCLAIM is told behind the identifiers.</summary>
@@ -164,7 +164,7 @@ internal static class StreamClaims
                 else if (hasMore && c.Is(i, "TIME"u8)) options.Delivered = c.Int64(++i, "ERR Invalid TIME option argument for XCLAIM");
                 else if (hasMore && c.Is(i, "RETRYCOUNT"u8)) options.Deliveries = c.Int64(++i, "ERR Invalid RETRYCOUNT option argument for XCLAIM");
                 else if (hasMore && c.Is(i, "LASTID"u8)) options.Last = c.StreamId(++i);
-                else c.Fail($"ERR Unrecognized XCLAIM option '{c.Text(i)}'");
+                else c.Fail($"ERR Unrecognized XCLAIM option '{c.Echo(i)}'");
             }
             // Times that cannot be are taken as now: clients compute them by clocks of their own.
             if (options.Delivered < 0 || options.Delivered > c.Now && !c.Session.IsReplay) options.Delivered = c.Now;

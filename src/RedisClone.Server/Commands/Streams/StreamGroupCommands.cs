@@ -140,12 +140,12 @@ internal static class StreamGroupCommands
     }
 
     public static string NoGroup(ref CommandContext c, int key, int group) =>
-        $"NOGROUP No such consumer group '{c.Text(group)}' for key name '{c.Text(key)}'";
+        $"NOGROUP No such consumer group '{c.Echo(group)}' for key name '{c.Echo(key)}'";
 
     private static bool FailWithoutKey(ref CommandContext c) => c.Fail(
         "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.");
 
-    private static bool FailSyntax(ref CommandContext c) => c.Fail(Errors.SubcommandSyntax(c.Text(1), "xgroup"));
+    private static bool FailSyntax(ref CommandContext c) => c.Fail(Errors.SubcommandSyntax(c.Echo(1), "xgroup"));
 
     private static long EntriesRead(ref CommandContext c, ref int argument)
     {
@@ -189,7 +189,7 @@ internal static class StreamGroupCommands
         if (!summary && !query.TryRead(ref c)) return;
         if (!c.TryFind(1, ValueType.Stream, write: false, out Entry entry)) return;
         if (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[2], out StreamGroup group))
-            c.Fail($"NOGROUP No such key '{c.Text(1)}' or consumer group '{c.Text(2)}'");
+            c.Fail($"NOGROUP No such key '{c.Echo(1)}' or consumer group '{c.Echo(2)}'");
         else if (summary) Summary(ref c, group);
         else query.Run(ref c, group);
     }

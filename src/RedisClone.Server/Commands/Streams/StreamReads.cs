@@ -90,7 +90,7 @@ internal static class StreamReads
             if (!c.TryFind(key, ValueType.Stream, write: false, out Entry entry)) return false;
             StreamGroup group = default;
             if (options.Group > 0 && (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[options.Group], out group)))
-                return c.Fail($"NOGROUP No such key '{c.Text(key)}' or consumer group '{c.Text(options.Group)}' in XREADGROUP with GROUP option");
+                return c.Fail($"NOGROUP No such key '{c.Echo(key)}' or consumer group '{c.Echo(options.Group)}' in XREADGROUP with GROUP option");
             bool isLast = StreamIds.IsWord(c.Args[id], '+'), isNew = StreamIds.IsWord(c.Args[id], '>');
             if (StreamIds.IsWord(c.Args[id], '$') || isLast)
             {

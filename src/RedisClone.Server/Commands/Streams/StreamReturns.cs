@@ -40,13 +40,13 @@ internal static class StreamReturns
             if (c.Is(i, "FORCE"u8)) force = true;
             else if (hasMore && c.Is(i, "RETRYCOUNT"u8)) deliveries = Deliveries(ref c, ++i);
             else if (hasMore && first == 0 && c.Is(i, "IDS"u8)) (first, count) = ReadIds(ref c, ref i);
-            else c.Fail($"ERR Unrecognized XNACK option '{c.Text(i)}'");
+            else c.Fail($"ERR Unrecognized XNACK option '{c.Echo(i)}'");
         }
         if (!c.Failed && first == 0) c.Fail("ERR syntax error, expected IDS keyword");
         if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         if (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[2], out StreamGroup group))
         {
-            c.Fail($"NOGROUP No such key '{c.Text(1)}' or consumer group '{c.Text(2)}'");
+            c.Fail($"NOGROUP No such key '{c.Echo(1)}' or consumer group '{c.Echo(2)}'");
             return;
         }
         long returned = 0;

@@ -1,4 +1,3 @@
-using System.Text;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
 using static RedisClone.Server.Commands.CommandFlags;
@@ -135,7 +134,7 @@ internal static class HyperLogLogCommands
         }
         else
         {
-            c.Fail($"ERR Unknown PFDEBUG subcommand '{Encoding.UTF8.GetString(c.Args[1])}'");
+            c.Fail($"ERR Unknown PFDEBUG subcommand '{c.Echo(1)}'");
         }
     }
 
