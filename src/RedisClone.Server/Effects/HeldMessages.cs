@@ -14,20 +14,21 @@ internal interface IMessageTarget
 internal sealed class HeldMessages
 {
     private readonly List<(IMessageTarget To, byte[] Message)> _held = [];
-    private bool _isHolding;
 
-    public void Hold() => _isHolding = true;
+    public bool IsHolding { get; private set; }
+
+    public void Hold() => IsHolding = true;
 
     /// <summary>False when nothing is held back now.</summary>
     public bool TryAdd(IMessageTarget to, byte[] message)
     {
-        if (_isHolding) _held.Add((to, message));
-        return _isHolding;
+        if (IsHolding) _held.Add((to, message));
+        return IsHolding;
     }
 
     public void Release()
     {
-        _isHolding = false;
+        IsHolding = false;
         if (_held.Count == 0) return;
         foreach ((IMessageTarget to, byte[] message) in _held) to.PushNow(message);
         _held.Clear();

@@ -1,3 +1,4 @@
+using Microsoft.Extensions.Logging;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Replication;
 
@@ -18,8 +19,8 @@ public sealed partial class Connection
             await replica.AwaitStepAsync();
             if (_killed || IsClosed) return false;
             if (replica.HasSnapshot) break;
-            Session.Reply.Raw("\n"u8);
-            if (!await _output.FlushAsync(Session, _server.Lanes.Current)) return false;
+            replica.WriteSign(Session.Reply);
+            if (!await SendAsync(rounds)) return false;
         }
         replica.WriteHead(Session.Reply, _server.ReplicationId);
         // The snapshot too may have what is not durable yet.
@@ -31,5 +32,14 @@ public sealed partial class Connection
         while (replica.WritePart(Session.Reply));
         replica.Follow(ServerCore.UnixMilliseconds());
         return !replica.OnlySnapshot;
+    }
+
+    /// <summary>What a replica is sent has no room for replies: one that asks for any is let go, as by Redis.</summary>
+    private bool KillIfAnswered(Replica replica)
+    {
+        if (!replica.WasAnswered(_output.Unflushed)) return false;
+        _server.Log.LogWarning("Replica generated a reply to command '{Command}', disconnecting it: {Client}", Session.LastCommand?.FullName, ClientDescription.Of(Session));
+        Kill();
+        return true;
     }
 }

@@ -182,6 +182,8 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGather
                     Fetch();
                 }
                 rounds?.Enter();
+                // What it was to be told before it asked comes before the answer.
+                if (_output.HasMessages) WriteMessages();
                 _current = 0;
                 // Time has passed whenever the batch goes on.
                 for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
@@ -223,10 +225,13 @@ public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGather
     }
 
     /// <summary>Hands what was written to the transport, once it may be told; waits while the client does not read. False: the connection ends.</summary>
-    private ValueTask<bool> SendAsync(LoopRounds? rounds) =>
-        _server.Journal is { HoldsReplies: true } journal && Session.SeenLsn > journal.DurableLsn
+    private ValueTask<bool> SendAsync(LoopRounds? rounds)
+    {
+        if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
+        return _server.Journal is { HoldsReplies: true } journal && Session.SeenLsn > journal.DurableLsn
             ? SendDurableAsync(journal, rounds)
             : _output.FlushAsync(Session, _server.Lanes.Current);
+    }
 
     private async ValueTask<bool> SendDurableAsync(JournalKeeper journal, LoopRounds? rounds) =>
         await BecomeDurableAsync(journal, rounds) && await _output.FlushAsync(Session, _server.Lanes.Current);

@@ -81,6 +81,9 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>What HIMPORT PREPARE defined; null for nothing.</summary>
     public Fieldsets? Fieldsets { get; set; }
 
+    /// <summary>Where memory is limited: what it runs, a transaction as a whole, began above the limit.</summary>
+    public bool LacksMemory { get; set; }
+
     /// <summary>The commands queued since MULTI; null outside.</summary>
     public Transaction? Transaction { get; set; }
 

@@ -33,6 +33,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
     private long _start;
     private IDiskFile? _snapshot;
     private long _snapshotSent;
+    private long _unflushed;
 
     public Connection Connection => connection;
 
@@ -117,19 +118,22 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         Volatile.Write(ref _signalled, 0);
     }
 
+    /// <summary>A sign of life while it waits.</summary>
+    public void WriteSign(ReplyWriter reply) => Write(reply, "\n"u8);
+
     /// <summary>Says what follows: the snapshot's length, and before it, to who asked by PSYNC, where the stream goes on.</summary>
     public void WriteHead(ReplyWriter reply, string history)
     {
         string head = string.Create(CultureInfo.InvariantCulture, $"${_snapshot!.Length}\r\n");
         if (IsModern) head = string.Create(CultureInfo.InvariantCulture, $"+FULLRESYNC {history} {_start}\r\n{head}");
-        reply.Raw(Encoding.ASCII.GetBytes(head));
+        Write(reply, Encoding.ASCII.GetBytes(head));
     }
 
     /// <summary>Writes the next part of the snapshot; false when that was all.</summary>
     public bool WritePart(ReplyWriter reply)
     {
         int read = _snapshot!.Read(_snapshotSent, _part);
-        reply.Raw(_part.AsSpan(0, read));
+        Write(reply, _part.AsSpan(0, read));
         _snapshotSent += read;
         return read > 0;
     }
@@ -173,11 +177,27 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
                 if (_position == _piece.Length) (_piece, _position) = (next, 0);
                 continue;
             }
-            reply.Raw(_piece.Bytes.AsSpan(_position, end - _position));
+            Write(reply, _piece.Bytes.AsSpan(_position, end - _position));
             Volatile.Write(ref _sent, _sent + end - _position);
             _position = end;
         }
         Wake();
+    }
+
+    /// <summary>
+    /// Whether so many bytes, about to be sent to it, are more than what is for replicas: it has been given a reply, of which the stream has no room.
+    /// </summary>
+    public bool WasAnswered(long bytes)
+    {
+        bool answered = State > ReplicaState.Introduced && bytes > _unflushed;
+        _unflushed = 0;
+        return answered;
+    }
+
+    private void Write(ReplyWriter reply, ReadOnlySpan<byte> bytes)
+    {
+        reply.Raw(bytes);
+        _unflushed += bytes.Length;
     }
 
     public void Dispose()

@@ -1,6 +1,5 @@
 using System.Buffers;
 using System.Diagnostics;
-using System.Text;
 using RedisClone.Lua;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
@@ -132,14 +131,14 @@ internal sealed class ScriptEngine
             {
                 return Server.Journal is { Failure.Length: > 0 } journal
                     ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +
-                        $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {journal.Failure}"
+                        $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {Errors.Spell(journal.Failure)}"
                     : "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
                         "Writable scripts are blocked. Use 'no-writes' flag for read only scripts.";
             }
             if (readOnly) return "ERR Can not execute a script with write flag using *_ro command.";
         }
         bool allowed = (routine.Flags & ScriptFlags.AllowOom) != 0 || routine.IsDeclared && !mayWrite;
-        IsOutOfMemory = !allowed && Server.Config.MaxMemory > 0 && !Server.Eviction.MakeRoom(Server.Shards.All, c.Lane, c.Now);
+        IsOutOfMemory = !allowed && Server.Config.MaxMemory > 0 && c.Session.LacksMemory;
         return IsOutOfMemory && routine.IsDeclared
             ? "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
             : null;
@@ -186,18 +185,26 @@ internal sealed class ScriptEngine
     private void Answer(ref CommandContext c)
     {
         _toReply.Write(c.Reply, State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil, Session.Reply.Version);
-        c.Session.ErrorsCounted += _toReply.CountedErrors;
+        NoteCounted(ref c, _toReply.CountedErrors);
+    }
+
+    /// <summary>So many errors of the reply were counted by the commands that they came from: the script has failed by them, but they are no others.</summary>
+    private static void NoteCounted(ref CommandContext c, int errors)
+    {
+        if (errors == 0) return;
+        c.Session.ErrorsCounted += errors;
+        if (c.Reply.Errors == c.Session.ErrorsCounted) c.Lane.Calls[c.Row.Id].Failed++;
     }
 
     private void FailWith(ref CommandContext c, Routine routine)
     {
         LuaError error = State.Error;
         string text;
+        bool counted = false;
         if (error.Value.AsTable is { } table && table[Fields.Err].AsString is { } inner)
         {
             text = inner.ToString();
-            // The command that failed has counted the error.
-            if (table[Fields.IgnoreStatistics].IsTrue) c.Session.ErrorsCounted++;
+            counted = table[Fields.IgnoreStatistics].IsTrue;
         }
         else
         {
@@ -207,8 +214,8 @@ internal sealed class ScriptEngine
         int zero = text.IndexOf('\0', StringComparison.Ordinal);
         if (zero >= 0) text = text[..zero];
         if (error.Source is { } source && error.Line > 0) text += $" script: {routine.Name}, on {source}:{error.Line}.";
-        // A script's strings are bytes, each a character here: they leave as they were.
-        c.Reply.Error(Encoding.Latin1.GetBytes(text));
+        c.Reply.Error(text);
+        NoteCounted(ref c, counted ? 1 : 0);
     }
 
     /// <summary>Asked every so many steps, on the thread that runs the script.</summary>

@@ -37,7 +37,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                     if (cursor == 0) break;
                 }
                 if (found.Living > 0) server.TtlAverages.Note(database, found.Left / found.Living);
-                server.Executor.BeginOwnUnit(lane);
+                server.Executor.BeginUnit(lane);
                 foreach (uint handle in found.Expired)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
@@ -56,7 +56,7 @@ internal sealed class ActiveExpiry(ServerCore server)
     {
         while (keyspace.DueHash is not 0 and var handle)
         {
-            server.Executor.BeginOwnUnit(lane);
+            server.Executor.BeginUnit(lane);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);

@@ -39,8 +39,8 @@ public sealed class Eviction(ServerCore server)
     private long Excess => UsedBytes - server.Config.MaxMemory;
 
     /// <summary>
-    /// Evicts keys of the held shards until the data fits. False when these have nothing to give: the command must hold more, or, if it
-    /// holds all, be refused.
+    /// Evicts keys of the held shards until the data fits, before a command begins. False when these have nothing to give: the command must hold
+    /// more, or, if it holds all, be refused.
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
@@ -85,14 +85,12 @@ public sealed class Eviction(ServerCore server)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
-        server.Executor.BeginOwnUnit(lane);
         long enough = shard.Store.Arena.BytesUsed - Excess / server.Shards.Count;
         while (IsDue && (FreeSome(shard.Store) || EvictOne(shard, lane)))
         {
             if (!IsOver) IsDue = false;
             if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
-        server.Executor.EndOwnUnit(shard, lane);
     }
 
     /// <summary>Bytes of some shards.</summary>
@@ -103,6 +101,7 @@ public sealed class Eviction(ServerCore server)
         return bytes;
     }
 
+    /// <summary>Each eviction is a unit of its own: no part of the command that needs the room.</summary>
     private bool EvictOne(Shard shard, Lane lane)
     {
         bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
@@ -123,7 +122,9 @@ public sealed class Eviction(ServerCore server)
         }
         if (best.Handle == 0) return false;
         Keyspace chosen = shard.Store.Database(best.Database);
+        server.Executor.BeginUnit(lane);
         server.KeyEvents.Evict(chosen.Locate(KeyHash.Of(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
+        server.Executor.EndOwnUnit(shard, lane);
         return true;
     }
 

@@ -91,6 +91,29 @@ public sealed class ReplicaTests
         ours.AssertWell();
     }
 
+    /// <summary>What a replica is sent has no room for replies: one that asks for any is let go, and the others do not notice.</summary>
+    [Fact]
+    public void WhoAsksForRepliesAsAReplicaIsLetGo()
+    {
+        using ServerProcess ours = ServerProcess.Ours("--repl-ping-replica-period", "3600");
+        using RespClient client = ours.Connect(), rogue = ours.Connect(), other = ours.Connect();
+        foreach (RespClient replica in new[] { rogue, other })
+        {
+            // What came before is answered.
+            replica.SendRaw("PING\r\nSYNC\r\n");
+            Assert.Equal("+PONG", replica.ReadLine());
+            ReadSnapshot(replica);
+            replica.Send("REPLCONF", "ACK", "0");
+        }
+        client.Expect("+OK", "SET", "k", "v");
+        rogue.Send("ECHO", "mark");
+        Assert.DoesNotContain("mark", rogue.ReadToClose(), StringComparison.Ordinal);
+        Until(() => client.Call("INFO", "replication").Text!.Contains("connected_slaves:1", StringComparison.Ordinal), "the replica stays", ours);
+        client.Expect("+OK", "SET", "k", "w");
+        foreach (string expected in new[] { "0", "v", "w" }) Assert.Contains($"\"{expected}\"", other.Read().ToString(), StringComparison.Ordinal);
+        ours.AssertWell();
+    }
+
     private static string ContentsOf(RespClient client) => Contents.Of(client, withEncodings: false);
 
     private static string[] StreamOf(ServerProcess server, string[] requests)

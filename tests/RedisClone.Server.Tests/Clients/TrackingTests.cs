@@ -37,6 +37,25 @@ public sealed class TrackingTests
         }
     }
 
+    /// <summary>Who asks after another's change was answered hears of that change first, though each is served by a thread of its own.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task News_of_before_the_request_come_before_its_reply(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient cache = server.Connect(), writer = server.Connect();
+        cache.Run("HELLO 3");
+        cache.Run("CLIENT TRACKING ON");
+        for (int i = 0; i < 500; i++)
+        {
+            cache.Run("GET k");
+            writer.Run($"SET k {i}");
+            Assert.Equal("[invalidate [k]]", cache.Run("PING"));
+            Assert.Equal("PONG", cache.Read());
+        }
+    }
+
     [Fact]
     public async Task Expiry_and_eviction_are_changes()
     {

@@ -89,6 +89,45 @@ public sealed class TransactionTests
         Assert.Equal("[OK]", client.Run("EXEC"));
     }
 
+    /// <summary>A key that came for a blocked client, and has expired by the end of the transaction that brought it, is removed behind that, not later.</summary>
+    [Fact]
+    public async Task What_expires_before_a_blocked_client_gets_it_goes_at_once()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), blocked = server.Connect();
+        var sink = new UnitSink();
+        server.Core.Effects.Attach(sink);
+        client.Run("DEBUG SET-ACTIVE-EXPIRE 0");
+        blocked.Send("BLPOP", "k", "0");
+        await client.UntilAsync("INFO clients", answer => answer.Contains("blocked_clients:1", StringComparison.Ordinal));
+        client.Run("MULTI");
+        foreach (string line in new[] { "RPUSH k v", "PEXPIRE k 1", "DEBUG SLEEP 0.02" }) client.Run(line);
+        Assert.Equal("[1 1 OK]", client.Run("EXEC"));
+        lock (sink.Units)
+        {
+            Assert.Equal(2, sink.Units.Count);
+            Assert.Contains("RPUSH", sink.Units[0], StringComparison.Ordinal);
+            Assert.Equal("*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n", sink.Units[1]);
+        }
+        client.Run("RPUSH k w");
+        Assert.Equal("[k w]", blocked.Read());
+    }
+
+    /// <summary>A reader of streams in several shards hears that one of its keys has expired, although who finds that holds only the shard of that key.</summary>
+    [Fact]
+    public async Task A_blocked_reader_of_several_streams_hears_that_one_has_expired()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), blocked = server.Connect();
+        string[] keys = [.. Enumerable.Range(0, 8).Select(i => $"s{i}")];
+        foreach (string key in keys) client.Run($"XGROUP CREATE {key} g $ MKSTREAM");
+        blocked.Send(["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", .. keys, .. keys.Select(_ => ">")]);
+        await client.UntilAsync("INFO clients", answer => answer.Contains("blocked_clients:1", StringComparison.Ordinal));
+        client.Run("PEXPIRE s5 1");
+        Assert.StartsWith("NOGROUP", blocked.Read());
+        Assert.Equal("PONG", client.Run("PING"));
+    }
+
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]

@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
 
@@ -50,6 +51,53 @@ public sealed class FunctionTests
         Assert.Equal(list, client.Run("FUNCTION LIST"));
         Assert.Equal("k", client.Run("FCALL f 1 k"));
         Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    /// <summary>A script that ends by an error of its commands has failed; the error itself is counted once, as the command's.</summary>
+    [Theory]
+    [InlineData("return redis.call('incr', 'text')")]
+    [InlineData("return redis.pcall('incr', 'text')")]
+    [InlineData("return {redis.pcall('incr', 'text'), redis.pcall('incr', 'text')}")]
+    public async Task Errors_of_a_scripts_commands_are_counted_once(string script)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("SET text x");
+        for (int i = 0; i < 3; i++) client.Call("EVAL", script, "0");
+        string statistics = client.Run("INFO commandstats"), errors = client.Run("INFO errorstats");
+        int inner = 3 * script.Split("incr").Length - 3;
+        Assert.Matches("cmdstat_eval:calls=3,.*rejected_calls=0,failed_calls=3\r\n", statistics);
+        Assert.Matches($"cmdstat_incr:calls={inner},.*rejected_calls=0,failed_calls={inner}\r\n", statistics);
+        Assert.Contains($"errorstat_ERR:count={inner}\r\n", errors, StringComparison.Ordinal);
+    }
+
+    /// <summary>What libraries take is told apart from what all scripts share, counted when they are loaded, and gone when they are.</summary>
+    [Fact]
+    public async Task Memory_of_libraries_is_told()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        (long functions, long others) = Memory(client);
+        Assert.Equal(0, functions);
+        for (int i = 0; i < 2_000; i++) client.Call("FUNCTION", "LOAD", "REPLACE", Library("same", "f", $"return '{i}'"));
+        (long one, long after) = Memory(client);
+        Assert.InRange(one, 100, 2_000);
+        Assert.InRange(after, others, others + 2_000);
+        for (int i = 0; i < 100; i++) client.Call("FUNCTION", "LOAD", Library($"l{i}", $"f{i}", "return '0123'"));
+        Assert.InRange(Memory(client).Functions, 95 * one, 107 * one);
+        Assert.Equal("OK", client.Run("FUNCTION FLUSH"));
+        (functions, after) = Memory(client);
+        Assert.Equal(0, functions);
+        Assert.InRange(after, others, others + 16_000);
+
+        static (long Functions, long Others) Memory(TestClient client)
+        {
+            Dictionary<string, string> fields = client.Run("INFO memory").Split("\r\n").Where(line => line.Contains(':', StringComparison.Ordinal))
+                .ToDictionary(line => line.Split(':')[0], line => line.Split(':')[1]);
+            long functions = long.Parse(fields["used_memory_vm_functions"], CultureInfo.InvariantCulture);
+            Assert.Equal(long.Parse(fields["used_memory_vm_total"], CultureInfo.InvariantCulture), functions + long.Parse(fields["used_memory_vm_eval"], CultureInfo.InvariantCulture));
+            return (functions, long.Parse(fields["used_memory_vm_eval"], CultureInfo.InvariantCulture));
+        }
     }
 
     [Theory]

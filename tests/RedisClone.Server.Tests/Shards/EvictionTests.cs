@@ -54,6 +54,20 @@ public sealed class EvictionTests
         Assert.True(_host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now));
     }
 
+    /// <summary>What goes for want of memory is no part of the command that needs the room, be it a script.</summary>
+    [Theory]
+    [InlineData("SET")]
+    [InlineData("EVAL")]
+    public void EachEvictionIsAnEffectOfItsOwnBeforeTheCommands(string command)
+    {
+        for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
+        _host.Core.Config.MaxMemory -= 64 * 1024;
+        string[] effects = _host.EffectsOf(command == "SET" ? $"SET new {s_value}" : $"EVAL redis.call('SET','new','{s_value}') 0");
+        Assert.InRange(effects.Length, 3, 10_000);
+        Assert.All(effects[..^1], effect => Assert.StartsWith("DEL key:", effect, StringComparison.Ordinal));
+        Assert.StartsWith("SET new ", effects[^1], StringComparison.Ordinal);
+    }
+
     private void WriteWhile(Action<int> write)
     {
         for (int i = 0; i < 30_000; i++) write(i);

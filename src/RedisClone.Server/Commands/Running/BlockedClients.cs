@@ -45,20 +45,22 @@ internal sealed class BlockedClients(ServerCore server)
         for (int i = 0; i < lane.ReadyKeys.Count; i++)
         {
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
-            while (NextWaiter(shard, key, lane, now) is { } waiter) ServeOne(waiter, lane, now, held);
+            while (NextWaiter(shard, key, lane, now, held) is { } waiter) ServeOne(waiter, lane, now, held);
         }
         lane.ReadyKeys.Clear();
         server.Latency.End(LatencyEvents.Unblocking, started);
     }
 
     /// <summary>The first in the queue whom the key's present value satisfies, claimed; null when there is none.</summary>
-    private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now)
+    private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now, in ShardSet held)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
         Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
         if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
         {
+            server.Executor.BeginUnit(lane);
             server.KeyEvents.Expire(entry, key.Database, lane);
+            server.Executor.PlaceOwnUnit(shard, lane);
             entry = entry.Keyspace.Absent(entry.Hash);
         }
         foreach (Waiter waiter in queue)
@@ -66,7 +68,9 @@ internal sealed class BlockedClients(ServerCore server)
             if (waiter.IsClaimed) continue;
             bool hasValue = entry.Exists && entry.Type == waiter.Wanted;
             if (hasValue ? waiter.Test is not null && !waiter.Test(entry, waiter) : !waiter.ServedWithoutValue) continue;
-            if (waiter.TryClaim(WakeReason.Served)) return waiter;
+            // What took a key because of its time or for want of memory holds its shard alone: the client looks for itself.
+            if (!held.ContainsAll(waiter.Shards)) waiter.Wake(WakeReason.Again);
+            else if (waiter.TryClaim(WakeReason.Served)) return waiter;
         }
         return null;
     }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
@@ -70,29 +69,33 @@ internal sealed class Executor(ServerCore server)
         return false;
     }
 
-    /// <summary>Makes room first where memory is limited: before every command that may take more, and before any once one has taken much.</summary>
+    /// <summary>
+    /// Makes room first where memory is limited: before every command that may take more (of a script nobody knows), and before any once one has
+    /// taken much.
+    /// </summary>
     private Outcome RunWithinMemory(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        bool grows = (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0;
-        if ((grows || server.Eviction.IsDue) && !server.Eviction.MakeRoom(held, lane, now))
+        CommandFlags flags = row.FlagsFor(request, session);
+        bool grows = (flags & CommandFlags.DenyOom) != 0;
+        if (grows || (flags & CommandFlags.AllShards) != 0 || server.Eviction.IsDue)
         {
-            // The shards at hand have nothing to give: all together may have.
-            if (!held.ContainsAll(server.Shards.All))
+            bool holds = lane.Messages.IsHolding;
+            session.LacksMemory = !server.Eviction.MakeRoom(held, lane, now);
+            // What was evicted has been told.
+            if (holds) lane.Messages.Hold();
+            if (session.LacksMemory)
             {
-                session.WidenedShards = server.Shards.All;
-                return Outcome.Widened;
+                // The shards at hand have nothing to give: all together may have.
+                if (!held.ContainsAll(server.Shards.All))
+                {
+                    session.WidenedShards = server.Shards.All;
+                    return Outcome.Widened;
+                }
+                if (grows && !RefuseForMemory(session, row, lane)) return Outcome.Done;
             }
-            if (grows && !RefuseForMemory(session, row, lane)) return Outcome.Done;
-        }
-        // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
-        if (lane.HasFollowUps && session.Tracking is not null)
-        {
-            bool journalled = server.Effects.Wanted;
-            if (journalled) PlaceEffects(session, lane, held);
-            FollowUp(lane, held);
-            session.Connection?.WriteMessages();
-            if (journalled) lane.Messages.Hold();
+            // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
+            if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
         long before = server.Eviction.BytesOf(held);
         Outcome outcome = RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
@@ -120,8 +123,8 @@ internal sealed class Executor(ServerCore server)
         return outcome;
     }
 
-    /// <summary>Before something happens in one shard by itself.</summary>
-    public void BeginOwnUnit(Lane lane)
+    /// <summary>Messages that tell of what begins here leave when its effects have their place.</summary>
+    public void BeginUnit(Lane lane)
     {
         if (server.Effects.Wanted) lane.Messages.Hold();
     }
@@ -129,10 +132,16 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Ends what happened in one shard by itself: its effects get their place, whom it concerns is told.</summary>
     public void EndOwnUnit(Shard shard, Lane lane)
     {
+        PlaceOwnUnit(shard, lane);
+        if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
+    }
+
+    /// <summary>The same where those whom it concerns are about to be served and told anyway.</summary>
+    public void PlaceOwnUnit(Shard shard, Lane lane)
+    {
         // Whoever wanted them may have left meanwhile.
         if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
         lane.Messages.Release();
-        if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
     }
 
     /// <summary>Serves and tells those whom the unit that just ended concerns besides its author; its shards are held and its effects placed.</summary>
@@ -219,8 +228,7 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Answers a command that is not run.</summary>
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
-        if (row is null) session.Reply.Error(Encoding.Latin1.GetBytes(refusal));
-        else session.Reply.Error(refusal);
+        session.Reply.Error(refusal);
         CountRefusal(session, lane);
         if (row is not null) lane.Calls[row.Id].Rejected++;
     }

@@ -11,7 +11,9 @@ namespace RedisClone.Server.Commands;
 internal static class ReplicationCommands
 {
     private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale;
-    private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript;
+
+    /// <summary>What the client is owed leaves before it becomes a replica.</summary>
+    private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript | Long;
 
     private static readonly SearchValues<byte> HostCharacters =
         SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
@@ -131,9 +133,9 @@ internal static class ReplicationCommands
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
             else if (c.Is(i, "rdb-only"u8)) c.Session.Connection!.AsReplica().OnlySnapshot = c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
-            else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Text(i + 1)}");
+            else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
             // What a replica is capable of makes no difference to what it is sent.
-            else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Text(i)}");
+            else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
         }
         if (!c.Failed) c.Reply.Ok();
     }
