@@ -60,10 +60,10 @@ public sealed class RequestBatch
     internal void Fail(byte[] error) => _error = error;
 
     /// <summary>Room for the arguments of the next request, in the order of <see cref="Add"/>.</summary>
-    internal Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
+    public Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
 
     /// <summary>The slices written to <see cref="Room"/> become a request.</summary>
-    internal void Add(byte[] buffer, int arguments, int wireLength)
+    public void Add(byte[] buffer, int arguments, int wireLength)
     {
         int first = _slices.Count;
         _slices.Take(arguments);

@@ -63,7 +63,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
             looks++;
             for (var at = 0; at < file.Length;)
             {
-                var step = UnitScanner.Next(file.AsSpan(at), 0);
+                var step = new UnitScanner().Next(file.AsSpan(at), 0);
                 Assert.True(step.Scan == Scan.Complete, $"{step.Scan} at {at} of {file.Length}");
                 at += step.Length;
             }

@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using System.Text;
 
 namespace RedisClone.Journal.Format;
@@ -29,12 +30,15 @@ internal enum StreamCommand
 /// </summary>
 internal static class RespScanner
 {
+    private const int OneDigit = 4;
+
     /// <summary>
-    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete. When it is
-    /// not, <paramref name="needed"/> is a number of bytes, counted from the start of the command, without which it cannot
-    /// be complete.
+    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete: then its words
+    /// are in <paramref name="words"/>, if somebody wants them. When it is not, <paramref name="needed"/> is a number of
+    /// bytes, counted from the start of the command, without which it cannot be complete.
     /// </summary>
-    public static Scan Command(ReadOnlySpan<byte> bytes, ref int position, out StreamCommand command, out int database, out long needed)
+    public static Scan Command(
+        ReadOnlySpan<byte> bytes, ref int position, WordList? words, out StreamCommand command, out int database, out long needed)
     {
         command = StreamCommand.Other;
         database = -1;
@@ -63,6 +67,7 @@ internal static class RespScanner
                 return Scan.Incomplete;
             }
             var value = bytes.Slice(at, (int)length);
+            words?.Add(at - start, (int)length);
             at += (int)length;
             if (bytes[at] != '\r' || bytes[at + 1] != '\n') return Scan.Malformed;
             at += 2;
@@ -87,6 +92,18 @@ internal static class RespScanner
     private static Scan Number(ReadOnlySpan<byte> bytes, ref int at, byte prefix, out long value)
     {
         value = 0;
+        if (bytes.Length - at >= OneDigit)
+        {
+            // A number of one digit and all around it, at once.
+            var line = BinaryPrimitives.ReadUInt32LittleEndian(bytes[at..]);
+            var only = (line >> 8 & 0xFF) - '0';
+            if ((line & 0xFFFF00FF) == (0x0A0D0000u | prefix) && only <= 9)
+            {
+                value = only;
+                at += OneDigit;
+                return Scan.Complete;
+            }
+        }
         if (at == bytes.Length) return Scan.Incomplete;
         if (bytes[at] != prefix) return Scan.Malformed;
         var digit = at + 1;

@@ -29,6 +29,15 @@ public interface IRdbVisitor
     /// <summary>A function library's source; null, or why it cannot be loaded.</summary>
     string? Function(ReadOnlySpan<byte> code);
 
+    /// <summary>Whether values that lie whole in the reader's buffer are wanted as they are (<see cref="Value"/>).</summary>
+    bool TakesValues => false;
+
+    /// <summary>
+    /// A key and its value's bytes, nothing of which was looked at: <see cref="RdbValueReader"/> reads them, now or later. Null, or why it cannot be
+    /// taken.
+    /// </summary>
+    string? Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value) => null;
+
     /// <summary>A key; its value goes to the visitor returned. Null skips it: the value is read, and dropped.</summary>
     IRdbValueVisitor? Key(in RdbKey key);
 

@@ -91,15 +91,18 @@ public static class RdbFileReader
     private static bool ReadKey(RdbReader reader, byte type, IRdbVisitor visitor, ref KeyState state)
     {
         if (!reader.TryHeldString(out var name)) return false;
-        var target = visitor.Key(new()
+        var key = new RdbKey
         {
             Database = state.Database,
             Name = name,
             ExpireMilliseconds = state.Expire,
             IdleSeconds = state.Idle,
             Frequency = state.Frequency,
-        });
+        };
         state = new() { Database = state.Database };
+        if (visitor.TakesValues && RdbLayout.TryMeasure(reader, (RdbType)type, out var length) && reader.TryBytes(length, out var bytes))
+            return visitor.Value(key, (RdbType)type, bytes) is not { } problem || reader.Fail(problem);
+        var target = visitor.Key(key);
         switch (RdbValueReader.Read(reader, type, target ?? RdbNullVisitor.Instance))
         {
             case RdbResult.Complete:

@@ -17,12 +17,13 @@ public sealed class RdbReader
     private const int WindowSize = 256 * 1024;
 
     private readonly IDiskFile? _file;
-    private byte[] _buffer;
+    private byte[] _buffer = [];
     private int _position;
     private int _end;
     private long _bufferOffset;
-    private readonly long _length;
+    private long _length;
     private int _summed;
+    private int _lookedFrom = -1;
     private byte[] _text = new byte[64];
     private byte[] _held = new byte[64];
     private ulong _crc;
@@ -37,15 +38,7 @@ public sealed class RdbReader
     }
 
     /// <summary>Reads what is in memory.</summary>
-    public RdbReader(ReadOnlyMemory<byte> bytes)
-    {
-        _length = bytes.Length;
-        if (!MemoryMarshal.TryGetArray(bytes, out var array)) array = new(bytes.ToArray());
-        _buffer = array.Array!;
-        _position = _summed = array.Offset;
-        _end = array.Offset + array.Count;
-        _bufferOffset = -array.Offset;
-    }
+    public RdbReader(ReadOnlyMemory<byte> bytes) => Open(bytes);
 
     /// <summary>The first problem; empty while there was none.</summary>
     public string Error { get; private set; } = "";
@@ -65,10 +58,23 @@ public sealed class RdbReader
         }
     }
 
+    /// <summary>A reader of what is in memory begins with something else.</summary>
+    public void Open(ReadOnlyMemory<byte> bytes)
+    {
+        if (!MemoryMarshal.TryGetArray(bytes, out var array)) array = new(bytes.ToArray());
+        _length = array.Count;
+        _buffer = array.Array!;
+        _position = _summed = array.Offset;
+        _end = array.Offset + array.Count;
+        _bufferOffset = -array.Offset;
+        _crc = 0;
+        Error = "";
+    }
+
     /// <summary>Notes a problem, unless there was one before.</summary>
     public bool Fail(string error)
     {
-        if (Error.Length == 0) Error = error;
+        if (Error.Length == 0 && _lookedFrom < 0) Error = error;
         return false;
     }
 
@@ -173,6 +179,20 @@ public sealed class RdbReader
         return length == 3 ? TryCompressed(out value) : TryNumber((int)length, out value);
     }
 
+    /// <summary>A string in any of its forms that nobody wants to see.</summary>
+    internal bool TrySkipString()
+    {
+        if (!TryLength(out var length, out var isSpecial)) return false;
+        if (isSpecial)
+        {
+            if (length == 3) return TryLength(out length) && TryLength(out _) && TrySkip(length);
+            length = length < 3 ? 1ul << (int)length : ulong.MaxValue;
+        }
+        return TrySkip(length);
+    }
+
+    private bool TrySkip(ulong count) => count <= (ulong)(_end - _position) && TryBytes((int)count, out _);
+
     /// <summary>A string that stays valid while another is read.</summary>
     public bool TryHeldString(out ReadOnlySpan<byte> value)
     {
@@ -255,9 +275,28 @@ public sealed class RdbReader
         return true;
     }
 
+    /// <summary>Brings as much of the file into the buffer as there is room for; false when it is there already.</summary>
+    internal bool LookFurther()
+    {
+        var room = (int)Math.Min(_buffer.Length, Remaining);
+        return room > _end - _position && Fill(room);
+    }
+
+    /// <summary>Until <see cref="EndLook"/> only what is in the buffer is read, to be read again, and what fails is no problem.</summary>
+    internal void BeginLook() => _lookedFrom = _position;
+
+    /// <summary>Goes back; how many bytes were read.</summary>
+    internal int EndLook()
+    {
+        var length = _position - _lookedFrom;
+        (_position, _lookedFrom) = (_lookedFrom, -1);
+        return length;
+    }
+
     /// <summary>Brings the next bytes into the buffer. It grows only to what the file is known to hold.</summary>
     private bool Fill(int count)
     {
+        if (_lookedFrom >= 0) return false;
         if (_file is null || count > Remaining) return Fail("Unexpected EOF reading RDB file");
         Sum();
         var kept = _end - _position;

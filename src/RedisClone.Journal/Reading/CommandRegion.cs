@@ -33,29 +33,14 @@ internal static class CommandRegion
     {
         while (true)
         {
-            var step = Step(window, state.Database);
-            if (step.Scan == Scan.Malformed) return BadFormat(window, state.Database);
+            var step = Step(window, state);
+            if (step.Scan == Scan.Malformed) return BadFormat(window, state);
             if (step.Scan == Scan.Incomplete) return new(FileEnd.ShortRead, window.Offset, ShortReadReason);
             if (step.Length == 0) return new(FileEnd.Whole, window.Offset);
             var bytes = window.Bytes[..step.Length];
             if (bytes.StartsWith(GroupHeader.Tag))
                 return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
-            if (step.IsUnit)
-            {
-                var error = sink.Apply(new JournalUnit
-                {
-                    Lsn = state.Lsn + step.Length,
-                    Database = step.DatabaseBefore,
-                    Bytes = bytes,
-                    IsTransaction = step.IsTransaction,
-                    IsVerified = false,
-                });
-                if (error is not null) return new(FileEnd.Refused, window.Offset, error);
-                state.Units++;
-                state.UnverifiedUnits++;
-            }
-            state.Database = step.DatabaseAfter;
-            state.Lsn += step.Length;
+            if (state.Take(step, bytes, isVerified: false, sink) is { } error) return new(FileEnd.Refused, window.Offset, error);
             window.Advance(step.Length);
         }
     }
@@ -73,7 +58,7 @@ internal static class CommandRegion
             while (true)
             {
                 var length = 0;
-                var scan = RespScanner.Command(window.Bytes, ref length, out _, out _, out var needed);
+                var scan = RespScanner.Command(window.Bytes, ref length, words: null, out _, out _, out var needed);
                 if (scan == Scan.Complete)
                 {
                     window.Advance(length);
@@ -89,13 +74,13 @@ internal static class CommandRegion
         && bytes[(Timestamp.Length + digits)..].StartsWith("\r\n"u8);
 
     /// <summary>The next step, with as much of the file in the window as it takes. Length 0 is the end of the file.</summary>
-    private static UnitStep Step(FileWindow window, int database)
+    private static UnitStep Step(FileWindow window, StreamState state)
     {
         window.Fill(1);
         if (window.Remaining == 0) return new() { Scan = Scan.Complete };
         while (true)
         {
-            var step = UnitScanner.Next(window.Bytes, database);
+            var step = state.Scanner.Next(window.Bytes, state.Database);
 
             // At least doubled, so that a long transaction is not scanned again for each of its commands.
             var more = Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L));
@@ -106,14 +91,14 @@ internal static class CommandRegion
     /// <summary>
     /// A tail of zeros is what a power loss leaves where the length survived and the bytes did not: a short read too.
     /// </summary>
-    private static FileResult BadFormat(FileWindow window, int database)
+    private static FileResult BadFormat(FileWindow window, StreamState state)
     {
         var offset = window.Offset;
         var end = TailScan.EndWithoutZeros(window, offset);
         if (end == window.Length) return new(FileEnd.Refused, offset, "Bad file format reading the append only file");
         window.MoveTo(offset);
         window.Fill(end - offset);
-        var scan = end == offset ? Scan.Incomplete : UnitScanner.Next(window.Bytes[..(int)(end - offset)], database).Scan;
+        var scan = end == offset ? Scan.Incomplete : state.Scanner.Next(window.Bytes[..(int)(end - offset)], state.Database).Scan;
         return scan == Scan.Incomplete
             ? new(FileEnd.ShortRead, offset, ShortReadReason)
             : new(FileEnd.Refused, offset, "Bad file format reading the append only file");

@@ -1,4 +1,5 @@
 using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Reading;
 
@@ -19,6 +20,26 @@ public readonly ref struct JournalUnit
 
     /// <summary>False for what Redis wrote: it carries no checksum.</summary>
     public required bool IsVerified { get; init; }
+
+    /// <summary>The commands that it is made of; MULTI, EXEC and SELECT are none of them.</summary>
+    public int Count => Parts.Count;
+
+    public JournalCommand this[int index] => Parts.Command(Bytes, index);
+
+    internal UnitParts Parts { get; init; }
+}
+
+/// <summary>One command of a unit, as valid as that.</summary>
+public readonly ref struct JournalCommand
+{
+    public required ReadOnlySpan<byte> Bytes { get; init; }
+
+    public required ReadOnlySpan<JournalWord> Words { get; init; }
+
+    /// <summary>The database that it is for; negative where a transaction selects something that is no number.</summary>
+    public required int Database { get; init; }
+
+    public ReadOnlySpan<byte> this[int word] => Bytes.Slice(Words[word].Offset, Words[word].Length);
 }
 
 /// <summary>Receives what a journal holds, in order. What it returns is null, or why the journal cannot be loaded.</summary>

@@ -82,25 +82,10 @@ internal static class IncrementReader
         var at = 0;
         while (at < payload.Length)
         {
-            var step = UnitScanner.Next(payload[at..], state.Database);
+            var step = state.Scanner.Next(payload[at..], state.Database);
             if (step.Scan != Scan.Complete) return new(FileEnd.Refused, offset, "the group verifies, but is not a sequence of commands");
-            var bytes = payload.Slice(at, step.Length);
+            if (state.Take(step, payload.Slice(at, step.Length), isVerified: true, sink) is { } error) return new(FileEnd.Refused, offset, error);
             at += step.Length;
-            state.Lsn += step.Length;
-            if (step.IsUnit)
-            {
-                var error = sink.Apply(new JournalUnit
-                {
-                    Lsn = state.Lsn,
-                    Database = step.DatabaseBefore,
-                    Bytes = bytes,
-                    IsTransaction = step.IsTransaction,
-                    IsVerified = true,
-                });
-                if (error is not null) return new(FileEnd.Refused, offset, error);
-                state.Units++;
-            }
-            state.Database = step.DatabaseAfter;
         }
         window.Advance(headerLength + payload.Length);
         return new(FileEnd.Whole, window.Offset);

@@ -20,6 +20,31 @@ internal sealed class StreamState
     public long Units { get; set; }
 
     public long UnverifiedUnits { get; set; }
+
+    public UnitScanner Scanner { get; } = new();
+
+    /// <summary>Goes past what the scanner has just stepped over, and hands it to the sink if it is a unit; null, or why that cannot take it.</summary>
+    public string? Take(in UnitStep step, ReadOnlySpan<byte> bytes, bool isVerified, IJournalSink sink)
+    {
+        if (step.IsUnit)
+        {
+            var error = sink.Apply(new JournalUnit
+            {
+                Lsn = Lsn + step.Length,
+                Database = step.DatabaseBefore,
+                Bytes = bytes,
+                IsTransaction = step.IsTransaction,
+                IsVerified = isVerified,
+                Parts = Scanner.Parts,
+            });
+            if (error is not null) return error;
+            Units++;
+            if (!isVerified) UnverifiedUnits++;
+        }
+        Database = step.DatabaseAfter;
+        Lsn += step.Length;
+        return null;
+    }
 }
 
 /// <summary>How the reading of a file ended.</summary>

@@ -24,16 +24,20 @@ internal struct UnitStep
 }
 
 /// <summary>Steps through commands unit by unit: a command alone, MULTI to EXEC, a SELECT, an annotation line.</summary>
-internal static class UnitScanner
+internal sealed class UnitScanner
 {
     /// <summary>
     /// Redis reads annotations into a buffer of this size, with a zero at its end; a longer line breaks its loader.
     /// </summary>
     private const int MaxAnnotation = 1023;
 
-    public static UnitStep Next(ReadOnlySpan<byte> bytes, int database)
+    /// <summary>What the last complete step is made of.</summary>
+    public UnitParts Parts { get; } = new();
+
+    public UnitStep Next(ReadOnlySpan<byte> bytes, int database)
     {
         var step = new UnitStep { DatabaseBefore = database, DatabaseAfter = database };
+        Parts.Begin(database);
         var position = 0;
         while (true)
         {
@@ -51,7 +55,7 @@ internal static class UnitScanner
                 continue;
             }
             var start = position;
-            var scan = RespScanner.Command(bytes, ref position, out var command, out var selected, out var needed);
+            var scan = RespScanner.Command(bytes, ref position, Parts.Words, out var command, out var selected, out var needed);
             if (scan != Scan.Complete)
             {
                 step.Scan = scan;
@@ -61,6 +65,7 @@ internal static class UnitScanner
             switch (command)
             {
                 case StreamCommand.Select:
+                    Parts.Select(selected);
                     if (selected >= 0) step.DatabaseAfter = selected;
                     if (!step.IsTransaction) return Done(step, position, isUnit: false);
                     break;
@@ -69,11 +74,14 @@ internal static class UnitScanner
                     step.Scan = Scan.Malformed;
                     return step;
                 case StreamCommand.Multi:
+                    Parts.Pass();
                     step.IsTransaction = true;
                     break;
                 case StreamCommand.Exec:
+                    Parts.Pass();
                     return Done(step, position, isUnit: true);
                 default:
+                    Parts.Add(start, position - start);
                     if (!step.IsTransaction) return Done(step, position, isUnit: true);
                     break;
             }

@@ -144,7 +144,7 @@ internal sealed class IncrementFile : IDisposable
                 continue;
             }
             var bytes = commands.AsSpan(at);
-            RespScanner.Command(commands, ref at, out var command, out _, out _);
+            RespScanner.Command(commands, ref at, words: null, out var command, out _, out _);
             if (command != StreamCommand.Select) continue;
             var name = bytes.IndexOf((byte)'$');
             "select"u8.CopyTo(bytes[(name + bytes[name..].IndexOf((byte)'\n') + 1)..]);

@@ -1,4 +1,3 @@
-using System.Buffers.Text;
 using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Journal.Disk;
@@ -20,21 +19,17 @@ namespace RedisClone.Server.Durability;
 /// </remarks>
 internal sealed class JournalLoader : IJournalSink, IDisposable
 {
-    private const int MostWorkers = 8;
-
     private readonly ServerCore _server;
+    private readonly LoadWorkers<ReplayBatch> _workers;
     private readonly ReplayRun _run;
-    private readonly ReplayWorker[] _workers;
-    private byte[] _lastName = [];
-    private CommandRow? _lastRow;
+    private readonly ReplayBatch _alone = new();
     private SnapshotLoader? _snapshot;
 
     public JournalLoader(ServerCore server)
     {
         _server = server;
         _run = new ReplayRun(server);
-        _workers = new ReplayWorker[Math.Clamp(Environment.ProcessorCount, 1, MostWorkers)];
-        for (int i = 0; i < _workers.Length; i++) _workers[i] = new ReplayWorker(server, i);
+        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server).Run);
         server.ExpiryEnabled = false;
     }
 
@@ -54,113 +49,39 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     string? IJournalSink.Apply(in JournalUnit unit)
     {
         if (_server.Loading is { IsCancelled: true }) return "the server is to end";
-        if (!unit.IsTransaction) return Apply(unit.Bytes, unit.Database);
-        int database = unit.Database;
-        for (ReadOnlySpan<byte> rest = unit.Bytes; !rest.IsEmpty;)
-        {
-            int length = LengthOf(rest);
-            ReadOnlySpan<byte> command = rest[..length];
-            rest = rest[length..];
-            // Redis writes annotations between commands.
-            if (command[0] == (byte)'#') continue;
-            int at = 0;
-            int count = Number(command, ref at);
-            ReadOnlySpan<byte> name = Word(command, ref at);
-            if (count == 1 && (Ascii.EqualsIgnoreCase(name, "multi"u8) || Ascii.EqualsIgnoreCase(name, "exec"u8))) continue;
-            if (count == 2 && Ascii.EqualsIgnoreCase(name, "select"u8))
-            {
-                ReadOnlySpan<byte> number = Word(command, ref at);
-                if (Utf8Parser.TryParse(number, out database, out int used) && used == number.Length && (uint)database < (uint)_server.Config.Databases) continue;
-                return $"no database {Encoding.Latin1.GetString(number)}";
-            }
-            if (Apply(command, database) is { } error) return error;
-        }
+        for (int i = 0; i < unit.Count; i++)
+            if (Apply(unit[i]) is { } error) return error;
         return null;
     }
 
-    string? IJournalSink.Complete()
-    {
-        Drain();
-        return Error;
-    }
+    string? IJournalSink.Complete() => _workers.Settle();
 
     public void Dispose()
     {
-        foreach (ReplayWorker worker in _workers) worker.Dispose();
+        _workers.Dispose();
         _server.ExpiryEnabled = true;
     }
 
-    private string? Error => Array.Find(_workers, w => w.Error is not null)?.Error;
-
-    private string? Apply(ReadOnlySpan<byte> command, int database)
+    private string? Apply(in JournalCommand command)
     {
-        int at = 0;
-        int count = Number(command, ref at);
-        ReadOnlySpan<byte> name = Word(command, ref at);
-        CommandRow? row = RowOf(name);
-        if (row is not { HasSingleKey: true, FirstKey: 1, Handler: not null, Subcommands.Length: 0 } || !row.ArityFits(count)) return ApplyAlone(command, database);
-        ulong hash = KeyHash.Of(Word(command, ref at));
-        ReplayWorker worker = _workers[_server.Shards.Of(hash).Index % _workers.Length];
-        if (!worker.Filling.Takes(database) || worker.Filling.IsFull)
-        {
-            worker.HandOver();
-            if (worker.Error is { } error) return error;
-        }
-        worker.Filling.Add(database, row, hash, command);
+        if ((uint)command.Database >= (uint)_server.Config.Databases) return $"no database {command.Database}";
+        CommandRow? row = _server.Commands.Find(command[0]);
+        if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
+        if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
+            return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
+        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? KeyHash.Of(command[row.FirstKey]) : 0;
+        if (!row.HasSingleKey) return ApplyAlone(command, row, hash);
+        if (_workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length) is not { } batch) return _workers.Settle();
+        batch.Add(command, row, hash);
         return null;
     }
 
-    private string? ApplyAlone(ReadOnlySpan<byte> command, int database)
+    private string? ApplyAlone(in JournalCommand command, CommandRow row, ulong hash)
     {
-        // What an idle worker has not been handed yet is quicker done here than over there.
-        foreach (ReplayWorker worker in _workers)
-        {
-            if (worker.Filling.IsEmpty || !worker.IsIdle) continue;
-            if (_run.Run(worker.Filling) is { } failure) return failure;
-            worker.Filling.Clear();
-        }
-        Drain();
-        return Error ?? _run.RunAlone(command.ToArray(), database);
-    }
-
-    private void Drain()
-    {
-        foreach (ReplayWorker worker in _workers)
-            if (!worker.Filling.IsEmpty) worker.HandOver();
-        foreach (ReplayWorker worker in _workers) worker.WaitUntilIdle();
-    }
-
-    private CommandRow? RowOf(ReadOnlySpan<byte> name)
-    {
-        if (name.SequenceEqual(_lastName)) return _lastRow;
-        _lastName = name.ToArray();
-        return _lastRow = _server.Commands.Find(name);
-    }
-
-    // The reader has seen that these are whole commands.
-
-    private static int LengthOf(ReadOnlySpan<byte> bytes)
-    {
-        if (bytes[0] == (byte)'#') return bytes.IndexOf((byte)'\n') + 1;
-        int at = 0;
-        for (int left = Number(bytes, ref at); left > 0; left--) Word(bytes, ref at);
-        return at;
-    }
-
-    private static ReadOnlySpan<byte> Word(ReadOnlySpan<byte> bytes, ref int at)
-    {
-        int length = Number(bytes, ref at);
-        ReadOnlySpan<byte> word = bytes.Slice(at, length);
-        at += length + 2;
-        return word;
-    }
-
-    /// <summary>The number of a line such as *3 or $5.</summary>
-    private static int Number(ReadOnlySpan<byte> bytes, ref int at)
-    {
-        int value = 0;
-        while (bytes[++at] != (byte)'\r') value = value * 10 + (bytes[at] - '0');
-        at += 2;
-        return value;
+        if (_workers.Settle() is { } before) return before;
+        _alone.Add(command, row, hash);
+        string? error = _run.Run(_alone);
+        _alone.Clear();
+        return error;
     }
 }

@@ -96,7 +96,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         using JournalDirectory? directory = JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error);
         if (directory is null) return error;
         empty();
-        JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(new JournalLoader(server));
+        using var loader = new JournalLoader(server);
+        JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(loader);
         return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
     }
 

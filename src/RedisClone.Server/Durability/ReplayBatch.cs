@@ -1,42 +1,34 @@
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Protocol;
 using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Commands of a journal that one thread is to run in order, all in one database, each with its only key's hash.</summary>
-internal sealed class ReplayBatch
+/// <summary>Commands of a journal, as they were parsed when it was read, each with its row and the hash of its first key.</summary>
+internal sealed class ReplayBatch : LoadBatch
 {
-    private const int Enough = 64 * 1024;
+    private Prepared[] _prepared = new Prepared[16];
 
-    private readonly List<(CommandRow Row, ulong Hash)> _commands = [];
-    private byte[] _bytes = new byte[Enough + 4096];
-    private int _length;
+    public RequestBatch Requests { get; } = new();
 
-    public int Database { get; private set; }
+    public Prepared[] Prepared => _prepared;
 
-    public bool IsEmpty => _commands.Count == 0;
-
-    public bool IsFull => _length >= Enough;
-
-    public int Count => _commands.Count;
-
-    public ReadOnlyMemory<byte> Bytes => _bytes.AsMemory(0, _length);
-
-    public (CommandRow Row, ulong Hash) this[int index] => _commands[index];
-
-    public bool Takes(int database) => IsEmpty || database == Database;
-
-    public void Add(int database, CommandRow row, ulong hash, ReadOnlySpan<byte> command)
+    public void Add(in JournalCommand command, CommandRow row, ulong hash)
     {
-        if (_bytes.Length - _length < command.Length) Array.Resize(ref _bytes, Math.Max(_bytes.Length * 2, _length + command.Length));
-        command.CopyTo(_bytes.AsSpan(_length));
-        _length += command.Length;
-        _commands.Add((row, hash));
-        Database = database;
+        int number = Begin(command.Database, command.Bytes.Length);
+        int start = Append(command.Bytes);
+        ReadOnlySpan<JournalWord> words = command.Words;
+        Span<ArgSlice> arguments = Requests.Room(words.Length);
+        for (int i = 0; i < arguments.Length; i++) arguments[i] = new ArgSlice(start + words[i].Offset, words[i].Length);
+        Requests.Add(Bytes, words.Length, command.Bytes.Length);
+        if (number == _prepared.Length) Array.Resize(ref _prepared, number * 2);
+        _prepared[number] = new Prepared { Row = row, Hash = hash };
     }
 
-    public void Clear()
+    public override void Clear()
     {
-        _commands.Clear();
-        _length = 0;
+        base.Clear();
+        Requests.Clear();
     }
 }

@@ -4,8 +4,6 @@ using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
-using RedisClone.Server.Shards;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Durability;
 
@@ -19,8 +17,6 @@ internal sealed class ReplayRun
 
     private readonly ServerCore _server;
     private readonly Session _session;
-    private readonly RequestParser _parser = new(new RequestLimits { MaxBulkLength = int.MaxValue });
-    private readonly RequestBatch _requests = new();
     private readonly ArrayBufferWriter<byte> _replies = new(2 * RepliesKept);
     private long _forgotten;
     private int _errors;
@@ -31,66 +27,30 @@ internal sealed class ReplayRun
         _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
-    /// <summary>Null, or why it cannot go on.</summary>
+    /// <summary>Null, or why it cannot go on. Nothing is counted or told, and what the commands do is no new effect.</summary>
     public string? Run(ReplayBatch batch)
     {
+        RequestBatch requests = batch.Requests;
+        Prepared[] prepared = batch.Prepared;
+        for (int i = 0; i < requests.Count; i++) FetchAhead.Bucket(_server.Shards, batch.Database, prepared[i].Hash);
+        bool fetchesMembers = FetchAhead.Records(_server.Shards, batch.Database, requests, prepared);
         _session.Database = batch.Database;
         Lane lane = _server.Lanes.Current;
-        var rest = new ReadOnlySequence<byte>(batch.Bytes);
-        for (int done = 0; done < batch.Count; done += _requests.Count)
-        {
-            if (!Parse(ref rest, out string? error)) return error;
-            Prefetch(batch, done);
-            long now = ServerCore.UnixMilliseconds();
-            for (int i = 0; i < _requests.Count; i++)
-                if (Run(_requests[i], batch[done + i].Row, batch[done + i].Hash, now, lane) is { } failure) return failure;
-        }
-        return null;
-    }
-
-    /// <summary>Runs one command, whatever its keys; the caller sees to it that nobody else runs any.</summary>
-    public string? RunAlone(ReadOnlyMemory<byte> command, int database)
-    {
-        _session.Database = database;
-        var rest = new ReadOnlySequence<byte>(command);
-        if (!Parse(ref rest, out string? error)) return error;
-        Request request = _requests[0];
-        if (_server.Commands.Resolve(request) is not { Handler: not null } row || !row.ArityFits(request.Count))
-            return $"Unknown command '{Encoding.Latin1.GetString(request[0])}' reading the append only file";
-        ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
-        return Run(request, row, hash, ServerCore.UnixMilliseconds(), _server.Lanes.Current);
-    }
-
-    private bool Parse(ref ReadOnlySequence<byte> rest, out string? error)
-    {
-        _requests.Clear();
-        _parser.Parse(rest, _requests, out SequencePosition consumed, out _);
-        rest = rest.Slice(consumed);
-        bool isGood = !_requests.HasError && _requests.Count > 0;
-        error = isGood ? null : $"a unit is not made of commands: {_requests.Error}";
-        return isGood;
-    }
-
-    private void Prefetch(ReplayBatch batch, int first)
-    {
-        for (int i = first; i < first + _requests.Count; i++)
-            _server.Shards.Of(batch[i].Hash).Store.ExistingDatabase(batch.Database)?.PrefetchBucket(batch[i].Hash);
-        for (int i = first; i < first + _requests.Count; i++)
-            _server.Shards.Of(batch[i].Hash).Store.ExistingDatabase(batch.Database)?.PrefetchRecord(batch[i].Hash);
-    }
-
-    /// <summary>Nothing is counted or told, and what it does is no new effect.</summary>
-    private string? Run(in Request request, CommandRow row, ulong hash, long now, Lane lane)
-    {
-        int before = (int)(_session.Reply.BytesWritten - _forgotten);
-        var context = new CommandContext(_server, _session, row, request, hash, now, lane, onWorker: true);
+        long now = ServerCore.UnixMilliseconds();
+        int at = 0;
         lane.Effects.IsMuted = true;
         try
         {
-            row.Handler!(ref context);
+            for (; at < requests.Count; at++)
+            {
+                if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
+                if (Run(requests[at], prepared[at], now, lane) is { } failure) return failure;
+            }
+            return null;
         }
         catch (Exception bug)
         {
+            CommandRow row = prepared[at].Row!;
             _server.Log.LogError(bug, "Command {Command} failed unexpectedly while it was replayed", row.FullName);
             return $"'{row.Name}' failed: {bug.Message}";
         }
@@ -98,6 +58,14 @@ internal sealed class ReplayRun
         {
             lane.Effects.IsMuted = false;
         }
+    }
+
+    private string? Run(in Request request, in Prepared prepared, long now, Lane lane)
+    {
+        CommandRow row = prepared.Row!;
+        int before = (int)(_session.Reply.BytesWritten - _forgotten);
+        var context = new CommandContext(_server, _session, row, request, prepared.Hash, now, lane, onWorker: true);
+        row.Handler!(ref context);
         if (lane.HasFollowUps)
         {
             lane.ReadyKeys.Clear();

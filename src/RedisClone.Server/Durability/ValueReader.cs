@@ -13,6 +13,8 @@ internal sealed class ValueReader : IRdbValueVisitor
     /// <summary>Longer elements than any client can send: lengths must stay far from what an int counts.</summary>
     private const int MaxElement = 1 << 30;
 
+    private const string Twice = "a key is there twice";
+
     private Keyspace _keyspace = null!;
     private byte[] _key = new byte[64];
     private int _keyLength;
@@ -66,13 +68,13 @@ internal sealed class ValueReader : IRdbValueVisitor
     bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
     {
         if (Refusal is not null) return false;
+        // A string is made at once, and then it is looked whether its key is there.
+        if (kind == RdbValueKind.String) return true;
         Entry entry = _keyspace.Find(Key, _hash);
-        if (entry.Exists) return Refuse("a key is there twice");
+        if (entry.Exists) return Refuse(Twice);
         _hint = countHint;
         switch (kind)
         {
-            case RdbValueKind.String:
-                return true;
             case RdbValueKind.List:
                 entry = ListValue.Create(_keyspace, Key, _hash);
                 break;
@@ -101,9 +103,10 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (value.Length > MaxElement) return false;
         Entry entry = _keyspace.Find(Key, _hash);
+        if (entry.Exists) return Refuse(Twice);
         _begun = true;
         StringValue.Set(_keyspace, ref entry, Key, value, _expiry);
-        return true;
+        return Keep(entry);
     }
 
     bool IRdbValueVisitor.ListElement(ReadOnlySpan<byte> value)
@@ -140,7 +143,7 @@ internal sealed class ValueReader : IRdbValueVisitor
 
     bool IRdbValueVisitor.End()
     {
-        Entry entry = _keyspace.Find(Key, _hash);
+        Entry entry = Built;
         if (entry.Type == ValueType.Hash) HashValue.ShareNames(entry);
         return !_stream.IsOpen || _stream.End(entry);
     }

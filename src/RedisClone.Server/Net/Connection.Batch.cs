@@ -1,11 +1,9 @@
 using System.Diagnostics;
-using System.Runtime.CompilerServices;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Shards;
-using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net;
@@ -13,9 +11,6 @@ namespace RedisClone.Server.Net;
 /// <summary>How a batch of requests is executed: here where its shards are idle, on a worker where they are busy or the work is long.</summary>
 public sealed partial class Connection
 {
-    /// <summary>How many requests ahead a member's bucket is asked for, and a member: about as long as memory takes.</summary>
-    private const int MemberBucketsAhead = 8, MembersAhead = 4;
-
     private readonly RequestBatch _batch = new();
     private ShardHold _hold;
     private Prepared[] _prepared = new Prepared[16];
@@ -54,8 +49,7 @@ public sealed partial class Connection
 
     /// <summary>
     /// Looks up each command of the batch, hashes its key and asks for the cache line of its bucket; <see cref="Fetch"/> then asks for its
-    /// record. All of a batch do before the first of them runs, and small batches of many connections do together: memory latency is paid once
-    /// for all of them.
+    /// record. Small batches of many connections do so together.
     /// </summary>
     private void Prepare()
     {
@@ -71,50 +65,11 @@ public sealed partial class Connection
             prepared.Row = row;
             if (row is null || row.FirstKey == 0 || row.FirstKey >= request.Count) continue;
             prepared.Hash = KeyHash.Of(request[row.FirstKey]);
-            _server.Shards.Of(prepared.Hash).Store.ExistingDatabase(database)?.PrefetchBucket(prepared.Hash);
+            FetchAhead.Bucket(_server.Shards, database, prepared.Hash);
         }
     }
 
-    private void Fetch()
-    {
-        int database = Session.Database;
-        _fetchesMembers = false;
-        for (int i = 0; i < _batch.Count; i++)
-        {
-            ref Prepared prepared = ref _prepared[i];
-            prepared.Record = 0;
-            if (prepared.Row is null || prepared.Row.FirstKey == 0) continue;
-            if (_server.Shards.Of(prepared.Hash).Store.ExistingDatabase(database) is not { } keyspace) continue;
-            uint record = keyspace.PrefetchRecord(prepared.Hash);
-            if (prepared.Row.FirstMember == 0 || prepared.Row.FirstMember >= _batch[i].Count) continue;
-            prepared.Record = record;
-            // The memory of a small batch would not come in time.
-            _fetchesMembers = _batch.Count > Limits.GatheredBatch;
-        }
-        if (!_fetchesMembers) return;
-        for (int i = -MemberBucketsAhead; i < 0; i++) FetchMembers(i);
-    }
-
-    /// <summary>
-    /// Asks for what lies behind the records of requests further on, in time: reading earlier what was asked for would wait for it. Not inlined, lest the
-    /// loop that calls it has no room for what every command needs.
-    /// </summary>
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void FetchMembers(int current)
-    {
-        int at = current + MemberBucketsAhead;
-        if (at < _batch.Count && _prepared[at].Record != 0)
-        {
-            ref Prepared prepared = ref _prepared[at];
-            ReadOnlySpan<byte> member = _batch[at][prepared.Row!.FirstMember];
-            if (!StoreOf(prepared).PrefetchMemberBucket(prepared.Record, member, out prepared.Member)) prepared.Record = 0;
-        }
-        at = current + MembersAhead;
-        if (at < 0 || at >= _batch.Count || _prepared[at].Record == 0) return;
-        StoreOf(_prepared[at]).PrefetchMember(_prepared[at].Record, _prepared[at].Member);
-    }
-
-    private ShardStore StoreOf(in Prepared prepared) => _server.Shards.Of(prepared.Hash).Store;
+    private void Fetch() => _fetchesMembers = FetchAhead.Records(_server.Shards, Session.Database, _batch, _prepared);
 
     /// <summary>Executes the batch from the current request on.</summary>
     private Pace Execute()
@@ -126,7 +81,7 @@ public sealed partial class Connection
         long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
         for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
         {
-            if (_fetchesMembers) FetchMembers(_current);
+            if (_fetchesMembers) FetchAhead.Members(_server.Shards, _batch, _prepared, _current);
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
             // What comes before a command that may wait must not wait with it.
@@ -331,15 +286,5 @@ public sealed partial class Connection
         Session.Reply.Error(_batch.ErrorBytes);
         Executor.CountRefusal(Session, _server.Lanes.Current);
         Session.CloseAfterReply = true;
-    }
-
-    private struct Prepared
-    {
-        public CommandRow? Row;
-        public ulong Hash;
-
-        /// <summary>The record in which a member is looked for, and the hash of that; 0 where there is nothing to fetch.</summary>
-        public uint Record;
-        public ulong Member;
     }
 }

@@ -16,11 +16,11 @@ public sealed class RespScannerTests
         {
             for (var length = 0; length < bytes.Length; length++)
             {
-                var part = UnitScanner.Next(bytes.AsSpan(0, length), 0);
+                var part = new UnitScanner().Next(bytes.AsSpan(0, length), 0);
                 Assert.Equal(Scan.Incomplete, part.Scan);
                 Assert.InRange(part.Needed, length + 1, bytes.Length);
             }
-            var step = UnitScanner.Next([.. bytes, .. "*1"u8], 0);
+            var step = new UnitScanner().Next([.. bytes, .. "*1"u8], 0);
             Assert.Equal(Scan.Complete, step.Scan);
             Assert.Equal(bytes.Length, step.Length);
         }
@@ -29,10 +29,36 @@ public sealed class RespScannerTests
     [Fact]
     public void TransactionsAreOneUnitAndSelectsAreFollowed()
     {
-        var step = UnitScanner.Next(Transaction, 2);
+        var step = new UnitScanner().Next(Transaction, 2);
         Assert.True(step is { IsUnit: true, IsTransaction: true, DatabaseBefore: 2, DatabaseAfter: 7 });
-        step = UnitScanner.Next(Units.Command("select", "3"), 2);
+        step = new UnitScanner().Next(Units.Command("select", "3"), 2);
         Assert.True(step is { IsUnit: false, DatabaseAfter: 3 });
+    }
+
+    [Fact]
+    public void TheCommandsOfAUnitAndTheirWordsAreFound()
+    {
+        byte[] bytes =
+        [
+            .. Units.Command("MULTI"), .. Units.Command("SET", "a", ""), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"), .. Units.Command("DEL", new string('k', 300)),
+            .. Units.Command("SELECT", "x"), .. Units.Command("PING"), .. Units.Command("EXEC"),
+        ];
+        var scanner = new UnitScanner();
+        for (var again = 0; again < 2; again++)
+        {
+            Assert.Equal(bytes.Length, scanner.Next(bytes, 2).Length);
+            Assert.Equal(["2:SET,a,", "7:DEL," + new string('k', 300), "-1:PING"], Enumerable.Range(0, scanner.Parts.Count).Select(i => Describe(scanner.Parts.Command(bytes, i))));
+        }
+        Assert.Equal(Units.Command("PING"), scanner.Parts.Command(bytes, 2).Bytes);
+        scanner.Next(Units.Command("select", "3"), 2);
+        Assert.Equal(0, scanner.Parts.Count);
+    }
+
+    private static string Describe(JournalCommand command)
+    {
+        var words = new List<string>();
+        for (var i = 0; i < command.Words.Length; i++) words.Add(System.Text.Encoding.Latin1.GetString(command[i]));
+        return $"{command.Database}:{string.Join(',', words)}";
     }
 
     [Theory]
@@ -49,5 +75,5 @@ public sealed class RespScannerTests
     [InlineData("*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nMULTI\r\n")]
     [InlineData("\0\0\0\0")]
     public void OtherThingsAreMalformed(string text) =>
-        Assert.Equal(Scan.Malformed, UnitScanner.Next(System.Text.Encoding.Latin1.GetBytes(text), 0).Scan);
+        Assert.Equal(Scan.Malformed, new UnitScanner().Next(System.Text.Encoding.Latin1.GetBytes(text), 0).Scan);
 }

@@ -108,8 +108,7 @@ public sealed class PackedTests(ITestOutputHelper output)
         Key(RdbType.HashZipmap, "map", [1, 1, (byte)'f', 1, 0, (byte)'v', 255]);
         writer.Byte(255);
         writer.Flush();
-        var model = new RdbModel();
-        Assert.Null(RdbFileReader.Read(new RdbReader(target.Bytes.ToArray()), model));
+        Assert.Null(RdbModel.TryRead(target.Bytes.ToArray(), out var model));
         Assert.Equal("list:a,1,b hash:f,1,g,x zset:m,n quick:a,b,c text:m,n map:f,v", string.Join(' ', model.Keys.Select(Describe)));
         Assert.Equal([1.5, 2], model.Keys[2].Value.Scores);
         Assert.Equal([2.5, double.NegativeInfinity], model.Keys[4].Value.Scores);

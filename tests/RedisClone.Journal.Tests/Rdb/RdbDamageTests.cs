@@ -49,7 +49,7 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         {
             byte[] bytes = [.. intact];
             for (var n = random.Next(3); n >= 0; n--) bytes[9 + random.Next(bytes.Length - 9)] = (byte)random.Next(256);
-            RdbFileReader.Read(new RdbReader(bytes), new RdbModel(), verifyChecksum: false);
+            RdbModel.TryRead(bytes, out _, verifyChecksum: false);
             var before = GC.GetAllocatedBytesForCurrentThread();
             RdbFileReader.Read(new RdbReader(bytes), new SkipAll(), verifyChecksum: false);
             Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 4 << 20);
@@ -173,12 +173,11 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
 
     private static byte[] Text(int number) => System.Text.Encoding.ASCII.GetBytes(number % 3 == 0 ? "x" + number : number % 3 == 1 ? number.ToString(null, null) : new string('y', number * 2) + number);
 
-    private static string? Read(byte[] bytes) => RdbFileReader.Read(new RdbReader(bytes), new RdbModel());
+    private static string? Read(byte[] bytes) => RdbModel.TryRead(bytes, out _);
 
     private static RdbModel ReadModel(byte[] bytes)
     {
-        var model = new RdbModel();
-        Assert.Null(RdbFileReader.Read(new RdbReader(bytes), model));
+        Assert.Null(RdbModel.TryRead(bytes, out var model));
         return model;
     }
 

@@ -147,10 +147,7 @@ public sealed class RdbRedisTests
 
     private static RdbModel Read(byte[] bytes)
     {
-        var model = new RdbModel();
-        var reader = new RdbReader(bytes);
-        Assert.Null(RdbFileReader.Read(reader, model));
-        Assert.Equal(0, reader.Remaining);
+        Assert.Null(RdbModel.TryRead(bytes, out var model));
         return model;
     }
 

@@ -138,6 +138,11 @@ public sealed class RdbModel : IRdbVisitor
 
     public List<Entry> Keys { get; } = [];
 
+    /// <summary>Values are taken as they are, where the reader can tell how long they are, and read by themselves.</summary>
+    public bool TakesValues { get; init; }
+
+    public int Taken { get; private set; }
+
     public List<(string Name, string Value)> Facts { get; } = [];
 
     public List<byte[]> Functions { get; } = [];
@@ -150,6 +155,38 @@ public sealed class RdbModel : IRdbVisitor
     public string? Function(ReadOnlySpan<byte> code)
     {
         Functions.Add(code.ToArray());
+        return null;
+    }
+
+    public string? Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value)
+    {
+        Taken++;
+        var reader = new RdbReader(value.ToArray());
+        switch (RdbValueReader.Read(reader, (byte)type, Key(key)))
+        {
+            case RdbResult.Damaged:
+                return reader.Error;
+            case RdbResult.Empty:
+                SkippedEmpty();
+                break;
+        }
+        Assert.Equal(0, reader.Remaining);
+        return null;
+    }
+
+    /// <summary>Reads a file in both ways, which come to the same; null, or what is wrong with it.</summary>
+    public static string? TryRead(byte[] bytes, out RdbModel model, bool verifyChecksum = true)
+    {
+        model = new();
+        var reader = new RdbReader(bytes);
+        var error = RdbFileReader.Read(reader, model, verifyChecksum);
+        var taken = new RdbModel { TakesValues = true };
+        var other = new RdbReader(bytes);
+        Assert.Equal(error is null, RdbFileReader.Read(other, taken, verifyChecksum) is null);
+        if (error is not null) return error;
+        Assert.Equal(reader.Offset, other.Offset);
+        Assert.Equal(model.Keys.Count, taken.Taken);
+        Assert.Equal(model.Write(packed: false, RdbVersion.Redis74), taken.Write(packed: false, RdbVersion.Redis74));
         return null;
     }
 

@@ -1,6 +1,10 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Journal.Rdb;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Tests.Commands;
+using RedisClone.Server.Tests.Config;
 
 namespace RedisClone.Server.Tests.Durability;
 
@@ -51,6 +55,64 @@ public sealed class SnapshotTests : IDisposable
         byte[] digest = KeyspaceDigest.OfAll(host.Core);
         Assert.Equal("OK", host.Run("DEBUG RELOAD"));
         Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
+    }
+
+    /// <summary>Shorter values are read by several threads, those that are longer than the reader's buffer as they come from the file.</summary>
+    [Fact]
+    public void ValuesOfEverySizeComeBack()
+    {
+        var random = new Random(Seed.Take());
+        CommandHost saved = Host();
+        for (int i = 0; i < 400; i++)
+        {
+            int size = i % 40 == 0 ? random.Next(200_000, 600_000) : random.Next(3000);
+            saved.Run($"SET s{i} {Word(size)}");
+            saved.Run($"RPUSH l{i} {Word(random.Next(300))} {Word(size)} {i}");
+            saved.Run($"HSET h{i} field {Word(size)} other {i}");
+            saved.Run($"XADD x{i} 5-{i} field {Word(size)}");
+        }
+        saved.Run("SELECT 3");
+        saved.Run("SET elsewhere 1");
+        Assert.Equal("OK", saved.Run("SAVE"));
+        CommandHost loaded = Host();
+        Assert.Null(loaded.Core.Snapshots.Load());
+        Assert.Equal(1601, loaded.Core.Snapshots.KeysLoaded);
+        Assert.Equal(KeyspaceDigest.OfAll(saved.Core), KeyspaceDigest.OfAll(loaded.Core));
+
+        string Word(int length) => string.Create(length + 1, random, static (word, random) =>
+        {
+            for (int i = 0; i < word.Length; i++) word[i] = (char)('a' + random.Next(26));
+        });
+    }
+
+    /// <summary>Whichever thread finds it, the damage that comes first in the file is the one that is named.</summary>
+    [Fact]
+    public void TheFirstDamageIsNamed()
+    {
+        var random = new Random(Seed.Take());
+        for (int run = 0; run < 20; run++)
+        {
+            int[] twice = [.. Enumerable.Range(0, 5).Select(_ => random.Next(2000))];
+            var target = new RdbMemoryTarget();
+            var writer = new RdbWriter(target);
+            long from = 0, to = 0;
+            writer.Header(RdbVersion.Redis70);
+            for (int i = 0; i < 3000; i++)
+            {
+                writer.Flush();
+                if (i == twice.Min() + 1000) from = target.Bytes.Length;
+                if (i == twice.Min() + 1001) to = target.Bytes.Length;
+                writer.Type(RdbType.String);
+                writer.String(Encoding.ASCII.GetBytes($"key {(twice.Contains(i - 1000) ? i - 1000 : i)}"));
+                writer.String("value"u8);
+            }
+            writer.End();
+            File.WriteAllBytes(Dump, target.Bytes.ToArray());
+            string refusal = Host().Core.Snapshots.Load() ?? "";
+            Assert.Contains("a key is there twice", refusal, StringComparison.Ordinal);
+            string offset = refusal[(refusal.IndexOf("offset ", StringComparison.Ordinal) + 7)..refusal.IndexOf(')', StringComparison.Ordinal)];
+            Assert.InRange(long.Parse(offset, CultureInfo.InvariantCulture), from + 1, to);
+        }
     }
 
     [Fact]

@@ -1,0 +1,29 @@
+namespace RedisClone.Journal.Format;
+
+/// <summary>Where one word of a command lies, counted from the command's first byte.</summary>
+public readonly record struct JournalWord(int Offset, int Length);
+
+/// <summary>The words that a scan has found, so that nobody needs to look for them again. Reused.</summary>
+internal sealed class WordList
+{
+    /// <summary>An array that one enormous unit has blown up is not kept.</summary>
+    private const int MostKept = 1 << 16;
+
+    private JournalWord[] _words = new JournalWord[64];
+
+    public int Count { get; private set; }
+
+    public ReadOnlySpan<JournalWord> Range(int first, int count) => _words.AsSpan(first, count);
+
+    public void Add(int offset, int length)
+    {
+        if (Count == _words.Length) Array.Resize(ref _words, Count * 2);
+        _words[Count++] = new(offset, length);
+    }
+
+    public void CutTo(int count)
+    {
+        Count = count;
+        if (count == 0 && _words.Length > MostKept) _words = new JournalWord[64];
+    }
+}

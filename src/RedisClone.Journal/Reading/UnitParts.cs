@@ -1,0 +1,58 @@
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Journal.Reading;
+
+/// <summary>
+/// The commands of a unit and where their words lie, found while it is scanned: whoever runs them does not parse them again. Reused.
+/// </summary>
+internal sealed class UnitParts
+{
+    private const int MostKept = 1 << 14;
+
+    private Part[] _commands = new Part[16];
+    private int _database;
+    private int _firstWord;
+
+    /// <summary>Where the scan of the next command puts its words.</summary>
+    public WordList Words { get; } = new();
+
+    public int Count { get; private set; }
+
+    public void Begin(int database)
+    {
+        if (_commands.Length > MostKept) _commands = new Part[16];
+        Words.CutTo(0);
+        (Count, _firstWord, _database) = (0, 0, database);
+    }
+
+    /// <summary>The command that was just scanned is one to be run.</summary>
+    public void Add(int offset, int length)
+    {
+        if (Count == _commands.Length) Array.Resize(ref _commands, Count * 2);
+        _commands[Count++] = new(offset, length, _firstWord, Words.Count - _firstWord, _database);
+        _firstWord = Words.Count;
+    }
+
+    /// <summary>It only gives the unit its form.</summary>
+    public void Pass() => Words.CutTo(_firstWord);
+
+    /// <summary>It says which database what follows is for.</summary>
+    public void Select(int database)
+    {
+        _database = database;
+        Pass();
+    }
+
+    public JournalCommand Command(ReadOnlySpan<byte> unit, int index)
+    {
+        ref readonly var part = ref _commands[index];
+        return new()
+        {
+            Bytes = unit.Slice(part.Offset, part.Length),
+            Words = Words.Range(part.FirstWord, part.Words),
+            Database = part.Database,
+        };
+    }
+
+    private readonly record struct Part(int Offset, int Length, int FirstWord, int Words, int Database);
+}
