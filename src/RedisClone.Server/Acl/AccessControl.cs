@@ -93,7 +93,7 @@ public sealed class AccessControl
     }
 
     /// <summary>Writes the ACL file; null, or why it could not be.</summary>
-    internal string? SaveFile() => AclFile.Write(_server.Config.PathOf(_server.Config.AclFile), Users.Lines(), _server.Parameters.FlushDirectory);
+    internal string? SaveFile() => AclFile.Write(_server.Config.PathOf(_server.Config.AclFile), Users.Lines());
 
     private string? LoadFromConfiguration(IEnumerable<ConfigDirective> lines)
     {

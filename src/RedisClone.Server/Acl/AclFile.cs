@@ -70,27 +70,7 @@ internal sealed class AclFile(AccessRules rules, string path, string shownName)
         }
     }
 
-    /// <summary>Replaces the file by write, flush, rename; null, or why not. It holds digests of passwords: nobody else may read a new one.</summary>
-    public static string? Write(string path, IEnumerable<string> lines, Action<string>? flushDirectory)
-    {
-        string temporary = $"{path}.tmp-{Environment.ProcessId}";
-        try
-        {
-            var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };
-            if (!OperatingSystem.IsWindows()) options.UnixCreateMode = File.Exists(path) ? File.GetUnixFileMode(path) : UnixFileMode.UserRead | UnixFileMode.UserWrite;
-            using (var file = new FileStream(temporary, options))
-            {
-                foreach (string line in lines) file.Write(AccessText.Bytes(line + "\n"));
-                file.Flush(flushToDisk: true);
-            }
-            File.Move(temporary, path, overwrite: true);
-            flushDirectory?.Invoke(Path.GetDirectoryName(path)!);
-            return null;
-        }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
-        {
-            if (File.Exists(temporary)) File.Delete(temporary);
-            return ConfigFiles.Reason(e);
-        }
-    }
+    /// <summary>Null, or why the file could not be replaced.</summary>
+    public static string? Write(string path, IEnumerable<string> lines) =>
+        ReplacedFile.Write(path, () => AccessText.Bytes(string.Concat(lines.Select(line => line + '\n'))));
 }

@@ -30,25 +30,11 @@ internal sealed class ConfigRewriter
     }
 
     /// <summary>Null, or why the file could not be replaced.</summary>
-    public static string? Rewrite(string path, ConfigTable table, ServerConfig config, bool everything)
+    public static string? Rewrite(string path, ConfigTable table, ServerConfig config, bool everything) => ReplacedFile.Write(path, () =>
     {
-        var temporary = $"{path}.{Environment.ProcessId}.tmp";
-        try
-        {
-            var old = File.Exists(path) ? Encoding.Latin1.GetString(File.ReadAllBytes(path)) : "";
-            var text = Rewrite(old, config, table.DescribeUsers, everything);
-            WriteDurably(temporary, Encoding.Latin1.GetBytes(text), path);
-            File.Move(temporary, path, overwrite: true);
-            table.FlushDirectory?.Invoke(Path.GetDirectoryName(path)!);
-            return null;
-        }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
-        {
-            if (File.Exists(temporary))
-                File.Delete(temporary);
-            return ConfigFiles.Reason(e);
-        }
-    }
+        var old = File.Exists(path) ? Encoding.Latin1.GetString(File.ReadAllBytes(path)) : "";
+        return Encoding.Latin1.GetBytes(Rewrite(old, config, table.DescribeUsers, everything));
+    });
 
     /// <summary>Text to text, a char a byte.</summary>
     public static string Rewrite(string oldText, ServerConfig config, Func<IEnumerable<string>>? describeUsers, bool everything)
@@ -118,18 +104,5 @@ internal sealed class ConfigRewriter
             previous = line;
         }
         return text.ToString();
-    }
-
-    /// <summary>The file may hold passwords: until it has the old file's permissions, it is the server's own alone.</summary>
-    private static void WriteDurably(string path, byte[] bytes, string old)
-    {
-        var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };
-        if (!OperatingSystem.IsWindows())
-            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
-        using var file = new FileStream(path, options);
-        if (!OperatingSystem.IsWindows() && File.Exists(old))
-            File.SetUnixFileMode(file.SafeFileHandle, File.GetUnixFileMode(old));
-        file.Write(bytes);
-        file.Flush(flushToDisk: true);
     }
 }

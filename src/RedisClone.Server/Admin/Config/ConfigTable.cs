@@ -35,9 +35,6 @@ public sealed partial class ConfigTable(ServerConfig config)
     /// <summary>The lines `user ...` for CONFIG REWRITE, without the first word. Not set: those in the file stay as they are.</summary>
     public Func<IEnumerable<string>>? DescribeUsers { get; set; }
 
-    /// <summary>Makes a new directory entry durable after a file was renamed into place; the platform layer knows how.</summary>
-    public Action<string>? FlushDirectory { get; set; }
-
     /// <summary>One parameter's value as CONFIG GET shows it.</summary>
     public static string TextOf(string name, ServerConfig config) => ByName[name].GetText(config);
 
