@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Lua;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Scripting;
 
@@ -98,13 +97,12 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     private void Run(CommandRow row)
     {
         Request request = Request;
-        ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
         engine.Output.ResetWrittenCount();
         engine.Server.Monitors.Show(engine.Session, "lua", row, request);
         if (row.IsWrite) engine.NoteWrite();
         EffectBuffer effects = engine.Lane.Effects;
         effects.IsMuted = !engine.Journalled;
-        engine.Server.Executor.RunPart(engine.Session, row, request, hash, engine.Now, engine.Lane, onWorker: true, ref engine.Clock);
+        engine.Server.Executor.RunPart(engine.Session, row, request, row.HashOfFirstKey(request), engine.Now, engine.Lane, onWorker: true, ref engine.Clock);
         effects.IsMuted = false;
         engine.Session.Reply.Commit();
     }

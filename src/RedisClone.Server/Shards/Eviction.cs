@@ -31,10 +31,11 @@ public sealed class Eviction(ServerCore server)
     /// <summary>Memory was found above its limit: whatever runs next makes room, even if it asks for none.</summary>
     public bool IsDue { get; private set; }
 
-    /// <summary>Over the limit, with a policy that frees nothing.</summary>
-    public bool MustRefuse => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction && IsOver;
+    /// <summary>There is a limit, and a policy that frees nothing: once memory <see cref="IsOver"/>, what may take more is refused.</summary>
+    public bool RefusesGrowth => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
 
-    private bool IsOver => Excess > 0;
+    /// <summary>Memory is above its limit; looks at every shard.</summary>
+    public bool IsOver => Excess > 0;
 
     private long Excess => UsedBytes - server.Config.MaxMemory;
 

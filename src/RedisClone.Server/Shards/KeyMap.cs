@@ -17,7 +17,7 @@ public readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key)
 /// <summary>A dictionary by database and key that is looked up by spans. Only for the few keys that somebody waits for.</summary>
 internal sealed class KeyMap<TValue>
 {
-    private readonly Dictionary<DatabaseKey, TValue> _map = new(Comparer.Instance);
+    private readonly Dictionary<DatabaseKey, TValue> _map = new(DatabaseKeyComparer.Instance);
     private readonly Dictionary<DatabaseKey, TValue>.AlternateLookup<DatabaseKeyRef> _byRef;
 
     public KeyMap() => _byRef = _map.GetAlternateLookup<DatabaseKeyRef>();
@@ -34,20 +34,20 @@ internal sealed class KeyMap<TValue>
     public void Clear() => _map.Clear();
 
     public bool Remove(int database, ReadOnlySpan<byte> key) => _byRef.Remove(new DatabaseKeyRef(database, key));
+}
 
-    private sealed class Comparer : IEqualityComparer<DatabaseKey>, IAlternateEqualityComparer<DatabaseKeyRef, DatabaseKey>
-    {
-        public static readonly Comparer Instance = new();
+internal sealed class DatabaseKeyComparer : IEqualityComparer<DatabaseKey>, IAlternateEqualityComparer<DatabaseKeyRef, DatabaseKey>
+{
+    public static readonly DatabaseKeyComparer Instance = new();
 
-        public bool Equals(DatabaseKey x, DatabaseKey y) => x.Database == y.Database && x.Key.AsSpan().SequenceEqual(y.Key);
+    public bool Equals(DatabaseKey x, DatabaseKey y) => x.Database == y.Database && x.Key.AsSpan().SequenceEqual(y.Key);
 
-        public int GetHashCode(DatabaseKey obj) => GetHashCode(new DatabaseKeyRef(obj.Database, obj.Key));
+    public int GetHashCode(DatabaseKey obj) => GetHashCode(new DatabaseKeyRef(obj.Database, obj.Key));
 
-        public bool Equals(DatabaseKeyRef alternate, DatabaseKey other) =>
-            alternate.Database == other.Database && alternate.Key.SequenceEqual(other.Key);
+    public bool Equals(DatabaseKeyRef alternate, DatabaseKey other) =>
+        alternate.Database == other.Database && alternate.Key.SequenceEqual(other.Key);
 
-        public int GetHashCode(DatabaseKeyRef alternate) => (int)KeyHash.Of(alternate.Key) + alternate.Database;
+    public int GetHashCode(DatabaseKeyRef alternate) => (int)KeyHash.Of(alternate.Key) + alternate.Database;
 
-        public DatabaseKey Create(DatabaseKeyRef alternate) => new(alternate.Database, alternate.Key.ToArray());
-    }
+    public DatabaseKey Create(DatabaseKeyRef alternate) => new(alternate.Database, alternate.Key.ToArray());
 }

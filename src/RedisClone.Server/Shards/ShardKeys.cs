@@ -32,7 +32,8 @@ public sealed class ShardKeys(Shard shard)
     internal void AddWaiter(Waiter waiter, int database, ReadOnlySpan<byte> key)
     {
         if (!_waiters.TryGet(database, key, out WaiterQueue? queue)) _waiters.Set(database, key, queue = []);
-        if (queue.Contains(waiter)) return;
+        // A command that names a key twice does so in one go: nobody else has come to the queue meanwhile.
+        if (queue is [.., var last] && last == waiter) return;
         queue.Add(waiter);
         if (waiter.ServedWithoutValue && queue.ServedWithoutValue++ == 0) BlockedKeysWithoutValue++;
         waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
@@ -41,15 +42,22 @@ public sealed class ShardKeys(Shard shard)
     /// <summary>Takes a waiter out of all its queues in this shard.</summary>
     internal void RemoveWaiter(Waiter waiter)
     {
-        for (int i = waiter.Keys.Count - 1; i >= 0; i--)
+        // In one pass: a command may wait for very many keys.
+        List<(int Shard, DatabaseKey Key)> keys = waiter.Keys;
+        int kept = 0;
+        for (int i = 0; i < keys.Count; i++)
         {
-            (int owner, DatabaseKey key) = waiter.Keys[i];
-            if (owner != shard.Index) continue;
-            waiter.Keys.RemoveAt(i);
-            if (!_waiters.TryGet(key.Database, key.Key, out WaiterQueue? queue) || !queue.Remove(waiter)) continue;
-            if (waiter.ServedWithoutValue && --queue.ServedWithoutValue == 0) BlockedKeysWithoutValue--;
-            if (queue.Count == 0) _waiters.Remove(key.Database, key.Key);
+            if (keys[i].Shard == shard.Index) Leave(waiter, keys[i].Key);
+            else keys[kept++] = keys[i];
         }
+        keys.RemoveRange(kept, keys.Count - kept);
+    }
+
+    private void Leave(Waiter waiter, in DatabaseKey key)
+    {
+        if (!_waiters.TryGet(key.Database, key.Key, out WaiterQueue? queue) || !queue.Remove(waiter)) return;
+        if (waiter.ServedWithoutValue && --queue.ServedWithoutValue == 0) BlockedKeysWithoutValue--;
+        if (queue.Count == 0) _waiters.Remove(key.Database, key.Key);
     }
 
     /// <summary>Those blocked on a key, first come first.</summary>

@@ -3,7 +3,6 @@ using RedisClone.Protocol;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
@@ -115,7 +114,6 @@ internal static class TransactionCommands
         {
             CommandRow row = transaction.RowOf(i);
             Request request = transaction[i];
-            ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
             c.Server.Monitors.Show(session, session.PeerName, row, request);
             if (!session.User.IsUnrestricted && c.Server.Access.RefuseQueued(session, row, request) is { } denial)
             {
@@ -123,7 +121,7 @@ internal static class TransactionCommands
                 continue;
             }
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
-            c.Server.Executor.RunPart(session, row, request, hash, c.Now, c.Lane, onWorker: true, ref started);
+            c.Server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), c.Now, c.Lane, onWorker: true, ref started);
         }
         session.InTransaction = false;
     }

@@ -90,10 +90,9 @@ internal sealed class BlockedClients(ServerCore server)
             connection.Resume();
             return;
         }
-        ulong hash = row.FirstKey > 0 ? KeyHash.Of(request[row.FirstKey]) : 0;
         bool journalled = server.Effects.Wanted;
         if (journalled) lane.Messages.Hold();
-        server.Executor.RunPart(session, row, request, hash, now, lane, onWorker: true, ref started);
+        server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), now, lane, onWorker: true, ref started);
         if (journalled) server.Executor.PlaceEffects(session, lane, held);
         connection.Resume();
     }
@@ -109,16 +108,15 @@ internal sealed class BlockedClients(ServerCore server)
             return needed;
         }
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
-        List<Waiter>? found = null;
+        WrittenKeys? written = null;
         if (row.CollectKeys(request, ref positions))
-            for (int i = 0; i < positions.Count; i++) AddWaiters(held, session.Database, request[positions[i]], ref needed, ref found);
+            for (int i = 0; i < positions.Count; i++) AddWaiters(held, session.Database, request[positions[i]], ref needed, ref written);
         positions.Dispose();
-        for (int i = 0; found is not null && i < found.Count; i++)
-            foreach (DatabaseKey key in found[i].Written) AddWaiters(held, key.Database, key.Key, ref needed, ref found);
+        while (written is not null && written.TryNext(out DatabaseKey key)) AddWaiters(held, key.Database, key.Key, ref needed, ref written);
         return needed;
     }
 
-    private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref List<Waiter>? found)
+    private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref WrittenKeys? written)
     {
         Shard shard = server.Shards.Of(KeyHash.Of(key));
         // A shard that is not held yet is looked at when it is.
@@ -126,10 +124,22 @@ internal sealed class BlockedClients(ServerCore server)
         foreach (Waiter waiter in queue)
         {
             needed.Add(waiter.Shards);
-            // Only those who write can wake others in turn: readers may be thousands.
-            if (waiter.Written.Count == 0) continue;
-            found ??= [];
-            if (!found.Contains(waiter)) found.Add(waiter);
+            // Only those who write can wake others in turn.
+            foreach (DatabaseKey next in waiter.Written) (written ??= new WrittenKeys()).Add(next);
         }
+    }
+
+    /// <summary>Keys that woken clients will write to, each once: thousands of workers may wait for one queue and move what they get to another.</summary>
+    private sealed class WrittenKeys
+    {
+        private readonly HashSet<DatabaseKey> _known = new(DatabaseKeyComparer.Instance);
+        private readonly Stack<DatabaseKey> _next = new();
+
+        public void Add(in DatabaseKey key)
+        {
+            if (_known.Add(key)) _next.Push(key);
+        }
+
+        public bool TryNext(out DatabaseKey key) => _next.TryPop(out key);
     }
 }

@@ -64,12 +64,12 @@ internal static class SetAlgebra
     private static void Return(ref CommandContext c, SetOperation operation)
     {
         if (!TryOperands(ref c, operation, 1, c.Args.Count - 1, out Operands sets)) return;
-        if (operation == SetOperation.Union && sets.Count > 1)
+        if (sets.MustBeBuilt)
         {
-            Entry united = Unite(ref c, sets, 1, long.MaxValue);
-            c.Reply.SetHeader(SetValue.Count(united));
-            foreach (Element member in SetValue.Members(united)) ListCommands.Reply(ref c, member);
-            united.Keyspace.Remove(united);
+            Entry built = Build(ref c, sets, 1, long.MaxValue);
+            c.Reply.SetHeader(SetValue.Count(built));
+            foreach (Element member in SetValue.Members(built)) ListCommands.Reply(ref c, member);
+            built.Keyspace.Remove(built);
             return;
         }
         DeferredReply reply = c.Reply.BeginDeferred();
@@ -92,9 +92,9 @@ internal static class SetAlgebra
     {
         if (!TryOperands(ref c, operation, 2, c.Args.Count - 2, out Operands sets)) return;
         Entry built;
-        if (operation == SetOperation.Union)
+        if (sets.MustBeBuilt || operation == SetOperation.Union)
         {
-            built = Unite(ref c, sets, 1, long.MaxValue);
+            built = Build(ref c, sets, 1, long.MaxValue);
         }
         else
         {
@@ -119,11 +119,11 @@ internal static class SetAlgebra
         if (!TryOperands(ref c, operation, 2, keys, out Operands sets)) return;
         if (limit == 0) limit = long.MaxValue;
         long count = 0;
-        if (operation == SetOperation.Union && sets.Count > 1)
+        if (sets.MustBeBuilt)
         {
-            Entry united = Unite(ref c, sets, 2, limit);
-            count = Math.Min(limit, SetValue.Count(united));
-            united.Keyspace.Remove(united);
+            Entry built = Build(ref c, sets, 2, limit);
+            count = Math.Min(limit, SetValue.Count(built));
+            built.Keyspace.Remove(built);
         }
         else if (!sets.IsEmpty)
         {
@@ -177,15 +177,28 @@ internal static class SetAlgebra
             SetOperation.Difference => c.Peek(first).Exists ? first : 0,
             _ => smallest,
         };
-        sets = new Operands(operation, first, count, leader);
+        sets = new Operands(operation, first, count, leader, MustBeBuilt: operation switch
+        {
+            SetOperation.Union => count > 1,
+            // Where to look each member up everywhere is more than to take away what the others have: very many sets, though most may be empty.
+            SetOperation.Difference => leader > 0 && SetValue.Count(c.Peek(leader)) * count / 2 > total,
+            _ => false,
+        });
         long work = operation == SetOperation.Intersection && leader > 0 ? Math.Min(total, least * count) : total;
         return !c.MoveToWorker(work);
     }
 
-    /// <summary>Builds the union apart, up to so many members, under the key of an argument.</summary>
-    private static Entry Unite(scoped ref CommandContext c, Operands sets, int under, long limit)
+    /// <summary>Builds a union, up to so many members, or a difference apart, under the key of an argument.</summary>
+    private static Entry Build(scoped ref CommandContext c, Operands sets, int under, long limit)
     {
         Entry built = SetValue.Create(c.ScratchFor(under), c.Args[under], c.HashOf(under));
+        if (sets.Operation == SetOperation.Union) Unite(ref c, sets, built, limit);
+        else Subtract(ref c, sets, built);
+        return built;
+    }
+
+    private static void Unite(ref CommandContext c, Operands sets, scoped in Entry built, long limit)
+    {
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
         bool begun = false;
         for (int i = sets.First; i < sets.First + sets.Count; i++)
@@ -197,14 +210,25 @@ internal static class SetAlgebra
                 ReadOnlySpan<byte> text = member.Text(digits);
                 if (!begun) SetValue.Reserve(built, SetValue.Count(entry), text);
                 begun = true;
-                if (SetValue.Add(built, text) && SetValue.Count(built) >= limit) return built;
+                if (SetValue.Add(built, text) && SetValue.Count(built) >= limit) return;
             }
         }
-        return built;
     }
 
-    /// <summary>The sets of one command: one is walked over, the others decide on each of its members.</summary>
-    private readonly record struct Operands(SetOperation Operation, int First, int Count, int Leader)
+    private static void Subtract(ref CommandContext c, Operands sets, scoped in Entry built)
+    {
+        Unite(ref c, sets with { Count = 1 }, built, long.MaxValue);
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        for (int i = sets.First + 1; i < sets.First + sets.Count && SetValue.Count(built) > 0; i++)
+        {
+            Entry other = c.Peek(i);
+            if (!other.Exists) continue;
+            foreach (Element member in SetValue.Members(other)) SetValue.Remove(built, member.Text(digits));
+        }
+    }
+
+    /// <summary>The sets of one command: one is walked over, the others decide on each of its members, unless the result must be built apart.</summary>
+    private readonly record struct Operands(SetOperation Operation, int First, int Count, int Leader, bool MustBeBuilt)
     {
         /// <summary>The result has no members.</summary>
         public bool IsEmpty => Leader == 0;

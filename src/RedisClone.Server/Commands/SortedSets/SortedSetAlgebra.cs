@@ -166,17 +166,29 @@ internal static class SortedSetAlgebra
     {
         Entry first = c.Peek(query.KeyAt(0));
         if (!first.Exists) return;
-        var members = new MemberWalk(first, stackalloc byte[IntegerText.MaxLength]);
+        // To look each member up everywhere can be more than to take away what the others have: very many sets, though most may be empty.
+        bool takesAway = CountOf(first) * query.Count / 2 > query.Work;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        var members = new MemberWalk(first, digits);
         while (members.MoveNext())
+            if (takesAway || !IsInAnyOther(ref c, query, members.Text)) SortedSetValue.Set(built, members.Text, members.Score, out _);
+        for (int i = 1; takesAway && i < query.Count && SortedSetValue.Count(built) > 0; i++)
         {
-            bool found = false;
-            for (int i = 1; i < query.Count && !found; i++)
-            {
-                Entry other = c.Peek(query.KeyAt(i));
-                found = other.Exists && TryScore(other, members.Text, out _);
-            }
-            if (!found) SortedSetValue.Set(built, members.Text, members.Score, out _);
+            Entry other = c.Peek(query.KeyAt(i));
+            if (!other.Exists) continue;
+            var others = new MemberWalk(other, digits);
+            while (others.MoveNext()) SortedSetValue.Remove(built, others.Text);
         }
+    }
+
+    private static bool IsInAnyOther(ref CommandContext c, SortedSetAlgebraQuery query, scoped ReadOnlySpan<byte> member)
+    {
+        for (int i = 1; i < query.Count; i++)
+        {
+            Entry other = c.Peek(query.KeyAt(i));
+            if (other.Exists && TryScore(other, member, out _)) return true;
+        }
+        return false;
     }
 
     public static long CountOf(scoped in Entry entry) => entry.Type == ValueType.Set ? SetValue.Count(entry) : SortedSetValue.Count(entry);

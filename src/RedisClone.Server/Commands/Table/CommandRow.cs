@@ -1,6 +1,7 @@
 using RedisClone.Protocol;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Commands;
 
@@ -143,6 +144,9 @@ public sealed class CommandRow
             if ((spec.Flags & KeyFlags.NotKey) == 0 && !spec.Collect(request, ref into)) return false;
         return true;
     }
+
+    /// <summary>The hash of the first key; 0 where there is none at a fixed position.</summary>
+    public ulong HashOfFirstKey(in Request request) => FirstKey > 0 && FirstKey < request.Count ? KeyHash.Of(request[FirstKey]) : 0;
 
     /// <summary>What the command does with the key at a position, given the flags of the rule that found it.</summary>
     public KeyFlags FlagsOfKey(in Request request, int position, KeyFlags flags) =>
