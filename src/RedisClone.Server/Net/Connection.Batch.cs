@@ -256,7 +256,7 @@ public sealed partial class Connection
             Kill();
             return false;
         }
-        if (row is { Name: "exec" })
+        if (row?.Handler == TransactionCommands.ExecHandler)
         {
             // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
             (Session.Transaction ??= new Transaction()).Abort(refusal);

@@ -53,11 +53,9 @@ internal static class ConnectionCommands
 
     private static void Select(ref CommandContext c)
     {
-        long index = c.Int64(1, Errors.NotInteger);
-        if (index != (int)index) c.Fail(Errors.NotInt32);
-        if (!c.Failed && (index < 0 || index >= c.Server.Config.Databases)) c.Fail(Errors.DbIndex);
+        int index = c.DatabaseIndex(1);
         if (c.Failed) return;
-        c.Session.Database = (int)index;
+        c.Session.Database = index;
         c.Reply.Ok();
     }
 

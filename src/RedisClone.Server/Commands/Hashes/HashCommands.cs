@@ -20,11 +20,11 @@ internal static class HashCommands
         new("HMGET key field [field ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", GetMany, "Returns the values of several fields.")
             { Complexity = "O(N) where N is the number of fields being requested." },
         new("HGETALL key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", GetAll, "Returns all fields with their values.")
-            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfSize, Tips = CommandTips.NondeterministicOrder },
         new("HKEYS key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Names, "Returns the names of all fields.")
-            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfSize, Tips = CommandTips.NondeterministicOrder },
         new("HVALS key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Values, "Returns the values of all fields.")
-            { Complexity = OfSize, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfSize, Tips = CommandTips.NondeterministicOrder },
         new("HLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Length, "Counts a hash's fields."),
         new("HEXISTS key field", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Exists, "Tells whether a hash has a field."),
         new("HSTRLEN key field", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "3.2.0", ValueLength, "Returns the length of a field's value."),
@@ -33,10 +33,10 @@ internal static class HashCommands
         new("HINCRBY key field increment", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.0.0", Increment, "Adds an integer to a field's value."),
         new("HINCRBYFLOAT key field increment", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.6.0", IncrementFloat, "Adds a number to a field's value."),
         new("HRANDFIELD key [count [WITHVALUES]]", -2, Keys.At(1, RO | Access), ReadOnly, "hash", "6.2.0", RandomFields, "Returns fields at random.")
-            { Complexity = "O(N) where N is the number of fields returned", Tips = ["nondeterministic_output"] },
+            { Complexity = "O(N) where N is the number of fields returned", Tips = CommandTips.Nondeterministic },
         new("HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
             -3, Keys.At(1, RO | Access), ReadOnly, "hash", "2.8.0", Scan, "Walks over the fields of a hash, a few at a time.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = ["nondeterministic_output"] },
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 
     private const string OfSize = "O(N) where N is the size of the hash.";
@@ -78,13 +78,6 @@ internal static class HashCommands
         c.Server.KeyEvents.FieldsExpired(entry, 1, c.Session.Database, c.Lane);
         entry = c.Peek(1);
         return false;
-    }
-
-    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
-    {
-        if (HashValue.Count(entry) > 0) return;
-        entry.Keyspace.Remove(entry);
-        c.Notify(keyArgument, NotifyFlags.Generic, "del");
     }
 
     // ---- writing
@@ -152,7 +145,7 @@ internal static class HashCommands
         if (removed > 0)
         {
             c.Modified(1, NotifyFlags.Hash, "hdel");
-            RemoveIfEmpty(ref c, entry, 1);
+            c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
         }
         c.Reply.Integer(removed);
     }
@@ -237,7 +230,7 @@ internal static class HashCommands
     /// <summary>The value of the field that an argument names, or null.</summary>
     public static void ReplyValue(ref CommandContext c, ref Entry entry, int argument)
     {
-        if (TryGet(ref c, ref entry, argument, out HashField field)) ListCommands.Reply(ref c, field.Value);
+        if (TryGet(ref c, ref entry, argument, out HashField field)) c.Reply.Element(field.Value);
         else c.Reply.Null();
     }
 
@@ -262,8 +255,8 @@ internal static class HashCommands
         foreach (HashField field in HashValue.Fields(entry))
         {
             alive++;
-            if (names) ListCommands.Reply(ref c, field.Name);
-            if (values) ListCommands.Reply(ref c, field.Value);
+            if (names) c.Reply.Element(field.Name);
+            if (values) c.Reply.Element(field.Value);
         }
         if (exact) return;
         if (names && values) c.Reply.EndMap(reply, alive);
@@ -306,7 +299,7 @@ internal static class HashCommands
         if (wanted.Single)
         {
             HashValue.TryGetRandom(entry, out HashField one);
-            ListCommands.Reply(ref c, one.Name);
+            c.Reply.Element(one.Name);
             return;
         }
         c.Reply.ArrayHeader(wanted.With && c.Reply.Version < 3 ? 2 * count : count);
@@ -325,8 +318,8 @@ internal static class HashCommands
     private static void ReplyRandom(ref CommandContext c, scoped HashField field, bool withValue)
     {
         if (withValue && c.Reply.Version >= 3) c.Reply.ArrayHeader(2);
-        ListCommands.Reply(ref c, field.Name);
-        if (withValue) ListCommands.Reply(ref c, field.Value);
+        c.Reply.Element(field.Name);
+        if (withValue) c.Reply.Element(field.Value);
     }
 
     private static void Scan(ref CommandContext c)
@@ -341,8 +334,8 @@ internal static class HashCommands
             foreach (HashField field in HashValue.Scan(entry, ref cursor))
             {
                 if (!page.Takes(ref c, field.Name)) continue;
-                ListCommands.Reply(ref c, field.Name);
-                if (!filter.NoValues) ListCommands.Reply(ref c, field.Value);
+                c.Reply.Element(field.Name);
+                if (!filter.NoValues) c.Reply.Element(field.Value);
             }
         }
         while (page.GoesOn(cursor));

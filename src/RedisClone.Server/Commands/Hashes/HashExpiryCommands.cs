@@ -150,9 +150,9 @@ internal static class HashExpiryCommands
     private static void SayDeleted(ref CommandContext c, in Entry entry, scoped ReadOnlySpan<int> fields)
     {
         if (fields.IsEmpty) return;
-        foreach (int field in fields) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[field], arguments: 2);
+        foreach (int field in fields) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[field]);
         c.Modified(1, NotifyFlags.Hash, "hdel");
-        HashCommands.RemoveIfEmpty(ref c, entry, 1);
+        c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
     }
 
     private static void SayExpire(ref CommandContext c, scoped ReadOnlySpan<int> fields, long at)
@@ -244,7 +244,7 @@ internal static class HashExpiryCommands
             for (int i = 4; i < c.Args.Count; i++) effect.Add(c.Args[i]);
         }
         c.Modified(1, NotifyFlags.Hash, "hdel");
-        HashCommands.RemoveIfEmpty(ref c, entry, 1);
+        c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
     }
 
     private static void GetAndExpire(ref CommandContext c)
@@ -317,8 +317,8 @@ internal static class HashExpiryCommands
         bool removed = false;
         for (int i = first; i < c.Args.Count; i += 2) removed |= HashValue.Remove(entry, c.Args[i]);
         if (!removed) return;
-        for (int i = first; i < c.Args.Count; i += 2) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[i], arguments: 2);
+        for (int i = first; i < c.Args.Count; i += 2) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[i]);
         c.Modified(1, NotifyFlags.Hash, "hdel");
-        HashCommands.RemoveIfEmpty(ref c, entry, 1);
+        c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
     }
 }

@@ -17,9 +17,9 @@ internal static class ExpiryCommands
         new("PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]",
             -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Lets a key expire at a Unix time in milliseconds."),
         new("TTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Tells in how many seconds a key expires.")
-            { Tips = ["nondeterministic_output"] },
+            { Tips = CommandTips.Nondeterministic },
         new("PTTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Tells in how many milliseconds a key expires.")
-            { Tips = ["nondeterministic_output"] },
+            { Tips = CommandTips.Nondeterministic },
         new("EXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Tells the Unix time in seconds at which a key expires."),
         new("PEXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", PExpireTime,
             "Tells the Unix time in milliseconds at which a key expires."),

@@ -13,14 +13,14 @@ internal static class KeyCommands
     public static readonly CommandRow[] Rows =
     [
         new("DEL key [key ...]", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write, "generic", "1.0.0", Delete, "Deletes keys.")
-            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+            { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("UNLINK key [key ...]", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write | Fast, "generic", "4.0.0", Delete,
             "Deletes keys; their memory is freed in the background.")
-            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+            { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("EXISTS key [key ...]", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Tells how many of the keys exist.")
-            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+            { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("TOUCH key [key ...]", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Touch, "Marks keys as used now; tells how many exist.")
-            { Complexity = LinearInKeys, Tips = ["request_policy:multi_shard", "response_policy:agg_sum"] },
+            { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("TYPE key", 2, Keys.At(1, RO), ReadOnly | Fast, "generic", "1.0.0", Type, "Tells what a key holds."),
         new("RENAME key newkey", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Update)), Write, "generic", "1.0.0", Rename,
             "Gives a key another name, replacing what has that name."),
@@ -128,7 +128,7 @@ internal static class KeyCommands
         for (int i = 3; i < c.Args.Count; i++)
         {
             if (c.Is(i, "REPLACE"u8)) replace = true;
-            else if (c.Is(i, "DB"u8) && i + 1 < c.Args.Count) database = DatabaseIndex(ref c, ++i);
+            else if (c.Is(i, "DB"u8) && i + 1 < c.Args.Count) database = c.DatabaseIndex(++i);
             else c.FailSyntax();
             if (c.Failed) return;
         }
@@ -164,7 +164,7 @@ internal static class KeyCommands
 
     private static void Move(ref CommandContext c)
     {
-        int database = DatabaseIndex(ref c, 2);
+        int database = c.DatabaseIndex(2);
         if (!c.Failed && database == c.Session.Database) c.Fail(Errors.SameObject);
         if (c.Failed) return;
         Entry source = c.FindForWrite(1);
@@ -179,13 +179,5 @@ internal static class KeyCommands
         c.Modified(1, NotifyFlags.Generic, "move_from");
         c.Modified(c.Args[1], hash, database, NotifyFlags.Generic, "move_to");
         c.Reply.Integer(1);
-    }
-
-    private static int DatabaseIndex(ref CommandContext c, int argument)
-    {
-        long index = c.Int64(argument);
-        if (index != (int)index) c.Fail(Errors.NotInt32);
-        if (!c.Failed && (index < 0 || index >= c.Server.Config.Databases)) c.Fail(Errors.DbIndex);
-        return (int)index;
     }
 }

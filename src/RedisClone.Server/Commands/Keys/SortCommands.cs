@@ -234,7 +234,7 @@ internal static class SortCommands
             else foreach (int get in options.Gets) ListValue.Push(built, ListEnd.Tail, LookUp(ref c, c.Args[get], items[i].Text) ?? []);
         }
         // What was stored is what is journalled: the keys that it came from may be anywhere.
-        if (stored > 0 || c.FindForWrite(options.Target).Exists) c.ReplaceEffect("DEL"u8, c.Args[options.Target], arguments: 1);
+        if (stored > 0 || c.FindForWrite(options.Target).Exists) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
         if (stored > 0 && c.ReplaceEffect(arguments: (int)stored + 2) is { } effect)
         {
             effect.Add("RPUSH"u8);

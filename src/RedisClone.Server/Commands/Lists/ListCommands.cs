@@ -107,18 +107,11 @@ internal static class ListCommands
     /// <summary>Writes so many elements of one end to the reply and takes them away; an emptied list's key goes too.</summary>
     public static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, ListEnd end, long count)
     {
-        if (count == 1) Reply(ref c, ListValue.Peek(entry, end));
+        if (count == 1) c.Reply.Element(ListValue.Peek(entry, end));
         else ReplyElements(ref c, entry, end, count);
         ListValue.Pop(entry, end, count);
         c.Modified(keyArgument, NotifyFlags.List, PopEvent(end));
-        RemoveIfEmpty(ref c, entry, keyArgument);
-    }
-
-    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
-    {
-        if (ListValue.Count(entry) > 0) return;
-        entry.Keyspace.Remove(entry);
-        c.Notify(keyArgument, NotifyFlags.Generic, "del");
+        c.RemoveIfEmpty(entry, ListValue.Count(entry), keyArgument);
     }
 
     private static void ReplyElements(ref CommandContext c, in Entry entry, ListEnd end, long count)
@@ -127,15 +120,8 @@ internal static class ListCommands
         foreach (Element element in ListValue.Elements(entry, tail ? ListValue.Count(entry) - 1 : 0, backwards: tail))
         {
             if (count-- == 0) break;
-            Reply(ref c, element);
+            c.Reply.Element(element);
         }
-    }
-
-    /// <summary>An element as a bulk string.</summary>
-    public static void Reply(ref CommandContext c, scoped Element element)
-    {
-        if (element.IsInteger) c.Reply.BulkInteger(element.Integer);
-        else c.Reply.Bulk(element.Bytes);
     }
 
     private static void Length(ref CommandContext c)
@@ -162,7 +148,7 @@ internal static class ListCommands
         foreach (Element element in ListValue.Elements(entry, start))
         {
             if (count-- == 0) break;
-            Reply(ref c, element);
+            c.Reply.Element(element);
         }
     }
 
@@ -187,7 +173,7 @@ internal static class ListCommands
         long index = c.Int64(2);
         if (c.Failed) return;
         if (index < 0) index += ListValue.Count(entry);
-        if (ListValue.TryGet(entry, index, out Element element)) Reply(ref c, element);
+        if (ListValue.TryGet(entry, index, out Element element)) c.Reply.Element(element);
         else c.Reply.Null();
     }
 
@@ -265,7 +251,7 @@ internal static class ListCommands
         if (removed > 0)
         {
             c.Modified(1, NotifyFlags.List, "lrem");
-            RemoveIfEmpty(ref c, entry, 1);
+            c.RemoveIfEmpty(entry, ListValue.Count(entry), 1);
         }
         c.Reply.Integer(removed);
     }

@@ -138,7 +138,7 @@ internal static class ListMoves
     private static void RemoveSourceIfEmpty(ref CommandContext c)
     {
         Entry source = c.FindForWrite(1);
-        if (source.Exists) ListCommands.RemoveIfEmpty(ref c, source, 1);
+        if (source.Exists) c.RemoveIfEmpty(source, ListValue.Count(source), 1);
     }
 
     private static void MoveMany(ref CommandContext c) => MoveMany(ref c, 5, milliseconds: -1);

@@ -1,3 +1,4 @@
+using RedisClone.Server.Admin;
 using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
@@ -11,6 +12,14 @@ public ref partial struct CommandContext
         Entry found = write ? FindForWrite(argument) : FindForRead(argument);
         entry = found;
         return !found.Exists || Expect(found, type);
+    }
+
+    /// <summary>A collection's key goes with the last of its elements, of which so many are left.</summary>
+    public readonly void RemoveIfEmpty(in Entry entry, long left, int keyArgument)
+    {
+        if (left > 0) return;
+        entry.Keyspace.Remove(entry);
+        Notify(keyArgument, NotifyFlags.Generic, "del");
     }
 
     /// <summary>
@@ -28,7 +37,7 @@ public ref partial struct CommandContext
     /// <summary>
     /// Puts a value that was built apart in the place of what the key argument held; an empty one only removes it.
     /// </summary>
-    public void Store(in Entry built, int argument, long count, Admin.NotifyFlags kind, string keyEvent)
+    public void Store(in Entry built, int argument, long count, NotifyFlags kind, string keyEvent)
     {
         Entry old = FindForWrite(argument);
         if (count == 0)

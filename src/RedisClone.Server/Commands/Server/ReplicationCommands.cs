@@ -24,7 +24,7 @@ internal static class ReplicationCommands
         new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
         new("WAITAOF numlocal numreplicas timeout", 4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until what this connection wrote is on disk.")
-            { Categories = ["connection"], Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
+            { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
         new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data, and from there on every change."),
         new("PSYNC replicationid offset [FAILOVER]", -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data, and from there on every change, to a replica."),
         new("REPLCONF [option value [option value ...]]", -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf, "What a replica says about itself.")

@@ -22,18 +22,18 @@ internal static class SetAlgebra
     public static readonly CommandRow[] Rows =
     [
         new("SINTER key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect, "Returns the members that all sets have.")
-            { Complexity = OfIntersection, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfIntersection, Tips = CommandTips.NondeterministicOrder },
         new("SINTERSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that all sets have.")
             { Complexity = OfIntersection },
         new("SINTERCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that all sets have.") { Complexity = OfIntersection },
         new("SUNION key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the members of all sets together.")
-            { Complexity = OfAll, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfAll, Tips = CommandTips.NondeterministicOrder },
         new("SUNIONSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", UniteStore, "Stores the members of all sets together.") { Complexity = OfAll },
         new("SUNIONCARD numkeys key [key ...] [LIMIT limit] [APPROX]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", UniteCount, "Counts the members of all sets together.") { Complexity = OfAll },
         new("SDIFF key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Subtract, "Returns the members of the first set that no other has.")
-            { Complexity = OfAll, Tips = ["nondeterministic_output_order"] },
+            { Complexity = OfAll, Tips = CommandTips.NondeterministicOrder },
         new("SDIFFSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", SubtractStore, "Stores the members of the first set that no other has.") { Complexity = OfAll },
         new("SDIFFCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", SubtractCount, "Counts the members of the first set that no other has.") { Complexity = OfAll },
@@ -68,7 +68,7 @@ internal static class SetAlgebra
         {
             Entry built = Build(ref c, sets, 1, long.MaxValue);
             c.Reply.SetHeader(SetValue.Count(built));
-            foreach (Element member in SetValue.Members(built)) ListCommands.Reply(ref c, member);
+            foreach (Element member in SetValue.Members(built)) c.Reply.Element(member);
             built.Keyspace.Remove(built);
             return;
         }
@@ -81,7 +81,7 @@ internal static class SetAlgebra
             foreach (Element member in SetValue.Members(leader))
             {
                 if (!sets.Admit(ref c, second, member)) continue;
-                ListCommands.Reply(ref c, member);
+                c.Reply.Element(member);
                 count++;
             }
         }

@@ -21,21 +21,14 @@ internal static class SetCommands
             { Complexity = "O(N) where N is the number of elements being checked for membership" },
         new("SCARD key", 2, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Cardinality, "Counts a set's members."),
         new("SMEMBERS key", 2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", Members, "Returns all members of a set.")
-            { Complexity = "O(N) where N is the set cardinality.", Tips = ["nondeterministic_output_order"] },
+            { Complexity = "O(N) where N is the set cardinality.", Tips = CommandTips.NondeterministicOrder },
         new("SPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop, "Takes members at random.")
-            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = ["nondeterministic_output"] },
+            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = CommandTips.Nondeterministic },
         new("SRANDMEMBER key [count]", -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns members at random.")
-            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = ["nondeterministic_output"] },
+            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = CommandTips.Nondeterministic },
         new("SSCAN key cursor [MATCH pattern] [COUNT count]", -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Walks over the members of a set, a few at a time.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = ["nondeterministic_output"] },
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
-
-    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
-    {
-        if (SetValue.Count(entry) > 0) return;
-        entry.Keyspace.Remove(entry);
-        c.Notify(keyArgument, NotifyFlags.Generic, "del");
-    }
 
     // ---- writing
 
@@ -63,7 +56,7 @@ internal static class SetCommands
         if (removed > 0)
         {
             c.Modified(1, NotifyFlags.Set, "srem");
-            RemoveIfEmpty(ref c, entry, 1);
+            c.RemoveIfEmpty(entry, SetValue.Count(entry), 1);
         }
         c.Reply.Integer(removed);
     }
@@ -90,7 +83,7 @@ internal static class SetCommands
             return;
         }
         c.Modified(1, NotifyFlags.Set, "srem");
-        RemoveIfEmpty(ref c, source, 1);
+        c.RemoveIfEmpty(source, SetValue.Count(source), 1);
         target = c.Peek(2);
         if (!target.Exists) target = SetValue.Create(target.Keyspace, c.Args[2], target.Hash);
         if (SetValue.Add(target, c.Args[3])) c.Modified(2, NotifyFlags.Set, "sadd");
@@ -114,7 +107,7 @@ internal static class SetCommands
         if (many && wanted >= all)
         {
             c.Reply.SetHeader(all);
-            foreach (Element member in SetValue.Members(entry)) ListCommands.Reply(ref c, member);
+            foreach (Element member in SetValue.Members(entry)) c.Reply.Element(member);
             entry.Keyspace.Remove(entry);
             c.ReplaceWithRemoval(1);
             c.Modified(1, NotifyFlags.Set, "spop");
@@ -124,7 +117,7 @@ internal static class SetCommands
         if (many) c.Reply.SetHeader(wanted);
         PopSome(ref c, entry, wanted);
         c.Modified(1, NotifyFlags.Set, "spop");
-        RemoveIfEmpty(ref c, entry, 1);
+        c.RemoveIfEmpty(entry, SetValue.Count(entry), 1);
     }
 
     /// <summary>Takes members one after the other, each drawn from those that are left, which is fair; journalled as the members removed.</summary>
@@ -179,7 +172,7 @@ internal static class SetCommands
         if (c.MoveToWorker(count)) return;
         c.Reply.SetHeader(count);
         if (count == 0) return;
-        foreach (Element member in SetValue.Members(entry)) ListCommands.Reply(ref c, member);
+        foreach (Element member in SetValue.Members(entry)) c.Reply.Element(member);
     }
 
     private static void RandomMembers(ref CommandContext c)
@@ -188,16 +181,16 @@ internal static class SetCommands
         if (!wanted.TryCount(ref c, SetValue.Count(entry), out long count)) return;
         if (wanted.Single)
         {
-            ListCommands.Reply(ref c, SetValue.Random(entry));
+            c.Reply.Element(SetValue.Random(entry));
             return;
         }
         c.Reply.ArrayHeader(count);
         if (!wanted.Repeats)
         {
-            foreach (Element member in SetValue.Sample(entry, count)) ListCommands.Reply(ref c, member);
+            foreach (Element member in SetValue.Sample(entry, count)) c.Reply.Element(member);
             return;
         }
-        for (; count > 0 && !c.Reply.Overflowed; count--) ListCommands.Reply(ref c, SetValue.Random(entry));
+        for (; count > 0 && !c.Reply.Overflowed; count--) c.Reply.Element(SetValue.Random(entry));
     }
 
     private static void Scan(ref CommandContext c)
@@ -210,7 +203,7 @@ internal static class SetCommands
         do
         {
             foreach (Element member in SetValue.Scan(entry, ref cursor))
-                if (page.Takes(ref c, member)) ListCommands.Reply(ref c, member);
+                if (page.Takes(ref c, member)) c.Reply.Element(member);
         }
         while (page.GoesOn(cursor));
         page.End(ref c, cursor, 1);

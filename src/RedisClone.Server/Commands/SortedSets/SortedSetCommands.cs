@@ -26,10 +26,10 @@ internal static class SortedSetCommands
         new("ZRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Rank, "Tells how many members come before one.") { Complexity = OfRank },
         new("ZREVRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", ReverseRank, "Tells how many members come after one.") { Complexity = OfRank },
         new("ZRANDMEMBER key [count [WITHSCORES]]", -2, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", RandomMembers, "Returns members at random.")
-            { Complexity = "O(N) where N is the number of members returned", Tips = ["nondeterministic_output"] },
+            { Complexity = "O(N) where N is the number of members returned", Tips = CommandTips.Nondeterministic },
         new("ZSCAN key cursor [MATCH pattern] [COUNT count]",
             -3, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.0", Scan, "Walks over the members of a sorted set, a few at a time.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = ["nondeterministic_output"] },
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 
     private const string LogN = "O(log(N)) where N is the number of elements in the sorted set.";
@@ -51,18 +51,11 @@ internal static class SortedSetCommands
         Changed = 32,
     }
 
-    public static void RemoveIfEmpty(ref CommandContext c, in Entry entry, int keyArgument)
-    {
-        if (SortedSetValue.Count(entry) > 0) return;
-        entry.Keyspace.Remove(entry);
-        c.Notify(keyArgument, NotifyFlags.Generic, "del");
-    }
-
     /// <summary>A member, and its score where that is wanted: a pair of its own in RESP3.</summary>
     public static void Reply(ref CommandContext c, scoped ScoredMember member, bool withScore)
     {
         if (withScore && c.Reply.Version >= 3) c.Reply.ArrayHeader(2);
-        ListCommands.Reply(ref c, member.Member);
+        c.Reply.Element(member.Member);
         if (withScore) c.Reply.Double(member.Score);
     }
 
@@ -184,7 +177,7 @@ internal static class SortedSetCommands
         if (removed > 0)
         {
             c.Modified(1, NotifyFlags.Zset, "zrem");
-            RemoveIfEmpty(ref c, entry, 1);
+            c.RemoveIfEmpty(entry, SortedSetValue.Count(entry), 1);
         }
         c.Reply.Integer(removed);
     }
@@ -267,7 +260,7 @@ internal static class SortedSetCommands
             foreach (ScoredMember member in SortedSetValue.Scan(entry, ref cursor))
             {
                 if (!page.Takes(ref c, member.Member)) continue;
-                ListCommands.Reply(ref c, member.Member);
+                c.Reply.Element(member.Member);
                 // Redis prints the scores of large sorted sets with all their digits here, and only here.
                 int length = large ? RedisNumber.FormatGeneral(member.Score, 17, digits) : RedisNumber.FormatDouble(member.Score, digits);
                 c.Reply.Bulk(digits[..length]);

@@ -61,12 +61,12 @@ internal static class SortedSetPops
         foreach (ScoredMember member in SortedSetValue.Members(entry, range, backwards: max))
         {
             if (pairs) c.Reply.ArrayHeader(2);
-            ListCommands.Reply(ref c, member.Member);
+            c.Reply.Element(member.Member);
             c.Reply.Double(member.Score);
         }
         SortedSetValue.RemoveRange(entry, range);
         c.Modified(keyArgument, NotifyFlags.Zset, max ? "zpopmax" : "zpopmin");
-        SortedSetCommands.RemoveIfEmpty(ref c, entry, keyArgument);
+        c.RemoveIfEmpty(entry, SortedSetValue.Count(entry), keyArgument);
     }
 
     private static readonly PopKind s_kind =

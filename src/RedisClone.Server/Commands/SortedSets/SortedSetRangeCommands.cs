@@ -124,7 +124,7 @@ internal static class SortedSetRangeCommands
         {
             SortedSetValue.RemoveRange(entry, range);
             c.Modified(1, NotifyFlags.Zset, keyEvent);
-            SortedSetCommands.RemoveIfEmpty(ref c, entry, 1);
+            c.RemoveIfEmpty(entry, SortedSetValue.Count(entry), 1);
         }
         c.Reply.Integer(range.Count);
     }

@@ -145,7 +145,7 @@ internal static class StringCommands
         ReplyValueOrNull(ref c, entry);
         if (!entry.Exists) return;
         c.Remove(entry, 1);
-        c.ReplaceEffect("DEL"u8, c.Args[1], arguments: 1);
+        c.ReplaceEffect("DEL"u8, c.Args[1]);
     }
 
     private static void GetEx(ref CommandContext c)
@@ -175,16 +175,13 @@ internal static class StringCommands
         {
             entry.Keyspace.SetExpiry(entry, time);
             c.Modified(1, NotifyFlags.Generic, "expire");
-            if (c.ReplaceEffect(3) is not { } effect) return;
-            effect.Add("PEXPIREAT"u8);
-            effect.Add(c.Args[1]);
-            effect.Add(time);
+            c.ReplaceWithExpireAt(1, time);
         }
         else if (expiry.Kind == ExpiryKind.Persist && entry.Expiry != 0)
         {
             entry.Keyspace.SetExpiry(entry, 0);
             c.Modified(1, NotifyFlags.Generic, "persist");
-            c.ReplaceEffect("PERSIST"u8, c.Args[1], arguments: 1);
+            c.ReplaceEffect("PERSIST"u8, c.Args[1]);
         }
     }
 
@@ -224,7 +221,7 @@ internal static class StringCommands
             }
         }
         c.Remove(entry, 1);
-        c.ReplaceEffect("DEL"u8, c.Args[1], arguments: 1);
+        c.ReplaceEffect("DEL"u8, c.Args[1]);
         c.Reply.Integer(1);
     }
 
@@ -260,7 +257,7 @@ internal static class StringCommands
     internal static void RemoveAsExpired(ref CommandContext c, in Entry entry)
     {
         c.Remove(entry, 1);
-        c.ReplaceEffect(c.Server.Config.LazyFreeExpire ? "UNLINK"u8 : "DEL"u8, c.Args[1], arguments: 1);
+        c.ReplaceEffect(c.Server.Config.LazyFreeExpire ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
     }
 
     /// <summary>What the command did to the key at an argument was to set it: to a value, and a time or the time it had.</summary>

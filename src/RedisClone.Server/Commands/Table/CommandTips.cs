@@ -11,6 +11,9 @@ internal static class CommandTips
     public static readonly string[] AllShardsAnd = ["request_policy:all_shards", "response_policy:agg_logical_and"];
     public static readonly string[] AllShardsMinimum = ["request_policy:all_shards", "response_policy:agg_min"];
 
+    public static readonly string[] MultiShard = ["request_policy:multi_shard", "response_policy:all_succeeded"];
+    public static readonly string[] MultiShardSum = ["request_policy:multi_shard", "response_policy:agg_sum"];
+
     /// <summary>Every node answers something of its own.</summary>
     public static readonly string[] EachShard = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"];
 }
