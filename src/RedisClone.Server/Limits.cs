@@ -101,9 +101,4 @@ internal static class Limits
 
     /// <summary>Lists of field names that one connection may prepare for HIMPORT.</summary>
     public const int Fieldsets = 1024;
-
-    static Limits()
-    {
-        if (ShardTurn < 1 || BatchRequests < 1) throw new InvalidOperationException("limits contradict each other");
-    }
 }

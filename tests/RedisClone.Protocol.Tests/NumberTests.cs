@@ -173,11 +173,4 @@ public sealed class NumberTests
         Assert.Equal("0", Encoding.ASCII.GetString(buffer, 0, LongDouble.FromDouble(-0.0).Format(buffer)));
         Assert.Equal("13.36138933897018433", Encoding.ASCII.GetString(buffer, 0, LongDouble.FromDouble(13.361389338970184).Format(buffer)));
     }
-
-    [Fact]
-    public void Checksums()
-    {
-        Assert.Equal(0xE9C6D914C4B8D9CAUL, Crc64.Compute("123456789"u8));
-        Assert.Equal(Crc64.Compute("123456789"u8), Crc64.Append(Crc64.Compute("1234"u8), "56789"u8));
-    }
 }

@@ -195,18 +195,6 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     }
 
     [Fact]
-    public void TheChecksumOfDump()
-    {
-        Random random = Seed.Random(13);
-        for (int length = 0; length < 300; length += 7)
-        {
-            server.Call("SET", "d", Digits(random, length));
-            byte[] payload = Encoding.Latin1.GetBytes(server.Call("DUMP", "d"));
-            Assert.Equal(BitConverter.ToUInt64(payload, payload.Length - 8), Crc64.Compute(payload.AsSpan(0, payload.Length - 8)));
-        }
-    }
-
-    [Fact]
     public void GlobsAsTheServerMatchesThem()
     {
         Random random = Seed.Random(14);

@@ -130,7 +130,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [InlineData("", "80-01")]
     public void EntriesAreThoseOfAListpack(string text, string bytes)
     {
-        var entry = new byte[Packed.MaxIntegerEntry];
+        var entry = new byte[16];
         int size = Packed.Write(entry, Element.Of(Ascii(text)));
         Assert.Equal(bytes, BitConverter.ToString(entry, 0, size));
     }

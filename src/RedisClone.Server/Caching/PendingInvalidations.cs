@@ -1,5 +1,3 @@
-using RedisClone.Server.Pubsub;
-
 namespace RedisClone.Server.Caching;
 
 /// <summary>
@@ -8,7 +6,7 @@ namespace RedisClone.Server.Caching;
 /// </summary>
 internal sealed class PendingInvalidations
 {
-    private readonly Dictionary<byte[], ClientTracking?> _changed = new(Channels.ByteComparer.Instance);
+    private readonly Dictionary<byte[], ClientTracking?> _changed = new(ByteComparer.Instance);
     private readonly Dictionary<byte[], ClientTracking?>.AlternateLookup<ReadOnlySpan<byte>> _changedBySpan;
 
     public PendingInvalidations() => _changedBySpan = _changed.GetAlternateLookup<ReadOnlySpan<byte>>();

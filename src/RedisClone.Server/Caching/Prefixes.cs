@@ -1,5 +1,3 @@
-using RedisClone.Server.Pubsub;
-
 namespace RedisClone.Server.Caching;
 
 /// <summary>
@@ -18,7 +16,7 @@ internal sealed class Prefixes
     {
         lock (_changing)
         {
-            var clients = new Dictionary<byte[], ClientTracking[]>(Channels.ByteComparer.Instance);
+            var clients = new Dictionary<byte[], ClientTracking[]>(ByteComparer.Instance);
             foreach (Prefix prefix in _all)
                 if (prefix.Clients.Where(c => c != before).ToArray() is { Length: > 0 } others) clients[prefix.Text] = others;
             foreach (byte[] prefix in after?.Prefixes ?? [])

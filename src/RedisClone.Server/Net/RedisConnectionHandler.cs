@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Net.Listening;
 
 namespace RedisClone.Server.Net;
 
@@ -88,11 +89,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     /// <summary>On the framework's sockets; the event loop has its listening socket hand the setting down.</summary>
     private void KeepAlive(ConnectionContext transport)
     {
-        int seconds = server.Config.TcpKeepAlive;
-        if (seconds <= 0 || transport.Features.Get<IConnectionSocketFeature>()?.Socket is not { ProtocolType: ProtocolType.Tcp } socket) return;
-        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(seconds / 3, 1));
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
+        if (transport.Features.Get<IConnectionSocketFeature>()?.Socket is { ProtocolType: ProtocolType.Tcp } socket)
+            TcpKeepAlive.Apply(socket, server.Config.TcpKeepAlive);
     }
 }

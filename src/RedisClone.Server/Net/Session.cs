@@ -177,7 +177,7 @@ public sealed class Session(ServerCore server, long id, ReplyWriter reply)
         _subscriptions ??= [NewSet(), NewSet(), NewSet()];
         return _subscriptions[(int)kind];
 
-        static HashSet<byte[]> NewSet() => new(Channels.ByteComparer.Instance);
+        static HashSet<byte[]> NewSet() => new(ByteComparer.Instance);
     }
 
     internal int CountOf(SubscriptionKind kind) => _subscriptions?[(int)kind].Count ?? 0;

@@ -1,7 +1,5 @@
 using System.Collections.Concurrent;
-using System.Diagnostics.CodeAnalysis;
 using RedisClone.Server.Net;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Pubsub;
 
@@ -42,21 +40,5 @@ internal sealed class Channels
             Session[] fewer = [.. sessions.AsSpan(0, at), .. sessions.AsSpan(at + 1)];
             if (_byName.TryUpdate(name, fewer, sessions)) return;
         }
-    }
-
-    /// <summary>Byte strings by content.</summary>
-    internal sealed class ByteComparer : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>
-    {
-        public static readonly ByteComparer Instance = new();
-
-        public bool Equals(byte[]? x, byte[]? y) => x.AsSpan().SequenceEqual(y);
-
-        public int GetHashCode([DisallowNull] byte[] obj) => (int)KeyHash.Of(obj);
-
-        public bool Equals(ReadOnlySpan<byte> alternate, byte[] other) => alternate.SequenceEqual(other);
-
-        public int GetHashCode(ReadOnlySpan<byte> alternate) => (int)KeyHash.Of(alternate);
-
-        public byte[] Create(ReadOnlySpan<byte> alternate) => alternate.ToArray();
     }
 }

@@ -32,7 +32,7 @@ internal sealed class Monitors
     public void Show(Session author, string source, CommandRow row, in Request request)
     {
         if (!Any || row.Has(CommandFlags.Admin)) return;
-        long microseconds = (DateTime.UtcNow - DateTime.UnixEpoch).Ticks / TimeSpan.TicksPerMicrosecond;
+        long microseconds = ServerCore.UnixMicroseconds();
         var line = new StringBuilder();
         line.Append(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:D6} [{author.Database} {source}]");
         for (int i = 0; i < request.Count; i++) ConfigText.AppendQuoted(line.Append(' '), row.Show(request, i));

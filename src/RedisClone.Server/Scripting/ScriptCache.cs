@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.CodeAnalysis;
 using RedisClone.Lua;
-using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server.Scripting;
 
@@ -13,7 +12,7 @@ internal sealed class ScriptCache
 {
     private readonly LuaState _state;
     private readonly ConcurrentDictionary<ScriptDigest, Script> _byDigest = new();
-    private readonly ConcurrentDictionary<byte[], Script> _bySource = new(Channels.ByteComparer.Instance);
+    private readonly ConcurrentDictionary<byte[], Script> _bySource = new(ByteComparer.Instance);
     private readonly ConcurrentDictionary<byte[], Script>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
     private readonly LinkedList<Script> _passing = new();
     private readonly Dictionary<Script, LinkedListNode<Script>> _nodes = [];

@@ -18,9 +18,6 @@ internal static class Packed
     private const byte Int16Head = 0xF1, Int24Head = 0xF2, Int32Head = 0xF3, Int64Head = 0xF4, LongTextHead = 0xF0;
     private const int MaxHead = 9;
 
-    /// <summary>Most bytes that an integer's entry takes.</summary>
-    public const int MaxIntegerEntry = MaxHead + 1;
-
     /// <summary>Bytes of an element's entry.</summary>
     public static int SizeOf(Element element)
     {
@@ -121,29 +118,6 @@ internal static class Packed
         int count = 0;
         for (int at = 0; at < entries.Length; at = Next(entries, at)) count++;
         return count;
-    }
-
-    /// <summary>Whether bytes that come from anywhere begin, at a position, with a whole entry; and where the next one does.</summary>
-    public static bool IsSound(ReadOnlySpan<byte> entries, int at, out int next)
-    {
-        next = at;
-        ReadOnlySpan<byte> rest = entries[at..];
-        int head = rest.IsEmpty ? 0 : rest[0] switch
-        {
-            < 0xC0 => 1,
-            < 0xF0 => 2,
-            LongTextHead => 5,
-            <= Int64Head => 1,
-            _ => 0,
-        };
-        if (head == 0 || rest.Length < head) return false;
-        if (rest[0] == LongTextHead && BinaryPrimitives.ReadUInt32LittleEndian(rest[1..]) > (uint)rest.Length) return false;
-        int body = BodyLength(rest, 0), back = BackLength(body);
-        if (rest.Length < body + back) return false;
-        Span<byte> expected = stackalloc byte[5];
-        WriteBackLength(expected, body);
-        next = at + body + back;
-        return rest.Slice(body, back).SequenceEqual(expected[..back]);
     }
 
     private static int NextLong(ReadOnlySpan<byte> entries, int at)

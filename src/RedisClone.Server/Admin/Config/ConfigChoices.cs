@@ -40,9 +40,6 @@ internal static class ConfigChoices
         ("now", ShutdownOptions.Now), ("force", ShutdownOptions.Force),
     ];
 
-    public static readonly (string, DisklessLoad)[] DisklessLoad =
-        [("disabled", Admin.DisklessLoad.Disabled), ("on-empty-db", Admin.DisklessLoad.OnEmptyDb), ("swapdb", Admin.DisklessLoad.SwapDb)];
-
     public static readonly (string, TlsAuthClients)[] TlsAuthClients =
         [("no", Admin.TlsAuthClients.No), ("yes", Admin.TlsAuthClients.Yes), ("optional", Admin.TlsAuthClients.Optional)];
 

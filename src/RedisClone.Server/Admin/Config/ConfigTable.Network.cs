@@ -16,7 +16,7 @@ public sealed partial class ConfigTable
         UInt("maxclients", 10000, 1, uint.MaxValue, static c => ref c.MaxClients, "Connections served at the same time; further ones get an error and are closed."),
         Choice("transport", TransportKind.Auto, ConfigChoices.Transport, static c => ref c.Transport, "How bytes move: this server's event loops (Linux), or the framework's sockets; auto takes the better one of the platform.", Immutable | Hidden),
         Int("metrics-port", 0, 0, 65535, static c => ref c.MetricsPort, "TCP port of /metrics for Prometheus and of /health/live and /health/ready, on the addresses of bind, without a password; 0 listens on none.", flags: Hidden),
-        Text("bind-source-addr", null, static c => ref c.BindSourceAddr, "Local address of outgoing connections, such as that of a replica.", flags: TunesNothing),
+        Text("bind-source-addr", null, "Local address of outgoing connections, such as that of a replica.", flags: TunesNothing),
         Long("socket-mark-id", 0, 0, "Mark of the listening sockets, for the routing of the system.", Immutable | Unsupported),
         Int("max-new-connections-per-cycle", 10, 1, 1000, "Connections accepted in a row before clients get their turn.", flags: TunesNothing),
         Int("max-new-tls-connections-per-cycle", 1, 1, 1000, "The same for TLS connections.", flags: TunesNothing),

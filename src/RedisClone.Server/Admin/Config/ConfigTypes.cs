@@ -19,8 +19,6 @@ public enum MaxMemoryPolicy
 
 public enum AppendFsync { Everysec, Always, No }
 
-public enum DisklessLoad { Disabled, OnEmptyDb, SwapDb }
-
 public enum TlsAuthClients { No, Yes, Optional }
 
 public enum TlsAuthClientsUser { Off, CommonName }

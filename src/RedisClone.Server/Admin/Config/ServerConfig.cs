@@ -122,30 +122,11 @@ public sealed class ServerConfig
 
     // Replication and cluster
     public ReplicaOf? ReplicaOf;
-    public string MasterUser = "";
-    public string MasterAuth = "";
-    public bool ReplicaServeStaleData;
-    public bool ReplicaReadOnly;
-    public bool ReplicaLazyFlush;
-    public bool ReplicaIgnoreMaxMemory;
-    public bool ReplicaIgnoreDiskWriteErrors;
-    public bool ReplicaAnnounced;
-    public string ReplicaAnnounceIp = "";
-    public int ReplicaAnnouncePort;
-    public int ReplicaPriority;
-    public long ReplicaFullSyncBufferLimit;
-    public bool ReplDisklessSync;
-    public int ReplDisklessSyncDelay;
-    public int ReplDisklessSyncMaxReplicas;
-    public DisklessLoad ReplDisklessLoad;
-    public bool ReplDisableTcpNoDelay;
     public int ReplPingReplicaPeriod;
     public int ReplTimeout;
     public long ReplBacklogSize;
-    public long ReplBacklogTtl;
     public int MinReplicasToWrite;
     public int MinReplicasMaxLag;
-    public string BindSourceAddr = "";
     public bool ClusterEnabled;
 
     // TLS
@@ -153,23 +134,13 @@ public sealed class ServerConfig
     public string TlsCertFile = "";
     public string TlsKeyFile = "";
     public string TlsKeyFilePass = "";
-    public string TlsClientCertFile = "";
-    public string TlsClientKeyFile = "";
-    public string TlsClientKeyFilePass = "";
-    public string TlsDhParamsFile = "";
     public string TlsCaCertFile = "";
     public string TlsCaCertDir = "";
     public TlsAuthClients TlsAuthClients;
     public TlsAuthClientsUser TlsAuthClientsUser;
     public string TlsProtocols = "";
-    public string TlsCiphers = "";
     public string TlsCipherSuites = "";
-    public bool TlsPreferServerCiphers;
     public bool TlsSessionCaching;
-    public int TlsSessionCacheSize;
-    public int TlsSessionCacheTimeout;
-    public bool TlsReplication;
-    public bool TlsCluster;
 
     public ServerConfig()
     {

@@ -1,5 +1,3 @@
-using RedisClone.Server.Pubsub;
-
 namespace RedisClone.Server.Admin;
 
 /// <summary>
@@ -8,7 +6,7 @@ namespace RedisClone.Server.Admin;
 /// </summary>
 internal sealed class HeavyHitters(int capacity)
 {
-    private readonly Dictionary<byte[], Counter> _counters = new(capacity, Channels.ByteComparer.Instance);
+    private readonly Dictionary<byte[], Counter> _counters = new(capacity, ByteComparer.Instance);
 
     public long Total { get; private set; }
 

@@ -34,7 +34,7 @@ internal static class ServerInfo
         info.Field("process_supervised", config.Supervised == SupervisedMode.Systemd ? "systemd" : "no");
         info.Field("run_id", server.RunId);
         info.Field("tcp_port", config.Port > 0 ? config.Port : config.TlsPort);
-        info.Field("server_time_usec", DateTimeOffset.UtcNow.Ticks / TimeSpan.TicksPerMicrosecond - DateTimeOffset.UnixEpoch.Ticks / TimeSpan.TicksPerMicrosecond);
+        info.Field("server_time_usec", ServerCore.UnixMicroseconds());
         info.Field("uptime_in_seconds", uptime);
         info.Field("uptime_in_days", uptime / SecondsPerDay);
         info.Field("hz", config.Hz);

@@ -12,7 +12,7 @@ public sealed class ErrorStatistics
     private const string Disabled = "ERRORSTATS_DISABLED";
 
     private readonly Lock _gate = new();
-    private readonly Dictionary<byte[], long> _counts = new(ByteArrays.Instance);
+    private readonly Dictionary<byte[], long> _counts = new(ByteComparer.Instance);
     private readonly Dictionary<byte[], long>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
     private bool _disabled;
 
@@ -56,25 +56,5 @@ public sealed class ErrorStatistics
             _counts.Clear();
             _disabled = false;
         }
-    }
-
-    private sealed class ByteArrays : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>
-    {
-        public static readonly ByteArrays Instance = new();
-
-        public bool Equals(byte[]? x, byte[]? y) => x.AsSpan().SequenceEqual(y);
-
-        public int GetHashCode(byte[] obj) => GetHashCode(obj.AsSpan());
-
-        public bool Equals(ReadOnlySpan<byte> alternate, byte[] other) => alternate.SequenceEqual(other);
-
-        public int GetHashCode(ReadOnlySpan<byte> alternate)
-        {
-            var hash = new HashCode();
-            hash.AddBytes(alternate);
-            return hash.ToHashCode();
-        }
-
-        public byte[] Create(ReadOnlySpan<byte> alternate) => alternate.ToArray();
     }
 }

@@ -21,7 +21,6 @@ public enum CommandFlags
     MayReplicate = 1 << 13,
     NoMulti = 1 << 14,
     AllowBusy = 1 << 15,
-    TouchesArbitraryKeys = 1 << 16,
     NoAsyncLoading = 1 << 17,
     NoMandatoryKeys = 1 << 18,
     Protected = 1 << 19,
@@ -34,9 +33,6 @@ public enum CommandFlags
 
     /// <summary>Long by kind: never run on an I/O thread.</summary>
     Long = 1 << 26,
-
-    /// <summary>Deprecated by Redis; COMMAND DOCS says so.</summary>
-    Deprecated = 1 << 27,
 
     /// <summary>Runs right away inside MULTI instead of being queued (EXEC, DISCARD, WATCH, RESET, QUIT …).</summary>
     NotQueued = 1 << 28,

@@ -25,7 +25,6 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 
     private static readonly long DescriptorCeiling = Native.DescriptorLimit() - ReservedDescriptors;
 
-
     private readonly Loop _loop;
     private readonly Func<Loop> _chooseLoop;
     private readonly ILogger _log;
@@ -164,7 +163,11 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         {
             socket = ListenSocket.CreateBound(endPoint, options.UnixSocketMode);
             socket.Blocking = false;
-            if (endPoint is IPEndPoint) SetTcpOptions(socket, options.KeepAliveSeconds);
+            if (endPoint is IPEndPoint)
+            {
+                socket.NoDelay = true;
+                TcpKeepAlive.Apply(socket, options.KeepAliveSeconds);
+            }
             socket.Listen(options.Backlog);
             return socket;
         }
@@ -174,16 +177,5 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             if (error.SocketErrorCode == SocketError.AddressAlreadyInUse) throw new AddressInUseException(error.Message, error);
             throw;
         }
-    }
-
-    private static void SetTcpOptions(Socket socket, int keepAliveSeconds)
-    {
-        socket.NoDelay = true;
-        if (keepAliveSeconds <= 0) return;
-        // Redis's shape: three probes, a third of the interval apart.
-        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, keepAliveSeconds);
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(keepAliveSeconds / 3, 1));
-        socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);
     }
 }
