@@ -55,6 +55,29 @@ public sealed class SetCommandTests
         Assert.Empty(_host.EffectsOf("SORT nothing STORE nowhere"));
     }
 
+    /// <summary>The members of the first set are looked up in a few others; what very many others have is taken away. Which of both does not show.</summary>
+    [Theory]
+    [InlineData(0)]
+    [InlineData(50)]
+    public void DifferencesAreTheSameOfFewSetsAndOfMany(int absent)
+    {
+        string[] all = [.. Enumerable.Range(0, 100).Select(i => $"{i}")], even = [.. all.Where((_, i) => i % 2 == 0)];
+        _host.Call(["SADD", "all", .. all]);
+        _host.Call(["SADD", "odd", .. all.Except(even)]);
+        _host.Call(["ZADD", "ranked", .. all.SelectMany(i => new[] { i, i })]);
+        string[] others = ["odd", .. Enumerable.Range(0, absent).Select(i => $"none{i}")];
+        string keys = $"{1 + others.Length}";
+        Assert.Equal(even.Order(), _host.Call(["SDIFF", "all", .. others]).Trim('[', ']').Split(' ').Order());
+        Assert.Equal("50", _host.Call(["SDIFFCARD", keys, "all", .. others]));
+        Assert.Equal("7", _host.Call(["SDIFFCARD", keys, "all", .. others, "LIMIT", "7"]));
+        Assert.Equal("50", _host.Call(["SDIFFSTORE", "all", "all", .. others]));
+        Assert.Equal(even.Order(), _host.Run("SMEMBERS all").Trim('[', ']').Split(' ').Order());
+        Assert.Equal("[]", _host.Call(["SDIFF", "all", "all", .. others]));
+        Assert.Equal($"[{string.Join(' ', even)}]", _host.Call(["ZDIFF", keys, "ranked", .. others]));
+        Assert.Equal("50", _host.Call(["ZDIFFSTORE", "ranked", keys, "ranked", .. others]));
+        Assert.Equal($"[{string.Join(' ', even)}]", _host.Run("ZRANGE ranked 0 -1"));
+    }
+
     private void Prepare()
     {
         _host.Run("SADD s 1 2 3");
