@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedisClone.Journal.Rdb;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Server.Tests.Config;

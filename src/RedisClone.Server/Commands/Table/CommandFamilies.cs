@@ -1,5 +1,3 @@
-using RedisClone.Server.Acl;
-
 namespace RedisClone.Server.Commands;
 
 /// <summary>The families of commands: a new family is one file and one line here.</summary>

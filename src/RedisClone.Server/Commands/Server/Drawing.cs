@@ -1,6 +1,6 @@
 using System.Text;
 
-namespace RedisClone.Server.Admin;
+namespace RedisClone.Server.Commands;
 
 /// <summary>
 /// What LOLWUT draws: a one-dimensional cellular automaton, generation under generation, two a line of half blocks. Its rule is the

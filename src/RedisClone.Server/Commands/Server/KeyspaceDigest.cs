@@ -4,7 +4,7 @@ using System.Text;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
-namespace RedisClone.Server.Admin;
+namespace RedisClone.Server.Commands;
 
 /// <summary>
 /// A digest of data that tells whether two servers, or one before and after a restart, hold the same: equal for equal data whatever the

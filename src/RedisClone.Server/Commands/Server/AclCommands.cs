@@ -2,11 +2,11 @@ using System.Security.Cryptography;
 using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
+using RedisClone.Server.Acl;
 using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
 using static RedisClone.Server.Commands.CommandFlags;
 
-namespace RedisClone.Server.Acl;
+namespace RedisClone.Server.Commands;
 
 /// <summary>ACL: users and what they may do.</summary>
 internal static class AclCommands
