@@ -102,7 +102,8 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (row.IsWrite) engine.NoteWrite();
         EffectBuffer effects = engine.Lane.Effects;
         effects.IsMuted = !engine.Journalled;
-        engine.Server.Executor.RunPart(engine.Session, row, request, row.HashOfFirstKey(request), engine.Now, engine.Lane, onWorker: true, ref engine.Clock);
+        engine.Server.Executor.RunPart(
+            engine.Session, row, request, row.HashOfFirstKey(request), engine.Now, engine.Lane, onWorker: true, engine.Server.Shards.All, ref engine.Clock);
         effects.IsMuted = false;
         engine.Session.Reply.Commit();
     }

@@ -17,16 +17,7 @@ public sealed class Eviction(ServerCore server)
     private int _lastShard = -1;
 
     /// <summary>Bytes of all keys, values and indexes, those of scripts, and those of clients.</summary>
-    public long UsedBytes
-    {
-        get
-        {
-            long used = server.Scripts.State.AllocatedBytes + server.ClientMemory.Total;
-            // Each sum is read without its shard's hold: it lags by what is being written this instant.
-            for (int i = 0; i < server.Shards.Count; i++) used += server.Shards[i].Store.Arena.BytesUsed;
-            return used;
-        }
-    }
+    public long UsedBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes + server.ClientMemory.Total;
 
     /// <summary>Memory was found above its limit: whatever runs next makes room, even if it asks for none.</summary>
     public bool IsDue { get; private set; }
@@ -92,14 +83,6 @@ public sealed class Eviction(ServerCore server)
             if (!IsOver) IsDue = false;
             if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
-    }
-
-    /// <summary>Bytes of some shards.</summary>
-    public long BytesOf(in ShardSet shards)
-    {
-        long bytes = 0;
-        for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) bytes += server.Shards[i].Store.Arena.BytesUsed;
-        return bytes;
     }
 
     /// <summary>Each eviction is a unit of its own: no part of the command that needs the room.</summary>

@@ -10,6 +10,7 @@ public sealed class ShardMap
 {
     private readonly Shard[] _shards;
     private readonly ShardGate _gate = new();
+    private readonly ShardSet _all;
     private readonly int _shift;
 
     public ShardMap(int count, int databases)
@@ -20,14 +21,22 @@ public sealed class ShardMap
         for (int i = 0; i < count; i++)
             _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))), _gate);
         _shift = 64 - BitOperations.Log2((uint)count);
-        All = ShardSet.First(count);
+        _all = ShardSet.First(count);
     }
 
     public int Count => _shards.Length;
 
-    public ShardSet All { get; }
+    public ref readonly ShardSet All => ref _all;
 
     public Shard this[int index] => _shards[index];
+
+    /// <summary>Bytes of all keys, values and indexes of some shards. One that is not held lags by what is being written this instant.</summary>
+    public long BytesOf(in ShardSet shards)
+    {
+        long bytes = 0;
+        for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) bytes += _shards[i].Store.Arena.BytesUsed;
+        return bytes;
+    }
 
     /// <summary>
     /// Takes all shards at once if all are idle: for scripts and their like, which would spend more on taking them one by one than on what they

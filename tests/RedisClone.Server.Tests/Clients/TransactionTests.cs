@@ -52,6 +52,28 @@ public sealed class TransactionTests
         Assert.Equal(2, sink.Units.Count);
     }
 
+    /// <summary>How far one SCAN goes is decided by the database where the transaction begins.</summary>
+    [Fact]
+    public async Task It_walks_over_another_database_than_its_first()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("DEBUG POPULATE 1000");
+        client.Run("SELECT 1");
+        client.Run("MSET a 1 b 2 c 3 d 4 e 5 f 6");
+        var found = new SortedSet<string>(StringComparer.Ordinal);
+        string cursor = "0";
+        do
+        {
+            foreach (string line in new[] { "SELECT 0", "MULTI", "SELECT 1", $"SCAN {cursor}" }) client.Run(line);
+            string[] reply = client.Run("EXEC").Replace("[", "", StringComparison.Ordinal).Replace("]", "", StringComparison.Ordinal).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+            cursor = reply[1];
+            found.UnionWith(reply[2..]);
+        }
+        while (cursor != "0");
+        Assert.Equal(["a", "b", "c", "d", "e", "f"], found);
+    }
+
     [Fact]
     public async Task A_watched_key_that_expires_or_is_evicted_has_changed()
     {

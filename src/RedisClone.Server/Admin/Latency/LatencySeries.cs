@@ -11,8 +11,6 @@ internal sealed class LatencySeries
     /// <summary>Milliseconds of the worst of all.</summary>
     public long Worst { get; private set; }
 
-    public Sample Latest => _samples[(_next + Capacity - 1) % Capacity];
-
     public void Add(long second, long milliseconds)
     {
         Worst = Math.Max(Worst, milliseconds);

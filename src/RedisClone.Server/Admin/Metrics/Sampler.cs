@@ -85,12 +85,7 @@ public sealed class Sampler(ServerCore server)
         }
     }
 
-    private long DataBytes()
-    {
-        long bytes = 0;
-        for (int i = 0; i < server.Shards.Count; i++) bytes += server.Shards[i].Store.Arena.BytesUsed;
-        return bytes;
-    }
+    private long DataBytes() => server.Shards.BytesOf(server.Shards.All);
 
     private readonly record struct Sample(long Ticks, long Commands, long Input, long Output, long Rounds);
 }

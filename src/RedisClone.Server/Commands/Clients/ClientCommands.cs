@@ -82,6 +82,7 @@ internal static class ClientCommands
         }
         else if (c.Args.Count > 3 && c.Is(2, "id"u8))
         {
+            if (c.MoveToWorker((long)c.Args.Count * WorkPerClient)) return;
             var sessions = new List<Session>();
             for (int i = 3; i < c.Args.Count; i++)
             {

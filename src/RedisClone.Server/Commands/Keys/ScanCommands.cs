@@ -15,8 +15,6 @@ internal static class ScanCommands
     /// <summary>A cursor of SCAN is the shard's number in the lower bits and the position within it above.</summary>
     private const int ShardBits = 8;
 
-    private const int DefaultCount = 10;
-
     /// <summary>Redis's own bound: ten buckets looked at for every key wanted.</summary>
     private const int BucketsPerKey = 10;
 
@@ -39,7 +37,7 @@ internal static class ScanCommands
         if (!TryCursor(request[1], out ulong cursor)) return default;
         int shard = ShardOf(cursor);
         if (shard >= shards.Count) return default;
-        long wanted = DefaultCount;
+        long wanted = ScanFilter.DefaultCount;
         for (int i = 2; i + 1 < request.Count; i++)
             if (System.Text.Ascii.EqualsIgnoreCase(request[i], "COUNT"u8) && RedisNumber.TryParseInt64(request[i + 1], out long count)) wanted = count;
         // As many shards as may be needed for that many keys; the counts are read without their holds, as an estimate.
@@ -66,9 +64,9 @@ internal static class ScanCommands
         var found = new List<(int Shard, uint Handle)>();
         int shard = ShardOf(cursor);
         ulong position = cursor >> ShardBits;
-        ShardSet held = ShardsOfScan(c.Args, c.Session);
         long steps = filter.Count > long.MaxValue / BucketsPerKey ? long.MaxValue : filter.Count * BucketsPerKey;
-        while (held.Contains(shard))
+        // Fewer shards may be held than the keys would ask for now: others remove keys, and a transaction selects another database.
+        while (shard < c.Server.Shards.Count && c.Held.Contains(shard))
         {
             Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
             var visitor = new Collector(found, shard);
@@ -188,74 +186,5 @@ internal static class ScanCommands
     private readonly struct Collector(List<(int Shard, uint Handle)> found, int shard) : IScanVisitor
     {
         public void Visit(uint handle) => found.Add((shard, handle));
-    }
-}
-
-/// <summary>MATCH, COUNT, TYPE and NOVALUES of the SCAN family.</summary>
-internal readonly struct ScanFilter
-{
-    /// <summary>The argument that is the pattern; 0 where everything matches.</summary>
-    private int Pattern { get; init; }
-
-    public long Count { get; private init; }
-
-    public ValueType? Type { get; private init; }
-
-    /// <summary>A type that nothing has: nothing matches.</summary>
-    public bool UnknownType { get; private init; }
-
-    public bool NoValues { get; private init; }
-
-    public bool Matches(scoped in Request request, scoped ReadOnlySpan<byte> text) => Pattern == 0 || Glob.Matches(request[Pattern], text);
-
-    public static ScanFilter Parse(ref CommandContext c, int from, bool types = false, bool noValues = false)
-    {
-        long count = 10;
-        int match = 0;
-        ValueType? type = null;
-        bool unknown = false, without = false;
-        for (int i = from; i < c.Args.Count; i++)
-        {
-            bool more = i + 1 < c.Args.Count;
-            if (more && c.Is(i, "COUNT"u8))
-            {
-                count = c.Int64(++i);
-                if (!c.Failed && count < 1) c.FailSyntax();
-            }
-            else if (more && c.Is(i, "MATCH"u8))
-            {
-                match = ++i;
-            }
-            else if (more && types && c.Is(i, "TYPE"u8))
-            {
-                type = TypeNamed(c.Args[++i]);
-                unknown = type is null;
-            }
-            else if (noValues && c.Is(i, "NOVALUES"u8))
-            {
-                without = true;
-            }
-            else
-            {
-                c.FailSyntax();
-            }
-            if (c.Failed) return default;
-        }
-        bool any = match == 0 || c.Args[match].SequenceEqual("*"u8);
-        return new ScanFilter
-        {
-            Pattern = any ? 0 : match,
-            Count = count,
-            Type = type,
-            UnknownType = unknown,
-            NoValues = without,
-        };
-    }
-
-    private static ValueType? TypeNamed(ReadOnlySpan<byte> name)
-    {
-        foreach (ValueType type in Enum.GetValues<ValueType>())
-            if (System.Text.Ascii.EqualsIgnoreCase(name, KeyCommands.TypeName(type))) return type;
-        return null;
     }
 }

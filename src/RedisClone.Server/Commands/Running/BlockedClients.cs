@@ -92,7 +92,7 @@ internal sealed class BlockedClients(ServerCore server)
         }
         bool journalled = server.Effects.Wanted;
         if (journalled) lane.Messages.Hold();
-        server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), now, lane, onWorker: true, ref started);
+        server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), now, lane, onWorker: true, held, ref started);
         if (journalled) server.Executor.PlaceEffects(session, lane, held);
         connection.Resume();
     }

@@ -16,9 +16,11 @@ namespace RedisClone.Server.Commands;
 public ref partial struct CommandContext
 {
     private readonly ulong _firstKeyHash;
+    private readonly ref readonly ShardSet _held;
 
     internal CommandContext(
-        ServerCore server, Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, long now, Lane lane, bool onWorker)
+        ServerCore server, Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, long now, Lane lane, bool onWorker,
+        in ShardSet held)
     {
         Server = server;
         Session = session;
@@ -29,6 +31,7 @@ public ref partial struct CommandContext
         Lane = lane;
         OnWorker = onWorker;
         _firstKeyHash = firstKeyHash;
+        _held = ref held;
     }
 
     public ServerCore Server { get; }
@@ -46,6 +49,9 @@ public ref partial struct CommandContext
     public long Now { get; }
 
     internal Lane Lane { get; }
+
+    /// <summary>The shards that are held for it, or for the whole that it is a part of.</summary>
+    internal readonly ref readonly ShardSet Held => ref _held;
 
     /// <summary>False on an I/O thread, where nothing may take long.</summary>
     public bool OnWorker { get; }

@@ -53,7 +53,7 @@ internal sealed class Executor(ServerCore server)
         long seen = session.SeenLsn;
         Outcome outcome = server.Config.MaxMemory > 0
             ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
-            : RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
+            : RunAlone(session, row, request, hash, now, lane, onWorker, held, ref started);
         // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
         if (journalled) PlaceEffects(session, lane, held);
         if (row.Has(CommandFlags.Blind)) session.SeenLsn = seen;
@@ -97,9 +97,9 @@ internal sealed class Executor(ServerCore server)
             // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
-        long before = server.Eviction.BytesOf(held);
-        Outcome outcome = RunAlone(session, row, request, hash, now, lane, onWorker, ref started);
-        if (grows && server.Eviction.BytesOf(held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
+        long before = server.Shards.BytesOf(held);
+        Outcome outcome = RunAlone(session, row, request, hash, now, lane, onWorker, held, ref started);
+        if (grows && server.Shards.BytesOf(held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
         return outcome;
     }
 
@@ -116,9 +116,9 @@ internal sealed class Executor(ServerCore server)
     }
 
     private Outcome RunAlone(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, ref long started)
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, ref started);
+        Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, held, ref started);
         if (outcome == Outcome.Done) session.LastCommand = row;
         return outcome;
     }
@@ -172,9 +172,9 @@ internal sealed class Executor(ServerCore server)
 
     /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>
     public Outcome RunPart(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, ref long started)
+        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
-        var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker);
+        var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker, held);
         ReplyMark mark = session.Reply.Mark();
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
         long replied = watching is null ? 0 : session.Reply.BytesWritten;

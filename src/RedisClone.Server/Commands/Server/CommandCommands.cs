@@ -8,6 +8,10 @@ namespace RedisClone.Server.Commands;
 internal static class CommandCommands
 {
     private const CommandFlags Flags = Loading | Stale;
+
+    /// <summary>To describe a command costs as much as to look at so many elements.</summary>
+    private const int WorkPerRow = 16;
+
     private const string PerName = "O(N) where N is the number of commands to look up";
     private const string PerArgument = "O(N) where N is the number of arguments to the command";
     private const string PerCommand = "O(N) where N is the total number of Redis commands";
@@ -51,12 +55,14 @@ internal static class CommandCommands
             All(ref c);
             return;
         }
+        if (c.MoveToWorker((long)c.Args.Count * WorkPerRow)) return;
         c.Reply.ArrayHeader(c.Args.Count - 2);
         for (int i = 2; i < c.Args.Count; i++) CommandDescription.Info(c.Reply, c.Server.Commands.FindFull(c.Args[i]));
     }
 
     private static void Docs(ref CommandContext c)
     {
+        if (c.MoveToWorker((long)c.Args.Count * WorkPerRow)) return;
         var rows = new List<CommandRow>();
         if (c.Args.Count == 2) rows.AddRange(c.Server.Commands.Rows);
         for (int i = 2; i < c.Args.Count; i++)

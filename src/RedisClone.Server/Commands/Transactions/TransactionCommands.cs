@@ -121,7 +121,7 @@ internal static class TransactionCommands
                 continue;
             }
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
-            c.Server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), c.Now, c.Lane, onWorker: true, ref started);
+            c.Server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), c.Now, c.Lane, onWorker: true, c.Held, ref started);
         }
         session.InTransaction = false;
     }
