@@ -81,6 +81,33 @@ public sealed class CompactionTests(ITestOutputHelper output)
 
     private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text);
 
+    [Fact]
+    public void OfManyGroupsOfAStreamAFewAreLookedAtAtATime()
+    {
+        const int groups = 2_000, others = 60_000, budget = 16;
+        Entry entry = Create(ValueType.Stream, Bytes("stream"));
+        for (int i = 0; i < groups; i++)
+        {
+            StreamGroup group = StreamGroup.Add(entry, Bytes($"group {i}"), StreamId.Min, 0);
+            group.SetPending(IdOf(i), group.AddConsumer(Bytes($"consumer {i}"), 1), i, 1);
+        }
+        for (int i = 0; i < others; i++) Create(ValueType.String, Bytes($"other {i}"));
+        for (int i = 0; i < others; i++)
+            if (i % 16 != 0) Keyspace.Remove(Find($"other {i}"));
+        int steps = 0;
+        while (_store.Compact(budget)) steps++;
+        Assert.True(steps > groups * 3 / budget, $"{steps} steps");
+        entry = Find("stream");
+        Assert.Equal(groups, StreamGroup.Count(entry));
+        for (int i = 0; i < groups; i++)
+        {
+            Assert.True(StreamGroup.TryGet(entry, Bytes($"group {i}"), out StreamGroup group));
+            Assert.True(group.TryNextPending(StreamId.Min, out PendingEntry pending));
+            Assert.Equal(IdOf(i), pending.Id);
+            Assert.Equal($"consumer {i}", Encoding.UTF8.GetString(group.ConsumerOf(pending).Name));
+        }
+    }
+
     private Entry Find(string name) => Keyspace.Find(Bytes(name), KeyHash.Of(Bytes(name)));
 
     private Entry Create(ValueType type, byte[] key) => type switch

@@ -8,7 +8,8 @@ namespace RedisClone.Storage;
 internal struct CompactionPlace
 {
     public bool TableDone;
-    public int Part;              // of a stream: its blocks, then the trees of its groups one by one
+    public int Part;              // of a stream: its blocks, then what LargeGroups counts
+    public long Group;            // of a stream: the one whose parts are counted
     public long Position;         // a bucket of the table, then a rank of the tree
 }
 
@@ -46,11 +47,9 @@ internal static class LargeCompaction
         if (place.Part == 0)
         {
             if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
-            place = new CompactionPlace { Part = 1 };
+            place = new CompactionPlace { Part = LargeGroups.FirstPart };
         }
-        for (; LargeGroups.HasPart(arena, ref root, place.Part - 1); place = new CompactionPlace { Part = place.Part + 1 })
-            if (!LargeGroups.CompactPart(arena, ref root, ref place, ref budget)) return false;
-        return true;
+        return LargeGroups.Compact(arena, ref root, ref place, ref budget);
     }
 
     private static bool CompactTable<TMover>(MemberTable table, TMover mover, ref CompactionPlace place, ref int budget)

@@ -42,6 +42,11 @@ internal struct ConsumerRoot
 /// <remarks>The records of groups and consumers never move: pending entries know their consumer by its handle.</remarks>
 internal static class LargeGroups
 {
+    /// <summary>Parts of a compaction: the tree of all groups; then of each group its pending entries, these by time, its consumers, and what each consumer has pending.</summary>
+    public const int FirstPart = 1;
+
+    private const int FirstOfGroup = FirstPart + 1, FirstConsumer = FirstOfGroup + 3;
+
     public static ref GroupRoot Group(Arena arena, uint handle) => ref LargeValues.As<GroupRoot>(NameTree.ValueOf(arena, handle));
 
     public static ref ConsumerRoot Consumer(Arena arena, uint handle) => ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
@@ -87,56 +92,41 @@ internal static class LargeGroups
         }
     }
 
-    /// <summary>Whether there is such a part of what groups consist of: the tree of them, then the trees of each.</summary>
-    public static bool HasPart(Arena arena, ref StreamRoot root, int part)
+    /// <summary>Goes on with the compaction of the tree of all groups, then of the trees of each; true when all is done.</summary>
+    public static bool Compact(Arena arena, ref StreamRoot root, ref CompactionPlace place, ref int budget)
     {
-        bool found = TryFindPart(arena, ref root, part, out _, out _, out _);
-        return found;
+        if (place.Part == FirstPart)
+        {
+            if (!Compact<NamedHandle>(arena, ref root.Groups, ref place, ref budget)) return false;
+            place = new CompactionPlace { Part = FirstOfGroup };
+        }
+        var groups = new NameTree(arena, ref root.Groups);
+        for (; place.Group < groups.Count; place = new CompactionPlace { Part = FirstOfGroup, Group = place.Group + 1 })
+            if (!CompactGroup(arena, ref Group(arena, groups.At(place.Group)), ref place, ref budget)) return false;
+        return true;
     }
 
-    /// <summary>Goes on with the compaction of one part; true when it is done.</summary>
-    public static bool CompactPart(Arena arena, ref StreamRoot root, ref CompactionPlace place, ref int budget)
+    private static bool CompactGroup(Arena arena, ref GroupRoot group, ref CompactionPlace place, ref int budget)
     {
-        TryFindPart(arena, ref root, place.Part - 1, out uint group, out uint consumer, out int tree);
-        if (consumer != 0) return Compact<PendingId>(arena, ref Consumer(arena, consumer).Pending, ref place, ref budget);
-        return tree switch
+        var consumers = new NameTree(arena, ref group.Consumers);
+        for (; place.Part < FirstConsumer + consumers.Count; place.Part++, place.Position = 0)
         {
-            0 => Compact<NamedHandle>(arena, ref root.Groups, ref place, ref budget),
-            1 => Compact<PendingItem>(arena, ref Group(arena, group).Pending, ref place, ref budget),
-            2 => Compact<PendingTime>(arena, ref Group(arena, group).ByTime, ref place, ref budget),
-            _ => Compact<NamedHandle>(arena, ref Group(arena, group).Consumers, ref place, ref budget),
-        };
+            // A tree costs something even if it is empty: there may be very many.
+            if (budget-- <= 0) return false;
+            bool done = place.Part switch
+            {
+                FirstOfGroup => Compact<PendingItem>(arena, ref group.Pending, ref place, ref budget),
+                FirstOfGroup + 1 => Compact<PendingTime>(arena, ref group.ByTime, ref place, ref budget),
+                FirstOfGroup + 2 => Compact<NamedHandle>(arena, ref group.Consumers, ref place, ref budget),
+                _ => Compact<PendingId>(arena, ref Consumer(arena, consumers.At(place.Part - FirstConsumer)).Pending, ref place, ref budget),
+            };
+            if (!done) return false;
+        }
+        return true;
     }
 
     private static bool Compact<T>(Arena arena, ref TreeRoot root, ref CompactionPlace place, ref int budget) where T : unmanaged, ITreeItem<T> =>
         LargeCompaction.CompactTree(new RankTree<T>(arena, ref root), ref place, ref budget, default(LargeCompaction.NoItems<T>));
-
-    private static bool TryFindPart(Arena arena, ref StreamRoot root, int part, out uint group, out uint consumer, out int tree)
-    {
-        const int TreesOfGroup = 3;
-        group = consumer = 0;
-        tree = 0;
-        var groups = new NameTree(arena, ref root.Groups);
-        if (part-- == 0) return groups.Count > 0;
-        for (long i = 0; i < groups.Count; i++)
-        {
-            group = groups.At(i);
-            if (part < TreesOfGroup)
-            {
-                tree = part + 1;
-                return true;
-            }
-            part -= TreesOfGroup;
-            var consumers = new NameTree(arena, ref Group(arena, group).Consumers);
-            if (part < consumers.Count)
-            {
-                consumer = consumers.At(part);
-                return true;
-            }
-            part -= (int)consumers.Count;
-        }
-        return false;
-    }
 
     private static bool FreeGroup(Arena arena, ref GroupRoot group, ref int budget)
     {
