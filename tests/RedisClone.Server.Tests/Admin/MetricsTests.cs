@@ -46,6 +46,20 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
+    public async Task A_key_that_is_looked_up_again_on_a_worker_counts_once()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Call(["SADD", "large", .. Enumerable.Range(0, 2 * Limits.InlineWork).Select(i => $"{i}")]);
+        client.Run("CONFIG RESETSTAT");
+        client.Run("SMEMBERS large");
+        client.Run("SUNION large absent");
+        string stats = client.Run("INFO stats");
+        Assert.Contains("keyspace_hits:2\r", stats, StringComparison.Ordinal);
+        Assert.Contains("keyspace_misses:1\r", stats, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task The_figures_are_those_of_info()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);

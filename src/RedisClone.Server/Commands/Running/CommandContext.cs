@@ -191,13 +191,19 @@ public ref partial struct CommandContext
         Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
         if (entry.Exists)
         {
-            Lane.KeyspaceHits++;
+            Hits++;
             return entry;
         }
-        Lane.KeyspaceMisses++;
+        Misses++;
         Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
+
+    /// <summary>Keys that were looked up in order to be read and were there: counted unless the command moves to a worker, where it looks again.</summary>
+    internal int Hits { get; private set; }
+
+    /// <summary>The same of keys that were not there.</summary>
+    internal int Misses { get; private set; }
 
     /// <summary>Looks a key up in order to change it: what has expired is removed first.</summary>
     public Entry FindForWrite(int argument)

@@ -182,6 +182,8 @@ internal sealed class Executor(ServerCore server)
         {
             row.Handler!(ref context);
             if (context.Moved) return Outcome.Moved;
+            lane.KeyspaceHits += context.Hits;
+            lane.KeyspaceMisses += context.Misses;
             if (context.Blocked) return Outcome.Blocked;
             if (context.Failure is not null) session.Reply.Error(context.Failure);
         }

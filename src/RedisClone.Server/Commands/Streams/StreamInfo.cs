@@ -33,6 +33,7 @@ internal static class StreamInfo
             c.Fail(StreamGroupCommands.NoGroup(ref c, 2, 3));
             return;
         }
+        if (c.MoveToWorker(group.ConsumerCount)) return;
         c.Reply.ArrayHeader(group.ConsumerCount);
         for (long i = 0; i < group.ConsumerCount; i++)
         {
@@ -50,8 +51,9 @@ internal static class StreamInfo
     {
         Entry entry = c.FindForRead(2);
         if (!IsStream(ref c, entry)) return;
-        StreamCounts counts = StreamCounts.Of(entry);
         long groups = StreamGroup.Count(entry);
+        if (c.MoveToWorker(groups)) return;
+        StreamCounts counts = StreamCounts.Of(entry);
         c.Reply.ArrayHeader(groups);
         for (long i = 0; i < groups; i++)
         {
@@ -86,7 +88,7 @@ internal static class StreamInfo
         if (c.Failed) return;
         // None is no limit here.
         if (count == 0) count = long.MaxValue;
-        if (full && c.MoveToWorker(Math.Min(count, StreamValue.Count(entry)))) return;
+        if (full && c.MoveToWorker(Math.Min(count, StreamValue.Count(entry)) + StreamGroup.Count(entry))) return;
         StreamCounts counts = StreamCounts.Of(entry);
         StreamProducers producers = StreamProducers.Of(entry);
         c.Reply.MapHeader((full ? 9 : 10) + (producers.Exist ? 6 : 0));
