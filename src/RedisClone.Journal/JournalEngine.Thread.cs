@@ -1,0 +1,124 @@
+using System.Diagnostics;
+using RedisClone.Journal.Writing;
+
+namespace RedisClone.Journal;
+
+/// <summary>The journal's own thread: when it writes, flushes, waits for loops that are in a round, and sleeps.</summary>
+public sealed partial class JournalEngine
+{
+    private static readonly TimeSpan IdleTime = TimeSpan.FromSeconds(1);
+
+    private void Run()
+    {
+        while (!Volatile.Read(ref _stopping))
+        {
+            if (!IsKeeping) Sleep(IdleTime);
+            else if (Policy == FlushPolicy.Always) RunAlways();
+            else RunRelaxed();
+        }
+    }
+
+    private void RunAlways()
+    {
+        if (_buffer.HasPending || _writer.HasUnflushed)
+        {
+            LetRoundsEnd();
+            lock (_flushGate)
+                lock (_role)
+                    Write(flush: true, maySwitch: true);
+        }
+        else if (!Sleep(IdleTime))
+        {
+            Mark();
+        }
+    }
+
+    private void RunRelaxed()
+    {
+        if (_buffer.HasPending)
+        {
+            lock (_flushGate)
+                lock (_role)
+                    Write(flush: false, maySwitch: true);
+        }
+        var now = Stopwatch.GetTimestamp();
+        if (Policy == FlushPolicy.EverySecond && now >= _nextFlush)
+        {
+            _nextFlush = now + Stopwatch.Frequency;
+            FlushBeside();
+        }
+        var untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
+        if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
+    }
+
+    /// <summary>Flushes while loops go on writing, as far as <see cref="MayWriteDuringFlush"/> lets them.</summary>
+    private void FlushBeside()
+    {
+        lock (_flushGate)
+        {
+            IncrementFile? file;
+            long covers;
+            lock (_role)
+            {
+                file = _writer.FileToFlush(out covers);
+                if (file is null || !_writer.HasUnflushed) return;
+            }
+            try
+            {
+                Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
+                file.Flush();
+            }
+            catch (Exception error) when (IsDiskError(error) || error is ObjectDisposedException)
+            {
+                // Disposed: a write failed meanwhile, and that has been said.
+                lock (_role)
+                    if (IsKeeping) Fail(error);
+                return;
+            }
+            finally
+            {
+                Volatile.Write(ref _sideFlushStart, 0);
+            }
+            lock (_role)
+            {
+                _writer.Flushed(covers);
+                _flushes++;
+                _observer.OnDurable(_writer.DurableLsn);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Idle: states in the file how far it is durable, so that after a crash damage can be told from a torn tail.
+    /// </summary>
+    private void Mark()
+    {
+        lock (_flushGate)
+            lock (_role)
+                if (!_buffer.HasPending && _writer.HasUnmarked) Guarded(_writer.WriteMark, isFinal: true);
+    }
+
+    /// <summary>Waits until no loop is in a round, but less than a flush would take.</summary>
+    private void LetRoundsEnd()
+    {
+        var until = Stopwatch.GetTimestamp() + (long)_flushTicks / 2;
+        while (true)
+        {
+            Volatile.Write(ref _threadWaits, 1);
+            Interlocked.MemoryBarrier();
+            var left = until - Stopwatch.GetTimestamp();
+            if (!_rounds.AnyInRound || left <= 0 || !_wake.Wait(Stopwatch.GetElapsedTime(0, left))) break;
+        }
+        Volatile.Write(ref _threadWaits, 0);
+    }
+
+    /// <summary>Waits for something to do; false when the time ran out.</summary>
+    private bool Sleep(TimeSpan time)
+    {
+        Volatile.Write(ref _threadWaits, 1);
+        Interlocked.MemoryBarrier();
+        var woken = (_buffer.HasPending && IsKeeping) || _wake.Wait(time);
+        Volatile.Write(ref _threadWaits, 0);
+        return woken;
+    }
+}
