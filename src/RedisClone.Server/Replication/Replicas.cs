@@ -14,6 +14,7 @@ namespace RedisClone.Server.Replication;
 /// </summary>
 internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 {
+    // Taken before the stream's own.
     private readonly Lock _gate = new();
     private readonly List<(Func<bool> IsMet, Waiter Waiter)> _waiters = [];
     private Replica[] _all = [];
