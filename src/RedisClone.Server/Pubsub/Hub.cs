@@ -20,6 +20,9 @@ internal sealed class Hub
 {
     private readonly Channels[] _channels = [new(), new(), new()];
 
+    /// <summary>Such a message names the pattern too, which may be an empty one.</summary>
+    private static ReadOnlySpan<byte> ByPattern => "pmessage"u8;
+
     public Channels this[SubscriptionKind kind] => _channels[(int)kind];
 
     /// <summary>Whether a message to any channel could reach anybody: what makes key events free when nobody listens.</summary>
@@ -31,7 +34,7 @@ internal sealed class Hub
         int receivers = Deliver(this[SubscriptionKind.Channel].SubscribersOf(channel), "message"u8, default, channel, message);
         if (this[SubscriptionKind.Pattern].IsEmpty) return receivers;
         foreach ((byte[] pattern, Session[] sessions) in this[SubscriptionKind.Pattern].All)
-            if (Glob.Matches(pattern, channel)) receivers += Deliver(sessions, "pmessage"u8, pattern, channel, message);
+            if (Glob.Matches(pattern, channel)) receivers += Deliver(sessions, ByPattern, pattern, channel, message);
         return receivers;
     }
 
@@ -92,7 +95,7 @@ internal sealed class Hub
     private static byte[] Encode(
         int version, ReadOnlySpan<byte> word, ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
     {
-        bool byPattern = word[0] == 'p';
+        bool byPattern = word.SequenceEqual(ByPattern);
         var output = new ArrayBufferWriter<byte>(message.Length + channel.Length + pattern.Length + 64);
         var writer = new ReplyWriter(output) { Version = version };
         writer.PushHeader(byPattern ? 4 : 3);

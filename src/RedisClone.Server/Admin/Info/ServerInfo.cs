@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Runtime.InteropServices;
 using RedisClone.Server.Net;
+using RedisClone.Server.Net.EventLoop;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Admin;
@@ -29,7 +30,7 @@ internal static class ServerInfo
         info.Field("os", OperatingSystemName);
         info.Field("arch_bits", IntPtr.Size * 8);
         info.Field("monotonic_clock", string.Create(CultureInfo.InvariantCulture, $"Stopwatch at {Stopwatch.Frequency / 1_000_000} ticks/us"));
-        info.Field("multiplexing_api", config.Transport == TransportKind.Sockets || !OperatingSystem.IsLinux() ? "sockets" : "epoll");
+        info.Field("multiplexing_api", config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported ? "epoll" : "sockets");
         info.Field("process_id", Environment.ProcessId);
         info.Field("process_supervised", config.Supervised == SupervisedMode.Systemd ? "systemd" : "no");
         info.Field("run_id", server.RunId);
