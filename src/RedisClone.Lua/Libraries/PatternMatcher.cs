@@ -102,6 +102,7 @@ internal ref struct PatternMatcher
                     if (At(p) != '[') return Fail("missing '[' after '%f' in pattern");
                     int set = ClassEnd(p);
                     if (set < 0) return -1;
+                    _steps += WeightOf(p, set);
                     byte previous = s == 0 ? (byte)0 : _source[s - 1];
                     byte next = s < _source.Length ? _source[s] : (byte)0;
                     if (MatchSet(previous, p, set - 1) || !MatchSet(next, p, set - 1)) return -1;
@@ -115,6 +116,7 @@ internal ref struct PatternMatcher
             }
             int end = ClassEnd(p);
             if (end < 0) return -1;
+            _steps += WeightOf(p, end);
             bool matches = s < _source.Length && MatchSingle(_source[s], p, end);
             switch (At(end))
             {
@@ -156,7 +158,12 @@ internal ref struct PatternMatcher
         }
         else
         {
-            while (most < _source.Length && MatchSingle(_source[most], p, end)) most++;
+            int weight = WeightOf(p, end);
+            for (; most < _source.Length && MatchSingle(_source[most], p, end); most++)
+            {
+                _steps += weight;
+                if (_steps >= StepsPerCharge && !Count()) return -1;
+            }
         }
         _steps += (most - s) / 8;
         for (; most >= s; most--)
@@ -174,6 +181,7 @@ internal ref struct PatternMatcher
             int result = Match(s, end + 1);
             if (result >= 0 || Stopped) return result;
             if (s >= _source.Length || !MatchSingle(_source[s], p, end)) return -1;
+            _steps += WeightOf(p, end);
             s++;
         }
     }
@@ -250,6 +258,9 @@ internal ref struct PatternMatcher
                 return p;
         }
     }
+
+    /// <summary>Steps that it takes to look whether a character matches an item, beside the one of every item: a set may be as long as any string.</summary>
+    private static int WeightOf(int p, int end) => (end - p) / 16;
 
     private readonly bool MatchSingle(byte c, int p, int end) => _pattern[p] switch
     {

@@ -5,6 +5,8 @@ namespace RedisClone.Lua.Libraries;
 /// <summary>The string functions that take patterns.</summary>
 internal static class StringMatching
 {
+    private const int LeastPlaces = 64, ComparedAtOnce = 1 << 22, BytesPerStep = 4096;
+
     private static readonly SearchValues<byte> s_special = SearchValues.Create("^$*+?.([%-"u8);
 
     public static int Find(ref LuaCall call) => FindOrMatch(ref call, find: true);
@@ -69,12 +71,7 @@ internal static class StringMatching
         ReadOnlySpan<byte> text = source.Span;
         if (find && (!call[4].IsFalsy || IsPlain(pattern.Span)))
         {
-            if (!call.Spend((text.Length - at) >> 6)) return 0;
-            int found = text[at..].IndexOf(pattern.Span);
-            if (found < 0) return call.Return(LuaValue.Nil);
-            call.Push(at + found + 1);
-            call.Push(at + found + pattern.Length);
-            return 2;
+            return FindPlain(ref call, text, pattern.Span, at);
         }
         var matcher = new PatternMatcher(call.State, text, pattern.Span);
         do
@@ -90,6 +87,24 @@ internal static class StringMatching
             if (IsStopped(ref call, ref matcher)) return 0;
         }
         while (at++ < text.Length && !matcher.Anchored);
+        return call.Return(LuaValue.Nil);
+    }
+
+    /// <summary>A few places at a time where much must be compared at each: what is sought may be nearly everywhere.</summary>
+    private static int FindPlain(ref LuaCall call, ReadOnlySpan<byte> text, ReadOnlySpan<byte> sought, int at)
+    {
+        int places = Math.Max(LeastPlaces, ComparedAtOnce / Math.Max(1, sought.Length));
+        for (long from = at; from <= text.Length - sought.Length; from += places)
+        {
+            int length = (int)Math.Min(text.Length - from, (long)places + sought.Length - 1);
+            if (!call.Spend((int)(length / 64 + (long)places * sought.Length / BytesPerStep))) return 0;
+            int found = text.Slice((int)from, length).IndexOf(sought);
+            if (found < 0) continue;
+            found += (int)from;
+            call.Push(found + 1);
+            call.Push(found + sought.Length);
+            return 2;
+        }
         return call.Return(LuaValue.Nil);
     }
 
