@@ -28,6 +28,9 @@ public sealed class OwnedRequest : IDisposable
 
     public Request AsRequest() => new(_buffer, _slices.Items, _length);
 
+    /// <summary>Whether another argument fits: what adds one sees to it where arguments do not come from one request.</summary>
+    public bool HasRoomFor(int length) => _length + (long)length <= RequestLimits.MaxRequestBytes;
+
     public OwnedRequest Append(ReadOnlySpan<byte> argument)
     {
         argument.CopyTo(Reserve(argument.Length));

@@ -27,6 +27,9 @@ internal static class Limits
     /// <summary>Bytes that scripts may take, their compiled forms included.</summary>
     public const long ScriptMemory = 1L << 30;
 
+    /// <summary>Bytes of the effects of one transaction or script, which lie in one array. A single command's do, and there is room for what expires meanwhile.</summary>
+    public const long UnitBytes = 2_000_000_000;
+
     /// <summary>Transactions of more commands are not run on an I/O thread.</summary>
     public const int InlineTransaction = 128;
 

@@ -17,6 +17,7 @@ public sealed class EffectBuffer
 
     private byte[] _bytes = new byte[InitialSize];
     private int _length = Front;
+    private int _last = Front;       // where the last command begins
     private int _owed;               // arguments announced and not yet added
     private int _current;            // the database of the last command
 
@@ -42,6 +43,9 @@ public sealed class EffectBuffer
         }
     }
 
+    /// <summary>The longest unit; tests have shorter ones.</summary>
+    public long MostBytes { get; set; } = Limits.UnitBytes;
+
     /// <summary>What is written now is not kept.</summary>
     public bool IsMuted { get; set; }
 
@@ -52,21 +56,21 @@ public sealed class EffectBuffer
         if (Commands == 0) Database = _current = database;
         else if (database != _current) Select(database);
         Commands++;
+        (_last, _owed) = (_length, arguments);
         Header((byte)'*', arguments);
-        _owed = arguments;
     }
 
     public void Add(scoped ReadOnlySpan<byte> argument)
     {
         if (IsMuted) return;
         Debug.Assert(_owed > 0, "an effect has more arguments than announced");
-        _owed--;
         Header((byte)'$', argument.Length);
         Room(argument.Length + 2);
         argument.CopyTo(_bytes.AsSpan(_length));
         _length += argument.Length;
         _bytes[_length++] = (byte)'\r';
         _bytes[_length++] = (byte)'\n';
+        _owed--;
     }
 
     public void Add(long number)
@@ -87,6 +91,17 @@ public sealed class EffectBuffer
         Begin(database, 2);
         Add("DEL"u8);
         Add(key);
+    }
+
+    /// <summary>Whether a command that took so many bytes may be written down besides.</summary>
+    public bool HasRoomFor(int bytes) => _length + (long)bytes <= MostBytes;
+
+    /// <summary>A command whose author failed before it was complete is no effect.</summary>
+    public void DropUnfinished()
+    {
+        if (_owed == 0) return;
+        (_length, _owed) = (_last, 0);
+        Commands--;
     }
 
     public void Clear()
@@ -137,6 +152,9 @@ public sealed class EffectBuffer
 
     private void Room(int bytes)
     {
-        if (_length + bytes > _bytes.Length) Array.Resize(ref _bytes, Math.Max(_bytes.Length * 2, _length + bytes));
+        long needed = _length + (long)bytes;
+        if (needed <= _bytes.Length) return;
+        if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
+        Array.Resize(ref _bytes, (int)Math.Clamp(2L * _bytes.Length, needed, Array.MaxLength));
     }
 }

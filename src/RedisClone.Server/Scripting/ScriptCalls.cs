@@ -34,11 +34,17 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         for (int i = 1; i <= call.Count; i++)
         {
             ref readonly LuaValue argument = ref call[i];
-            if (argument.AsString is { } text) _request.Append(text.Span);
-            else if (argument.IsNumber) _request.Append(digits[..Format(argument.AsNumber, digits)]);
+            if (argument.AsString is { } text) Append(text.Span, ref problem);
+            else if (argument.IsNumber) Append(digits[..Format(argument.AsNumber, digits)], ref problem);
             else problem = "ERR Lua redis lib command arguments must be strings or integers";
         }
         return problem.Length == 0;
+    }
+
+    private void Append(scoped ReadOnlySpan<byte> argument, ref string problem)
+    {
+        if (_request.HasRoomFor(argument.Length)) _request.Append(argument);
+        else problem = "ERR Lua redis lib command arguments are too long";
     }
 
     /// <summary>The row of the request that was read; null for an unknown command.</summary>

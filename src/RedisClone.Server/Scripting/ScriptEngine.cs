@@ -111,14 +111,21 @@ internal sealed class ScriptEngine
         }
         long started = Begin(ref c, routine, readOnly);
         long allocated = State.AllocatedBytes;
-        if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
-        else if (outcome == LuaOutcome.Returned) Answer(ref c);
-        else FailWith(ref c, routine);
-        State.Reset();
-        Session.Tracking = null;
-        if (routine.Body.IsStateless) State.ForgetSince(allocated);
-        Progress.Done(Lane);
-        if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+        try
+        {
+            if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
+            else if (outcome == LuaOutcome.Returned) Answer(ref c);
+            else FailWith(ref c, routine);
+        }
+        finally
+        {
+            // A bug that escapes from a command is answered by whoever runs the script; the next script must not meet its remains.
+            State.Reset();
+            Session.Tracking = null;
+            if (routine.Body.IsStateless) State.ForgetSince(allocated);
+            Progress.Done(Lane);
+            if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+        }
         routine.Took(Clock - started);
     }
 

@@ -21,6 +21,8 @@ public static class Errors
     public const string WrongPass = "WRONGPASS invalid username-password pair or user is disabled.";
     public const string Internal = "ERR internal error";
     public const string NoReplicas = "NOREPLICAS Not enough good replicas to write.";
+    public const string TooManyEffects = "ERR the effects of this transaction or script would be too long";
+
     public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
     public const string SameObject = "ERR source and destination objects are the same";
     public const string DbIndex = "ERR DB index is out of range";

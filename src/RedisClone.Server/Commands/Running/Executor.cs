@@ -174,6 +174,11 @@ internal sealed class Executor(ServerCore server)
     public Outcome RunPart(
         Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
     {
+        if (row.IsWrite && !lane.Effects.HasRoomFor(request.WireLength))
+        {
+            Reject(session, row, Errors.TooManyEffects, lane);
+            return Outcome.Done;
+        }
         var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker, held);
         ReplyMark mark = session.Reply.Mark();
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
@@ -191,6 +196,7 @@ internal sealed class Executor(ServerCore server)
         {
             // A bug must not spread: what was applied is what is journalled, the client gets an error instead of half a reply.
             lane.UnexpectedErrors++;
+            lane.Effects.DropUnfinished();
             server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
             ReplyInternalError(session, mark);
         }
