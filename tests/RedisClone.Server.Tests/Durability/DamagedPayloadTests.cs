@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Globalization;
 using System.Text;
+using RedisClone.Journal.Rdb;
 using RedisClone.Protocol;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Server.Tests.Config;

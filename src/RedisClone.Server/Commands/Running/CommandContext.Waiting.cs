@@ -14,8 +14,6 @@ public ref partial struct CommandContext
     /// <summary>Set by <see cref="Block"/>: the command has done nothing yet and will be run again, or answered by a null.</summary>
     public readonly bool Blocked => Waiter is not null;
 
-    internal Waiter? Waiter { get; private set; }
-
     /// <summary>
     /// Blocks the client until one of these keys holds what it wants, or the time is over (0: never). Called with all the command's
     /// shards held and before any effect; the handler returns without a reply.

@@ -59,6 +59,9 @@ public ref partial struct CommandContext
     /// <summary>Set by <see cref="MoveToWorker"/>: the command has done nothing yet and is run again on a worker.</summary>
     public bool Moved { get; private set; }
 
+    /// <summary>What the client waits by; null while it does not.</summary>
+    internal Waiter? Waiter { get; private set; }
+
     /// <summary>The error that the handler latched; it is the reply, and nothing else was written.</summary>
     public string? Failure { get; private set; }
 
