@@ -13,6 +13,7 @@ internal static class IntendedDifferences
     [
         ("^OBJECT ENCODING", @"^\$""quicklist""$", @"^\$""listpack""$", "7.2: small lists are listpacks"),
         ("^OBJECT ENCODING", @"^\$""hashtable""$", @"^\$""listpack""$", "7.2: small sets are listpacks"),
+        ("^OBJECT ENCODING", @"^\$""skiplist""$", @"^\$""listpack""$", "SORT leaves the sorted set that it reads in another form; here reading changes nothing"),
         ("^OBJECT REFCOUNT", "^:(1|2147483647)$", "^:(1|2147483647)$", "which small integers are shared objects is Redis's own affair"),
         ("^ZRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZRANK has WITHSCORE"),
         ("^ZREVRANK", "^-ERR wrong number of arguments", "^-ERR syntax error", "7.2: ZREVRANK has WITHSCORE"),
