@@ -38,11 +38,17 @@ def main(doc, loads, seconds=10):
         for server in running:
             server.stop()
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    print(f"{script}, {now}, sent by {tool.name}, SCALE={scale}, {seconds:g} s each\n")
+    print(f"{script}, {now}, on {machine()}, sent by {tool.name}, SCALE={scale}, {seconds:g} s each\n")
     report.print_table(rows)
     os.makedirs(results, exist_ok=True)
     report.write_csv(os.path.join(results, script + ".csv"), {"date": now, "tool": tool.name, "scale": scale, "seconds": seconds}, rows)
     report.write_plot(os.path.join(results, script + ".svg"), f"{script}, {now}, {tool.name}", rows)
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    return f"{models[0] if models else os.uname().machine}, {os.cpu_count()} cores"
 
 
 def measure(tool, server, load, seconds):
