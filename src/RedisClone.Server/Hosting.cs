@@ -55,8 +55,9 @@ internal static class Hosting
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Logging.ClearProviders();
-        // The web host's own chatter is not what operators of this server read.
+        // The web host's own chatter is not what operators of this server read; why a start failed, ServerRun says in one line.
         builder.Logging.SetMinimumLevel(LogLevel.Trace);
+        builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.Critical);
         builder.Logging.AddFilter(static (category, level) => level >= LogLevel.Error || category!.StartsWith("RedisClone", StringComparison.Ordinal));
         builder.Services.AddSingleton(config);
         builder.Services.AddSingleton(disk);

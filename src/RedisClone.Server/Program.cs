@@ -15,7 +15,8 @@ internal static class Program
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         IDictionary environment = Environment.GetEnvironmentVariables();
-        if ((OfflineCommands.TryRun(args, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out)) is { } exitCode) return exitCode;
+        int? done = OfflineCommands.TryRun(args, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out) ?? ReferencePages.TryRun(args, Console.Out);
+        if (done is { } exitCode) return exitCode;
 
         ConfigLoad load = ServerConfig.Load(args, environment);
         if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).Write(load.Text);

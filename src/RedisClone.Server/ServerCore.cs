@@ -17,7 +17,7 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server;
 
 /// <summary>The parts of one running server, made once and handed to whoever needs them.</summary>
-public sealed class ServerCore
+internal sealed class ServerCore
 {
     public ServerCore(ServerConfig config, ConfigTable parameters, ILogger<ServerCore> log, IDisk? disk = null)
     {

@@ -6,7 +6,7 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Acl;
 
 /// <summary>Who may do what: the users, the check of a command, the login, and the log of what was refused.</summary>
-public sealed class AccessControl
+internal sealed class AccessControl
 {
     private const string TopLevel = "toplevel", InTransaction = "multi", InScript = "lua";
 

@@ -8,7 +8,7 @@ namespace RedisClone.Server.Acl;
 /// Whom a connection acts for. The object stays the same while its rules change, so that a change is in force for the next command
 /// of everybody who is logged in as that user; one that was deleted keeps an object that may do nothing.
 /// </summary>
-public sealed class User
+internal sealed class User
 {
     private volatile Permissions _permissions;
 

@@ -9,7 +9,7 @@ namespace RedisClone.Server.Acl;
 /// All users by name. Changes come one at a time; whoever looks a user up takes no lock. Clients that a change leaves without a
 /// user, or subscribed to what they may not hear any more, are disconnected.
 /// </summary>
-public sealed class UserTable
+internal sealed class UserTable
 {
     private const string DefaultName = "default";
 

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>What DEBUG can turn off or on, for tests.</summary>
-public sealed class DebugSwitches
+internal sealed class DebugSwitches
 {
     /// <summary>Keys and fields whose time has passed are looked for; without, they are found when somebody asks for them.</summary>
     public bool ActiveExpiry { get; set; } = true;

@@ -4,7 +4,7 @@ namespace RedisClone.Server.Caching;
 
 /// <summary>What CLIENT TRACKING asked for.</summary>
 [Flags]
-public enum TrackingModes
+internal enum TrackingModes
 {
     None = 0,
 
@@ -28,7 +28,7 @@ public enum TrackingModes
 /// <param name="modes">How.</param>
 /// <param name="redirect">The number of the client that is told instead, 0 for none.</param>
 /// <param name="prefixes">Of the keys, when broadcasting.</param>
-public sealed class ClientTracking(Session client, TrackingModes modes, long redirect, byte[][] prefixes)
+internal sealed class ClientTracking(Session client, TrackingModes modes, long redirect, byte[][] prefixes)
 {
     private volatile bool _redirectBroken;
 

@@ -12,7 +12,7 @@ namespace RedisClone.Server.Caching;
 /// the key changes. Reading and writing the tables happens under the hold of the key's shard; a message is queued at the client's
 /// connection under that hold too, behind the reply that it concerns. With nobody caching, a command pays one test.
 /// </summary>
-public sealed class Invalidations(ServerCore server)
+internal sealed class Invalidations(ServerCore server)
 {
     private readonly Prefixes _prefixes = new();
     private readonly Lock _registering = new();

@@ -24,6 +24,8 @@ internal sealed class Snapshots
     private long _lastTry;
     private bool _scheduled;
     private SnapshotRun? _saving;
+    private string _knownPath = "";
+    private FileMark? _known;           // what was there at the start, or was put there by this server since
 
     public Snapshots(ServerCore server, SnapshotSlot slot)
     {
@@ -139,7 +141,11 @@ internal sealed class Snapshots
     }
 
     /// <summary>What was loaded are no changes.</summary>
-    public void CountFromHere() => _changesSaved = Changes;
+    public void CountFromHere()
+    {
+        _changesSaved = Changes;
+        Remember();
+    }
 
     /// <summary>Brings back the dump file, if there is one; why not, if it is damaged. Nobody else holds a shard.</summary>
     public string? Load(bool replace = false)
@@ -232,14 +238,25 @@ internal sealed class Snapshots
     {
         try
         {
+            WarnOfOthers();
             Disk.Rename(temporary, Path);
             Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+            Remember();
             return null;
         }
         catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
         {
             return failure.Message;
         }
+    }
+
+    private void Remember() => (_knownPath, _known) = (Path, FileMark.Of(Disk, Path));
+
+    /// <summary>Nothing keeps servers from having one dump file, as with Redis; but whose data is replaced should be able to find out why.</summary>
+    private void WarnOfOthers()
+    {
+        if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)
+            _server.Log.LogWarning("{Path} is not the file that this server has loaded or saved: another one seems to use the same dir and dbfilename. It is replaced.", Path);
     }
 
     private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob

@@ -7,7 +7,7 @@ namespace RedisClone.Server;
 /// Keeps the 24 access bits of a key: for least recently used the time of last access in seconds, for least frequently
 /// used the minutes of its last decay (16 bits) and a logarithmic counter (8 bits), as Redis does.
 /// </summary>
-public sealed class AccessClock(ServerConfig config)
+internal sealed class AccessClock(ServerConfig config)
 {
     private const uint AccessMask = 0xFFFFFF;
     private const uint NewFrequency = 5;

@@ -7,7 +7,7 @@ namespace RedisClone.Server;
 /// <summary>
 /// Where one thread writes down, in RESP, the effects of the command that it is running. One unit: all or nothing. Reused.
 /// </summary>
-public sealed class EffectBuffer
+internal sealed class EffectBuffer
 {
     private const int InitialSize = 4096;
     private const int KeptSize = 1 << 20;

@@ -1,7 +1,7 @@
 namespace RedisClone.Server;
 
 /// <summary>Receives units of effects in the order in which they took place; called under the holds of the shards concerned.</summary>
-public interface IEffectSink
+internal interface IEffectSink
 {
     /// <summary>Places a unit in the global order; returns the position behind it (LSN).</summary>
     long Append(EffectBuffer unit);
@@ -14,7 +14,7 @@ public interface IEffectSink
 /// The one stream of effects: what every write did goes through here while its shards are held. With nobody listening it costs a
 /// field read.
 /// </summary>
-public sealed class EffectLog
+internal sealed class EffectLog
 {
     private readonly Lock _changing = new();
     private IEffectSink[] _sinks = [];

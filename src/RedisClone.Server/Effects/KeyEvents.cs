@@ -10,7 +10,7 @@ namespace RedisClone.Server;
 /// What happens besides when a key changes: transactions that watch it fail, clients blocked on it may be served, caching clients hear of
 /// it, key events are published. Called under the hold of the key's shard.
 /// </summary>
-public sealed class KeyEvents(ServerCore server)
+internal sealed class KeyEvents(ServerCore server)
 {
     /// <summary>A key was changed or removed by a command of <paramref name="author"/>.</summary>
     public void Modified(

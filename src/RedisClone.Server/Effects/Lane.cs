@@ -9,7 +9,7 @@ namespace RedisClone.Server;
 /// What one thread counts and scribbles on while it executes commands, so that no two threads write to the same line. Sums are
 /// taken over all lanes when somebody asks.
 /// </summary>
-public sealed class Lane
+internal sealed class Lane
 {
     [ThreadStatic] private static Lane? t_lane;
     [ThreadStatic] private static Lane? t_nested;
@@ -109,13 +109,13 @@ public sealed class Lane
 }
 
 /// <summary>Calls of one command on one lane.</summary>
-public struct CommandCounters
+internal struct CommandCounters
 {
     public long Calls, Ticks, Rejected, Failed;
 }
 
 /// <summary>All lanes of one server (a process may host several).</summary>
-public sealed class LaneSet(int commands, ErrorStatistics errors)
+internal sealed class LaneSet(int commands, ErrorStatistics errors)
 {
     private readonly Lock _adding = new();
     private readonly Dictionary<(int Thread, bool Nested), Lane> _ofThreads = [];

@@ -19,7 +19,7 @@ internal sealed class ClientMemory(ServerCore server)
     private int _evicting;
     private long _restUntil;
 
-    public bool IsWatched => server.Config.MaxMemory > 0 || server.Config.MaxMemoryClients != 0;
+    public bool IsWatched => server.Config.MaxMemoryBytes > 0 || server.Config.MaxMemoryClients != 0;
 
     public long Total => Volatile.Read(ref _total);
 

@@ -3,7 +3,7 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Net;
 
 /// <summary>Which commands CLIENT PAUSE holds back.</summary>
-public enum PauseMode
+internal enum PauseMode
 {
     None,
     Write,
@@ -14,7 +14,7 @@ public enum PauseMode
 /// CLIENT PAUSE. A connection whose next command is held back waits here without a thread and then looks at the command again.
 /// While it lasts nothing expires and nothing is evicted: the data stand still.
 /// </summary>
-public sealed class ClientPause : IDisposable
+internal sealed class ClientPause : IDisposable
 {
     private readonly Lock _gate = new();
     private readonly List<Connection> _waiting = [];

@@ -9,7 +9,7 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Net;
 
 /// <summary>How a batch of requests is executed: here where its shards are idle, on a worker where they are busy or the work is long.</summary>
-public sealed partial class Connection
+internal sealed partial class Connection
 {
     private readonly RequestBatch _batch = new();
     private ShardHold _hold;

@@ -5,7 +5,7 @@ using RedisClone.Server.Replication;
 namespace RedisClone.Server.Net;
 
 /// <summary>How a client that speaks as a replica does is brought to where it can follow the stream of effects.</summary>
-public sealed partial class Connection
+internal sealed partial class Connection
 {
     /// <summary>The client has begun to speak as one.</summary>
     internal Replica AsReplica() => Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);

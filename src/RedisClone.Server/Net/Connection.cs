@@ -16,7 +16,7 @@ namespace RedisClone.Server.Net;
 /// flush. A command whose shards are busy runs on a worker when they are free, one that blocks waits to be served; the rest of
 /// the batch waits for it, no thread does.
 /// </summary>
-public sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGatheredWork, IMessageTarget
+internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGatheredWork, IMessageTarget
 {
     private readonly ServerCore _server;
     private readonly ConnectionContext _transport;

@@ -4,7 +4,7 @@ namespace RedisClone.Server.Net;
 /// Runs a connection's continuation on the thread that owns it: its event loop where the transport has one, else the
 /// thread pool. Never runs it inside the call: callers may hold shards.
 /// </summary>
-public interface IConnectionScheduler
+internal interface IConnectionScheduler
 {
     void Schedule(IThreadPoolWorkItem work);
 }

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Net;
 /// The lists of field names that a connection has prepared for HIMPORT, by name. The one used last is at hand: an import uses the same
 /// thousands of times.
 /// </summary>
-public sealed class Fieldsets
+internal sealed class Fieldsets
 {
     private readonly List<(byte[] Name, FieldNames Fields)> _sets = [];
     private int _last;

@@ -10,7 +10,7 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Net;
 
 /// <summary>What CLIENT REPLY asked for.</summary>
-public enum ReplyMode : byte
+internal enum ReplyMode : byte
 {
     On,
     Off,
@@ -26,7 +26,7 @@ public enum ReplyMode : byte
 /// The state of one client: what its commands may change and what CLIENT LIST shows. Owned by whichever thread runs the
 /// client's command; others only read. A script, a transaction or a journal replay has one too, without a connection.
 /// </summary>
-public sealed class Session(ServerCore server, long id, ReplyWriter reply)
+internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 {
     private HashSet<byte[]>[]? _subscriptions;
 

@@ -3,7 +3,7 @@ using System.Collections.Concurrent;
 namespace RedisClone.Server.Net;
 
 /// <summary>All connected clients by id.</summary>
-public sealed class SessionRegistry
+internal sealed class SessionRegistry
 {
     private readonly ConcurrentDictionary<long, Session> _byId = new();
     private long _lastId;

@@ -4,7 +4,7 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Net;
 
 /// <summary>The commands between MULTI and EXEC, all in one buffer, so that a million small ones cost little more than their bytes.</summary>
-public sealed class Transaction
+internal sealed class Transaction
 {
     private byte[] _bytes = new byte[512];
     private ArgSlice[] _slices = new ArgSlice[16];

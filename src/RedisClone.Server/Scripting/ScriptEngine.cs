@@ -145,7 +145,7 @@ internal sealed class ScriptEngine
             if (readOnly) return "ERR Can not execute a script with write flag using *_ro command.";
         }
         bool allowed = (routine.Flags & ScriptFlags.AllowOom) != 0 || routine.IsDeclared && !mayWrite;
-        IsOutOfMemory = !allowed && Server.Config.MaxMemory > 0 && c.Session.LacksMemory;
+        IsOutOfMemory = !allowed && Server.Config.MaxMemoryBytes > 0 && c.Session.LacksMemory;
         return IsOutOfMemory && routine.IsDeclared
             ? "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
             : null;

@@ -10,7 +10,7 @@ namespace RedisClone.Server.Shards;
 /// Keeps the data within maxmemory: one budget for all shards, keys sampled in the shards that the writing command holds. The bytes
 /// are those of the shards' buffers, exact.
 /// </summary>
-public sealed class Eviction(ServerCore server)
+internal sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
@@ -23,12 +23,12 @@ public sealed class Eviction(ServerCore server)
     public bool IsDue { get; private set; }
 
     /// <summary>There is a limit, and a policy that frees nothing: once memory <see cref="IsOver"/>, what may take more is refused.</summary>
-    public bool RefusesGrowth => server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
+    public bool RefusesGrowth => server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
 
     /// <summary>Memory is above its limit; looks at every shard.</summary>
     public bool IsOver => Excess > 0;
 
-    private long Excess => UsedBytes - server.Config.MaxMemory;
+    private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
 
     /// <summary>
     /// Evicts keys of the held shards until the data fits, before a command begins. False when these have nothing to give: the command must hold
@@ -68,7 +68,7 @@ public sealed class Eviction(ServerCore server)
     }
 
     /// <summary>Looks whether memory is above its limit, and something can be done about it.</summary>
-    public void Look() => IsDue = server.Config.MaxMemory > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+    public void Look() => IsDue = server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
 
     /// <summary>
     /// One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands: no shard gives more than its share.

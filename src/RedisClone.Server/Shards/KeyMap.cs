@@ -4,10 +4,10 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Shards;
 
 /// <summary>A key of one database, outside the keyspace: what is watched, waited for or tracked.</summary>
-public readonly record struct DatabaseKey(int Database, byte[] Key);
+internal readonly record struct DatabaseKey(int Database, byte[] Key);
 
 /// <summary>The same without a copy of the key, for looking up.</summary>
-public readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key)
+internal readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key)
 {
     public int Database { get; } = database;
 

@@ -19,7 +19,7 @@ internal interface IShardWork
 /// was held. A thread that brings work to an idle shard runs it right there; what finds the shard busy is run by a
 /// worker of the thread pool. No thread ever blocks on a shard.
 /// </summary>
-public sealed class Shard : IThreadPoolWorkItem
+internal sealed class Shard : IThreadPoolWorkItem
 {
     private readonly ConcurrentQueue<IShardWork> _mailbox = new();
     private readonly ShardGate _gate;

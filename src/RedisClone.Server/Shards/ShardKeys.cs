@@ -8,7 +8,7 @@ namespace RedisClone.Server.Shards;
 /// What a shard knows of its keys beyond their values: who is blocked on them, who watches them. Owned by whoever holds the
 /// shard, like the store.
 /// </summary>
-public sealed class ShardKeys(Shard shard)
+internal sealed class ShardKeys(Shard shard)
 {
     private readonly KeyMap<WaiterQueue> _waiters = new();
     private readonly KeyMap<List<Watch>> _watchers = new();

@@ -6,7 +6,7 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Shards;
 
 /// <summary>All shards, and which one a key's hash belongs to.</summary>
-public sealed class ShardMap
+internal sealed class ShardMap
 {
     private readonly Shard[] _shards;
     private readonly ShardGate _gate = new();

@@ -3,7 +3,7 @@ using System.Numerics;
 namespace RedisClone.Server.Shards;
 
 /// <summary>A set of shards, walked in shard order: the order in which they are taken.</summary>
-public struct ShardSet
+internal struct ShardSet
 {
     public const int MaxShards = 256;
 

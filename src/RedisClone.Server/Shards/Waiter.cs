@@ -5,7 +5,7 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Shards;
 
 /// <summary>Why a blocked client goes on.</summary>
-public enum WakeReason
+internal enum WakeReason
 {
     None,
     Served,
@@ -19,13 +19,13 @@ public enum WakeReason
 }
 
 /// <summary>Whether a key that was just changed satisfies a waiter; the type was compared already.</summary>
-public delegate bool WaitTest(in Entry entry, Waiter waiter);
+internal delegate bool WaitTest(in Entry entry, Waiter waiter);
 
 /// <summary>
 /// A blocked client: the keys that it waits for, and the one word that decides who wakes it. Whoever claims it first (a push, its
 /// timeout, CLIENT UNBLOCK, its own disconnect) answers it; the others find it claimed and pass on.
 /// </summary>
-public sealed class Waiter : IDisposable
+internal sealed class Waiter : IDisposable
 {
     private int _claimed;
     private Timer? _timer, _again;

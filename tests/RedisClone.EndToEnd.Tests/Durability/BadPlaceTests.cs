@@ -23,6 +23,20 @@ public sealed class BadPlaceTests : IDisposable
         first.AssertWell();
     }
 
+    [Fact]
+    public void WhoReplacesTheDumpOfAnotherServerIsWarned()
+    {
+        const string Warning = "another one seems to use the same dir and dbfilename";
+        using ServerProcess first = ServerProcess.Ours("--dir", _folder), second = ServerProcess.Ours("--dir", _folder);
+        using RespClient one = first.Connect(), other = second.Connect();
+        one.Expect("+OK", "SET", "key", "value");
+        one.Expect("+OK", "SAVE");
+        one.Expect("+OK", "SAVE");
+        other.Expect("+OK", "SAVE");
+        while (!second.Output.Contains(Warning, StringComparison.Ordinal)) second.AssertWell();
+        Assert.DoesNotContain(Warning, first.Output, StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("dump.rdb", "this is no snapshot, but it is long enough to be one", "no")]
     [InlineData("dump.rdb", "", "no")]

@@ -28,6 +28,12 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.Equal(0, ServerProcess.RunOurs("verify", Path.Combine(_folder, "appendonlydir")).ExitCode);
         Assert.Equal(3, ServerProcess.RunOurs("verify", Path.Combine(_folder, "nothing")).ExitCode);
         Assert.Equal(3, ServerProcess.RunOurs("verify").ExitCode);
+        foreach (string command in (string[])["verify", "repair", "health"])
+        {
+            (code, output) = ServerProcess.RunOurs(command, "--help");
+            Assert.Equal(0, code);
+            Assert.Contains($" {command} ", output, StringComparison.Ordinal);
+        }
         Assert.Contains("verify DIR", ServerProcess.RunOurs("--help").Output, StringComparison.Ordinal);
     }
 

@@ -2,12 +2,12 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>What README and docs show as commands works; tests/documented runs them.</summary>
+/// <summary>What README, CONTRIBUTING and docs show as commands works; tests/documented runs them.</summary>
 public sealed class DocumentedCommandTests
 {
     private const string Block = "\n```sh\n";
 
-    private static readonly string[] s_files = [.. Directory.GetFiles(Repository.PathOf("docs"), "*.md").Append(Repository.PathOf("README.md"))
+    private static readonly string[] s_files = [.. Directory.GetFiles(Repository.PathOf("docs"), "*.md").Concat(Directory.GetFiles(Repository.Root, "*.md"))
         .Where(path => File.ReadAllText(path).Contains(Block, StringComparison.Ordinal)).Select(path => Path.GetRelativePath(Repository.Root, path))];
 
     public static TheoryData<string> Files => [.. s_files];

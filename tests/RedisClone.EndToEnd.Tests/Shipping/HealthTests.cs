@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using RedisClone.EndToEnd.Tests.Support;
 
@@ -18,6 +19,20 @@ public sealed class HealthTests
     {
         using ServerProcess server = ServerProcess.Ours("--requirepass", "secret");
         Assert.Equal((0, "-NOAUTH Authentication required.\n"), Ask(server.Id));
+    }
+
+    [Fact]
+    public void One_behind_a_first_process_of_another_kind_is_found()
+    {
+        using Process first = Process.Start("timeout", ["600", ServerProcess.OurProgram, "--port", $"{ServerProcess.FreePort()}", "--bind", "127.0.0.1", "--save", ""]);
+        try
+        {
+            while (Ask(first.Id) != (0, "+PONG\n")) Assert.False(first.HasExited);
+        }
+        finally
+        {
+            first.Kill(entireProcessTree: true);
+        }
     }
 
     [Fact]

@@ -33,7 +33,7 @@ internal sealed class RunningServer : IAsyncDisposable
     {
         config.Port = FreePort();
         config.Bind = ["127.0.0.1"];
-        config.Transport = transport;
+        config.Transport = (RedisClone.Server.Admin.TransportKind)transport;
         config.Shards = 4;
         config.IoLoops = 2;
         config.LogLevel = ServerLogLevel.Nothing;

@@ -154,7 +154,7 @@ public class ConfigTableTests
     {
         var config = new ServerConfig { HostMemory = 4096 };
         Assert.Null(new ConfigTable(config).Set([new("maxmemory", "AUTO")]));
-        Assert.Equal(3072, config.MaxMemory);
+        Assert.Equal(3072, config.MaxMemoryBytes);
     }
 
     [Fact]

@@ -56,8 +56,15 @@ public sealed class HostMemoryTests : IDisposable
         Write("proc/self/cgroup", "0::/\n");
         Write("sys/fs/cgroup/memory.max", "4096\n");
         var config = new ServerConfig { HostMemory = Read() };
-        Assert.Null(new ConfigTable(config).Set([new("maxmemory", "auto")]));
-        Assert.Equal(3072, config.MaxMemory);
+        var table = new ConfigTable(config);
+        Assert.Null(table.Set([new("maxmemory", "AUTO")]));
+        Assert.Equal(3072, config.MaxMemoryBytes);
+        Assert.Equal("3072", table.Get("maxmemory").Single().Value);
+        // What is left of a failed change is what was asked for, too.
+        Assert.NotNull(table.Set([new("maxmemory", "1mb"), new("maxmemory-policy", "nonsense")]));
+        Assert.StartsWith("maxmemory auto\n", ConfigRewriter.Rewrite("maxmemory 5mb\n", config, describeUsers: null, everything: false));
+        Assert.Null(table.Set([new("maxmemory", "3072")]));
+        Assert.StartsWith("maxmemory 3kb\n", ConfigRewriter.Rewrite("maxmemory auto\n", config, describeUsers: null, everything: false));
     }
 
     private void Write(string path, string text)

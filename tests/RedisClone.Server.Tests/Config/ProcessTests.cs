@@ -90,15 +90,15 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Theory]
-    [InlineData(SupervisedMode.Systemd, true)]
-    [InlineData(SupervisedMode.Auto, true)]
-    [InlineData(SupervisedMode.No, false)]
-    public void Systemd_is_told_when_it_is_asked_for(SupervisedMode mode, bool told)
+    [InlineData(nameof(SupervisedMode.Systemd), true)]
+    [InlineData(nameof(SupervisedMode.Auto), true)]
+    [InlineData(nameof(SupervisedMode.No), false)]
+    public void Systemd_is_told_when_it_is_asked_for(string mode, bool told)
     {
         var path = Path.Combine(_directory, "notify");
         using var systemd = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified);
         systemd.Bind(new UnixDomainSocketEndPoint(path));
-        var supervisor = new Supervisor(mode, path);
+        var supervisor = new Supervisor(Enum.Parse<SupervisedMode>(mode), path);
         supervisor.Ready();
         supervisor.Stopping();
 

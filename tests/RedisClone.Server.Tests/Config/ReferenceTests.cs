@@ -12,6 +12,27 @@ public class ReferenceTests
     [Fact]
     public void TheReferenceOfCommandsIsCurrent() => AssertCurrent("commands.md", CommandReference.ToMarkdown(), "--write-command-reference");
 
+    [Fact]
+    public void APageIsPrintedOrTakesThePlaceOfAFileAsAWhole()
+    {
+        using var output = new StringWriter();
+        Assert.Equal(0, ReferencePages.TryRun(["--write-config-reference"], output));
+        Assert.Equal(ConfigReference.ToMarkdown(), output.ToString());
+
+        string folder = Directory.CreateTempSubdirectory("redisclone-pages-").FullName, page = Path.Combine(folder, "page.md");
+        File.WriteAllText(page, "an old one");
+        Assert.Equal(0, ReferencePages.TryRun(["--write-command-reference", page], output));
+        Assert.Equal(CommandReference.ToMarkdown(), File.ReadAllText(page));
+        Directory.CreateDirectory(page + ".new");
+        Assert.Equal(1, ReferencePages.TryRun(["--write-config-reference", page], output));
+        Assert.Equal(CommandReference.ToMarkdown(), File.ReadAllText(page));
+        Directory.Delete(folder, recursive: true);
+
+        Assert.Equal(1, ReferencePages.TryRun(["--write-config-reference", page, "more"], output));
+        Assert.Null(ReferencePages.TryRun(["--port", "7000"], output));
+        Assert.Null(ReferencePages.TryRun([], output));
+    }
+
     private static void AssertCurrent(string page, string text, string option)
     {
         var root = new DirectoryInfo(AppContext.BaseDirectory);
@@ -20,6 +41,6 @@ public class ReferenceTests
         Assert.NotNull(root);
 
         Assert.True(File.ReadAllText(Path.Combine(root.FullName, "docs", page)) == text,
-            $"docs/{page} is not current: dotnet run --project src/RedisClone.Server -- {option} > docs/{page}");
+            $"docs/{page} is not current: dotnet run --project src/RedisClone.Server -- {option} docs/{page}");
     }
 }

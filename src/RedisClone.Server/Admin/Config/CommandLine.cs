@@ -1,5 +1,4 @@
 using System.Text;
-using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
 
@@ -66,8 +65,6 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
             "-v" or "--version" => ($"Redis server v={ServerVersion.Redis} sha={ServerVersion.Commit ?? "00000000"}:0 malloc=pages bits=64 " +
                                     $"build=RedisClone-{ServerVersion.Own}\n", 0),
             "-h" or "--help" => (Usage, 1),
-            "--write-config-reference" => (ConfigReference.ToMarkdown(), 0),
-            "--write-command-reference" => (CommandReference.ToMarkdown(), 0),
             "--test-memory" => ("This server does not test memory; use a tool made for it, such as memtester.\n", 1),
             "--check-system" => ("This server does not check the system; its start-up log has the warnings that matter.\n", 1),
             _ => null,
@@ -80,9 +77,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
                RedisClone.Server - (read the configuration from standard input)
                RedisClone.Server -v or --version
                RedisClone.Server -h or --help
-               RedisClone.Server --write-config-reference (print docs/configuration.md)
-               RedisClone.Server --write-command-reference (print docs/commands.md)
-        {HealthCheck.Usage}{OfflineCommands.Usage}
+        {ReferencePages.Usage}{HealthCheck.Usage}{OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
         A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
         dashes become underscores. The command line overrides the environment, which overrides the file.

@@ -1,4 +1,5 @@
 using System.Collections;
+using System.Text;
 
 namespace RedisClone.Server.Admin;
 
@@ -6,7 +7,7 @@ namespace RedisClone.Server.Admin;
 /// What came of reading the configuration: a configuration to run with, or text to print (to standard error unless the exit code is 0)
 /// before exiting.
 /// </summary>
-public sealed record ConfigLoad(ServerConfig? Config, string Text, int ExitCode, IReadOnlyList<string> Warnings);
+internal sealed record ConfigLoad(ServerConfig? Config, string Text, int ExitCode, IReadOnlyList<string> Warnings);
 
 /// <summary>
 /// One reading of the configuration: the file with its includes and standard input, then the environment, then the command line.
@@ -15,6 +16,9 @@ public sealed record ConfigLoad(ServerConfig? Config, string Text, int ExitCode,
 internal sealed class ConfigLoader
 {
     private const int MaxIncludeDepth = 16;
+
+    /// <summary>Bytes, with the one that ends it, that the system takes as the path of a socket.</summary>
+    private const int MaxUnixPath = 108;
 
     /// <summary>Parameters of old versions that mean nothing any more; all take one value.</summary>
     private static readonly string[] Deprecated = ["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
@@ -55,6 +59,7 @@ internal sealed class ConfigLoader
             ?? ReadEnvironment(environment, warnings)
             ?? ReadLines(commandLine.OptionLines, firstLine: text.Count(c => c == '\n') + 2, depth: 0)
             ?? CheckSupported()
+            ?? CheckUnixSocket()
             ?? CheckLogFile();
     }
 
@@ -165,6 +170,16 @@ internal sealed class ConfigLoader
             if (ConfigTable.NotSupported(parameter, _config) is { } error)
                 return Fatal($"{place}\n{error}");
         return null;
+    }
+
+    private string? CheckUnixSocket()
+    {
+        if (_config.UnixSocket.Length == 0)
+            return null;
+        var length = Encoding.UTF8.GetByteCount(_config.PathOf(_config.UnixSocket));
+        return length < MaxUnixPath
+            ? null
+            : Fatal($"Failed opening Unix socket: unix socket path too long ({length}), must be under {MaxUnixPath}");
     }
 
     /// <summary>Found out now, because later there is no one to tell.</summary>

@@ -4,14 +4,14 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>docs/configuration.md, made from the table.</summary>
-public static class ConfigReference
+internal static class ConfigReference
 {
     private const string Head =
         """
         # Configuration
 
         <!-- Generated from the table in src/RedisClone.Server/Admin/Config. Do not edit; instead:
-             dotnet run --project src/RedisClone.Server -- --write-config-reference > docs/configuration.md -->
+             dotnet run --project src/RedisClone.Server -- --write-config-reference docs/configuration.md -->
 
         Parameters are those of Redis 7.4 (and, where they are known, of later versions), with its defaults and its rules. They come
         from four places; the later one wins:

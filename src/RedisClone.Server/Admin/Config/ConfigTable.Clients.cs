@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>What a client may cost.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Clients() =>
     [

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>Cluster mode, of which this server only knows the parameters.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Cluster() =>
     [

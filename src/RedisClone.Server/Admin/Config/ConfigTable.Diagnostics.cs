@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>Slow log, latency, events.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Diagnostics() =>
     [

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>Where the packed form of a small value ends.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Encodings() =>
     [

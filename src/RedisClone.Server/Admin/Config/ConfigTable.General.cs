@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>The process: log, signals, supervision.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] General() =>
     [
@@ -35,6 +35,6 @@ public sealed partial class ConfigTable
     ];
 
     /// <summary>Redis takes any rate, and brings it into the range that makes sense.</summary>
-    private static long? ClampedHz(ServerConfig config, string text) =>
+    private static long? ClampedHz(string text) =>
         ConfigText.TryParseInteger(text, out var hz) && hz is >= 0 and <= int.MaxValue ? Math.Clamp(hz, 1, 500) : null;
 }

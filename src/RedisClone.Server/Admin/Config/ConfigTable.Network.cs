@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>Where and how clients connect.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Network() =>
     [

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>Snapshots and the append-only journal.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Snapshots() =>
     [
@@ -16,7 +16,7 @@ public sealed partial class ConfigTable
         Choice("sanitize-dump-payload", "no", ["no", "yes", "clients"], "How closely RESTORE looks at its payload; here always closely.", TunesNothing),
         Int("rdb-key-save-delay", 0, int.MinValue, int.MaxValue, static c => ref c.RdbKeySaveDelay, "Microseconds to wait at each key of a snapshot, for tests.", flags: Hidden),
         Int("key-load-delay", 0, int.MinValue, int.MaxValue, static c => ref c.KeyLoadDelay, "Microseconds to wait at each key while loading, for tests.", flags: Hidden),
-        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue, Unread.Field<long>("loading-process-events-interval-bytes"), "Bytes loaded before clients get their turn; here they do not wait for it.", null, Hidden | TunesNothing, NumberForm.Plain, check: null, special: null),
+        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue, Unread.Field<long>("loading-process-events-interval-bytes"), "Bytes loaded before clients get their turn; here they do not wait for it.", null, Hidden | TunesNothing, NumberForm.Plain),
     ];
 
     private static Parameter[] Journal() =>

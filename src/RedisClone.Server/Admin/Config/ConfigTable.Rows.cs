@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>The words that the rows of the table are written in. Without a field a value is remembered and nothing reads it.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private const ParameterFlags Immutable = ParameterFlags.Immutable;
     private const ParameterFlags Hidden = ParameterFlags.Hidden;
@@ -21,7 +21,7 @@ public sealed partial class ConfigTable
 
     private static NumberParameter<int> Int(
         string name, int value, int min, int max, Field<int> field, string doc, string? alias = null, ParameterFlags flags = default,
-        Func<long, string?>? check = null, Func<ServerConfig, string, long?>? special = null) =>
+        Func<long, string?>? check = null, Func<string, long?>? special = null) =>
         new(name, value, min, max, field, doc, alias, flags, NumberForm.Plain, check, special);
 
     private static NumberParameter<int> Int(
@@ -30,29 +30,29 @@ public sealed partial class ConfigTable
 
     private static NumberParameter<uint> UInt(
         string name, uint value, uint min, uint max, Field<uint> field, string doc, ParameterFlags flags = default) =>
-        new(name, value, min, max, field, doc, null, flags, NumberForm.Plain, check: null, special: null);
+        new(name, value, min, max, field, doc, null, flags, NumberForm.Plain);
 
     private static NumberParameter<uint> Octal(
         string name, uint value, uint max, Field<uint> field, string doc, ParameterFlags flags = default) =>
-        new(name, value, 0, max, field, doc, null, flags, NumberForm.Octal, check: null, special: null);
+        new(name, value, 0, max, field, doc, null, flags, NumberForm.Octal);
 
     private static NumberParameter<long> Long(
         string name, long value, long min, Field<long> field, string doc, string? alias = null, ParameterFlags flags = default) =>
-        new(name, value, min, long.MaxValue, field, doc, alias, flags, NumberForm.Plain, check: null, special: null);
+        new(name, value, min, long.MaxValue, field, doc, alias, flags, NumberForm.Plain);
 
     private static NumberParameter<long> Long(string name, long value, long min, string doc, ParameterFlags flags = default) =>
         Long(name, value, min, Unread.Field<long>(name), doc, alias: null, flags);
 
     private static NumberParameter<long> Bytes(
         string name, long value, long min, Field<long> field, string doc, string? alias = null, ParameterFlags flags = default,
-        Func<ServerConfig, string, long?>? special = null) =>
-        new(name, value, min, long.MaxValue, field, doc, alias, flags, NumberForm.Memory, check: null, special);
+        NumberWord? word = null) =>
+        new(name, value, min, long.MaxValue, field, doc, alias, flags, NumberForm.Memory, word: word);
 
     private static NumberParameter<long> Bytes(string name, long value, long min, string doc, ParameterFlags flags = default) =>
         Bytes(name, value, min, Unread.Field<long>(name), doc, alias: null, flags);
 
     private static NumberParameter<long> BytesOrPercent(string name, long value, Field<long> field, string doc) =>
-        new(name, value, -100, long.MaxValue, field, doc, null, default, NumberForm.MemoryOrPercent, check: null, special: null);
+        new(name, value, -100, long.MaxValue, field, doc, null, default, NumberForm.MemoryOrPercent);
 
     private static TextParameter Text(
         string name, string? value, Field<string> field, string doc, string? alias = null, ParameterFlags flags = default,

@@ -3,7 +3,7 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Admin;
 
 /// <summary>Loops, shards and cores.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Threads() =>
     [

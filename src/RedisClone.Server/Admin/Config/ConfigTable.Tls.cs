@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>TLS: for clients, and for connections to other servers.</summary>
-public sealed partial class ConfigTable
+internal sealed partial class ConfigTable
 {
     private static Parameter[] Tls() =>
     [

@@ -1,12 +1,12 @@
 namespace RedisClone.Server.Admin;
 
-public sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Parameters);
+internal sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Parameters);
 
 /// <summary>
 /// The table of all parameters (its rows are in the ConfigTable.*.cs files, a group each) and what CONFIG does with it: GET, SET
 /// (all or nothing) and REWRITE, on one <see cref="ServerConfig"/>.
 /// </summary>
-public sealed partial class ConfigTable(ServerConfig config)
+internal sealed partial class ConfigTable(ServerConfig config)
 {
     private readonly Lock _gate = new();
     private readonly Dictionary<Parameter, Func<string?>> _applies = [];

@@ -8,7 +8,7 @@ namespace RedisClone.Server.Admin;
 /// The quoting and the patterns of redis.conf, shared by files, the command line and CONFIG REWRITE. A line is held as one char a byte
 /// (Latin-1), so that line and escapes stay what the file says; its words come out as the UTF-8 text that the bytes spell.
 /// </summary>
-public static class ConfigText
+internal static class ConfigText
 {
     /// <summary>Text as the line form holds it: its UTF-8 bytes, a char each.</summary>
     public static string ToLine(string text) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(text));

@@ -2,38 +2,38 @@ namespace RedisClone.Server.Admin;
 
 // The typed values of ServerConfig that are not plain numbers, strings or yes/no. Their names on the wire are in ConfigChoices.
 
-public enum ServerLogLevel { Debug, Verbose, Notice, Warning, Nothing }
+internal enum ServerLogLevel { Debug, Verbose, Notice, Warning, Nothing }
 
-public enum LogFormat { Text, Json }
+internal enum LogFormat { Text, Json }
 
-public enum SupervisedMode { No, Upstart, Systemd, Auto }
+internal enum SupervisedMode { No, Upstart, Systemd, Auto }
 
-public enum OomScoreMode { No, Relative, Absolute }
+internal enum OomScoreMode { No, Relative, Absolute }
 
-public enum MaxMemoryPolicy
+internal enum MaxMemoryPolicy
 {
     VolatileLru, VolatileLfu, VolatileRandom, VolatileTtl,
     AllKeysLru, AllKeysLfu, AllKeysRandom,
     NoEviction,
 }
 
-public enum AppendFsync { Everysec, Always, No }
+internal enum AppendFsync { Everysec, Always, No }
 
-public enum TlsAuthClients { No, Yes, Optional }
+internal enum TlsAuthClients { No, Yes, Optional }
 
-public enum TlsAuthClientsUser { Off, CommonName }
+internal enum TlsAuthClientsUser { Off, CommonName }
 
 /// <summary>Whose connections may do something that is off by default.</summary>
-public enum ProtectedAction { No, Yes, Local }
+internal enum ProtectedAction { No, Yes, Local }
 
-public enum TransportKind { Auto, EventLoop, Sockets }
+internal enum TransportKind { Auto, EventLoop, Sockets }
 
 [Flags]
-public enum ShutdownOptions { Default = 0, Save = 1, NoSave = 2, Now = 4, Force = 8 }
+internal enum ShutdownOptions { Default = 0, Save = 1, NoSave = 2, Now = 4, Force = 8 }
 
 /// <summary>The classes of keyspace events (and the two channels) that notify-keyspace-events turns on.</summary>
 [Flags]
-public enum NotifyFlags
+internal enum NotifyFlags
 {
     None = 0,
     Keyspace = 1 << 0,
@@ -58,14 +58,14 @@ public enum NotifyFlags
 }
 
 /// <summary>Save a snapshot once this many seconds have passed with at least this many changes.</summary>
-public readonly record struct SavePoint(long Seconds, int Changes);
+internal readonly record struct SavePoint(long Seconds, int Changes);
 
-public enum ClientClass { Normal, Replica, PubSub }
+internal enum ClientClass { Normal, Replica, PubSub }
 
 /// <summary>Bytes of replies a client may leave unread: at once (hard), or for so many seconds (soft). Zero: no limit.</summary>
-public readonly record struct OutputBufferLimit(long Hard, long Soft, int SoftSeconds);
+internal readonly record struct OutputBufferLimit(long Hard, long Soft, int SoftSeconds);
 
-public sealed record ReplicaOf(string Host, int Port);
+internal sealed record ReplicaOf(string Host, int Port);
 
 /// <summary>A line of a configuration file that is not a parameter, for those who know what to do with it (ACL users, renamed commands).</summary>
-public sealed record ConfigDirective(string[] Words, int Line, string Text);
+internal sealed record ConfigDirective(string[] Words, int Line, string Text);

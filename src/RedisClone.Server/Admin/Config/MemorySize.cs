@@ -3,7 +3,7 @@ using System.Globalization;
 namespace RedisClone.Server.Admin;
 
 /// <summary>Amounts of memory as redis.conf writes them: 1k is 1000 bytes, 1kb is 1024, up to gb; case does not matter.</summary>
-public static class MemorySize
+internal static class MemorySize
 {
     private const long Kilo = 1024, Mega = 1024 * Kilo, Giga = 1024 * Mega;
 

@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Server.Admin;
 
 [Flags]
-public enum ParameterFlags
+internal enum ParameterFlags
 {
     None = 0,
 
@@ -33,16 +33,16 @@ public enum ParameterFlags
 }
 
 /// <summary>Where the value of a parameter lives: the field itself, for reading and writing.</summary>
-public delegate ref T Field<T>(ServerConfig config);
+internal delegate ref T Field<T>(ServerConfig config);
 
 /// <summary>A line (without its end) for CONFIG REWRITE; one that is not forced is written only over a line that is there already.</summary>
-public readonly record struct RewriteLine(string Text, bool Forced);
+internal readonly record struct RewriteLine(string Text, bool Forced);
 
 /// <summary>
 /// One row of the table: name, meaning and rules of a parameter. It holds no value; values are in the <see cref="ServerConfig"/>
 /// that is passed in. Words are what is left of a line behind the name; errors are Redis's reasons, null is success.
 /// </summary>
-public abstract class Parameter(string name, string doc, string? alias, ParameterFlags flags)
+internal abstract class Parameter(string name, string doc, string? alias, ParameterFlags flags)
 {
     public string Name { get; } = name;
 
@@ -87,7 +87,7 @@ public abstract class Parameter(string name, string doc, string? alias, Paramete
 }
 
 /// <summary>A parameter with a typed value in a field of <see cref="ServerConfig"/>.</summary>
-public abstract class Parameter<T>(string name, T defaultValue, Field<T> field, string doc, string? alias, ParameterFlags flags)
+internal abstract class Parameter<T>(string name, T defaultValue, Field<T> field, string doc, string? alias, ParameterFlags flags)
     : Parameter(name, doc, alias, flags)
 {
     protected T Default { get; } = defaultValue;
@@ -99,7 +99,7 @@ public abstract class Parameter<T>(string name, T defaultValue, Field<T> field, 
 
     public sealed override void Reset(ServerConfig config) => field(config) = Default;
 
-    public sealed override string GetText(ServerConfig config) => Format(field(config));
+    public override string GetText(ServerConfig config) => Format(field(config));
 
     public sealed override string? Set(ServerConfig config, ReadOnlySpan<string> words)
     {

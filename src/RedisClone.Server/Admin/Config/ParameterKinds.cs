@@ -31,9 +31,12 @@ internal enum NumberForm
     Octal,
 }
 
+/// <summary>A word that may stand for a number: what is kept of it is out of the number's range, and what it means is found anew in each process.</summary>
+internal sealed record NumberWord(string Text, long Kept, Func<ServerConfig, long> Meaning);
+
 internal sealed class NumberParameter<T>(
     string name, T defaultValue, T min, T max, Field<T> field, string doc, string? alias, ParameterFlags flags, NumberForm form,
-    Func<long, string?>? check, Func<ServerConfig, string, long?>? special)
+    Func<long, string?>? check = null, Func<string, long?>? special = null, NumberWord? word = null)
     : Parameter<T>(name, defaultValue, field, doc, alias, flags)
     where T : struct, IBinaryInteger<T>
 {
@@ -49,6 +52,9 @@ internal sealed class NumberParameter<T>(
         _ => "memory",
     };
 
+    /// <summary>Tools read a number.</summary>
+    public override string GetText(ServerConfig config) => IsWord(config) ? Show(word!.Meaning(config)) : base.GetText(config);
+
     protected override string Format(T value)
     {
         var number = long.CreateChecked(value);
@@ -57,6 +63,8 @@ internal sealed class NumberParameter<T>(
 
     protected override string RewriteText(ServerConfig config)
     {
+        if (IsWord(config))
+            return word!.Text;
         var number = long.CreateChecked(Value(config));
         return form is NumberForm.Memory or NumberForm.MemoryOrPercent && number >= 0 ? MemorySize.Format(number) : GetText(config);
     }
@@ -64,7 +72,7 @@ internal sealed class NumberParameter<T>(
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out T value)
     {
         value = default;
-        if (special?.Invoke(config, words[0]) is { } given)
+        if ((word is not null && words[0].Equals(word.Text, StringComparison.OrdinalIgnoreCase) ? word.Kept : special?.Invoke(words[0])) is { } given)
         {
             value = T.CreateChecked(given);
             return null;
@@ -86,6 +94,8 @@ internal sealed class NumberParameter<T>(
         value = T.CreateChecked(number);
         return null;
     }
+
+    private bool IsWord(ServerConfig config) => word is not null && long.CreateChecked(Value(config)) == word.Kept;
 
     private bool TryRead(string text, out long number)
     {

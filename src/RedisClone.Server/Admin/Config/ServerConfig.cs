@@ -1,5 +1,4 @@
 using System.Collections;
-using System.Diagnostics.CodeAnalysis;
 
 namespace RedisClone.Server.Admin;
 
@@ -9,11 +8,15 @@ namespace RedisClone.Server.Admin;
 /// replaced whole (an array is never changed in place), and a reader that needs two values to agree is told by
 /// <see cref="ConfigTable.OnChanged"/>. Defaults are those of Redis; memory is in bytes.
 /// </summary>
-[SuppressMessage("Design", "CA1051:Do not declare visible instance fields", Justification = "Rows bind to fields by reference.")]
-public sealed class ServerConfig
+internal sealed class ServerConfig
 {
     /// <summary>What <see cref="Port"/> is until the system has chosen a free one; no line of a file can say it.</summary>
     internal const int AnyPort = -1;
+
+    /// <summary>What <see cref="MaxMemory"/> is where the machine decides.</summary>
+    internal const long Auto = -1;
+
+    private readonly Lazy<long> _autoMaxMemory;
 
     // Network
     public string[] Bind = [];
@@ -53,6 +56,8 @@ public sealed class ServerConfig
     public ProtectedAction EnableDebugCommand;
 
     // Memory
+
+    /// <summary>Bytes, or <see cref="Auto"/>; see <see cref="MaxMemoryBytes"/>.</summary>
     public long MaxMemory;
     public MaxMemoryPolicy MaxMemoryPolicy;
     public int MaxMemorySamples;
@@ -68,7 +73,7 @@ public sealed class ServerConfig
     public long ClientQueryBufferLimit;
     public OutputBufferLimit[] ClientOutputBufferLimits = [];
 
-    /// <summary>Bytes, or as a negative number a percentage of <see cref="MaxMemory"/>; see <see cref="MaxMemoryClientsBytes"/>.</summary>
+    /// <summary>Bytes, or as a negative number a percentage of <see cref="MaxMemoryBytes"/>; see <see cref="MaxMemoryClientsBytes"/>.</summary>
     public long MaxMemoryClients;
     public long TrackingTableMaxKeys;
     public long BusyReplyThreshold;
@@ -144,6 +149,8 @@ public sealed class ServerConfig
 
     public ServerConfig()
     {
+        // The rest is for clients, scripts and the runtime.
+        _autoMaxMemory = new Lazy<long>(() => Math.Min(HostMemory, CollectorLimit) / 4 * 3);
         foreach (var parameter in ConfigTable.Parameters)
             parameter.Reset(this);
     }
@@ -166,16 +173,16 @@ public sealed class ServerConfig
     /// <summary>What the collector lets the process have: where a container is limited, three quarters of it unless DOTNET_GCHeapHardLimitPercent says more.</summary>
     private static long CollectorLimit => GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
 
-    /// <summary>What `maxmemory auto` means: the rest is for clients, scripts and the runtime.</summary>
-    internal long AutoMaxMemory => Math.Min(HostMemory, CollectorLimit) / 4 * 3;
-
     /// <summary>Writes are refused with too few replicas that follow closely.</summary>
     public bool WantsReplicas => MinReplicasToWrite > 0 && MinReplicasMaxLag > 0;
 
     /// <summary>Event loops to run: io-loops, else Redis's io-threads where it asks for several, else one a core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;
 
-    public long MaxMemoryClientsBytes => MaxMemoryClients >= 0 ? MaxMemoryClients : MaxMemory / 100 * -MaxMemoryClients;
+    /// <summary>What the data may take; 0 is no limit.</summary>
+    public long MaxMemoryBytes => MaxMemory == Auto ? _autoMaxMemory.Value : MaxMemory;
+
+    public long MaxMemoryClientsBytes => MaxMemoryClients >= 0 ? MaxMemoryClients : MaxMemoryBytes / 100 * -MaxMemoryClients;
 
     /// <summary>Where parameters live that nothing reads; see <see cref="Unread"/>.</summary>
     internal Dictionary<string, object> UnreadValues { get; } = [];

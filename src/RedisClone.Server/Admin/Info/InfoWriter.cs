@@ -5,7 +5,7 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>Writes INFO's lines.</summary>
-public sealed class InfoWriter
+internal sealed class InfoWriter
 {
     private readonly StringBuilder _text = new(8192);
 

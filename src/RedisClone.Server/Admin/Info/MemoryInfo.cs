@@ -39,7 +39,7 @@ internal static class MemoryInfo
         info.Size("used_memory_vm_total", interpreter);
         info.Field("used_memory_functions", server.Scripts.Libraries.SourceBytes);
         info.Size("used_memory_scripts", server.Scripts.Cache.SourceBytes + server.Scripts.Libraries.SourceBytes);
-        info.Size("maxmemory", server.Config.MaxMemory);
+        info.Size("maxmemory", server.Config.MaxMemoryBytes);
         info.Field("maxmemory_policy", ConfigTable.TextOf("maxmemory-policy", server.Config));
         info.Ratio("allocator_frag_ratio", Quotient(memory.Reserved, memory.Data));
         info.Field("allocator_frag_bytes", memory.Reserved - memory.Data);

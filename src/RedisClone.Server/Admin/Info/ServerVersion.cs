@@ -3,7 +3,7 @@ using System.Reflection;
 namespace RedisClone.Server.Admin;
 
 /// <summary>What this server says it is.</summary>
-public static class ServerVersion
+internal static class ServerVersion
 {
     /// <summary>The version of Redis whose behaviour, parameters and error texts are followed; clients choose features by it.</summary>
     public const string Redis = "7.4.1";

@@ -7,10 +7,10 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Admin;
 
 /// <summary>One command that took long. Its arguments are trimmed, its secrets taken out.</summary>
-public sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName);
+internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName);
 
 /// <summary>The last commands that took longer than slowlog-log-slower-than.</summary>
-public sealed class SlowLog(ServerConfig config)
+internal sealed class SlowLog(ServerConfig config)
 {
     private readonly Lock _gate = new();
     private readonly LinkedList<SlowLogEntry> _entries = new();

@@ -4,7 +4,7 @@ namespace RedisClone.Server.Admin;
 /// How long garbage collections stopped all threads. The runtime counts the sum; the longest is taken as what was added between
 /// two looks, so it errs on the long side only, where several fall between them.
 /// </summary>
-public sealed class CollectorPauses
+internal sealed class CollectorPauses
 {
     private TimeSpan _seen = GC.GetTotalPauseDuration();
     private TimeSpan _before;

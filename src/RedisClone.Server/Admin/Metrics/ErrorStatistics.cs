@@ -6,7 +6,7 @@ namespace RedisClone.Server.Admin;
 /// Error replies by their code. Scripts can make codes up, so the number of codes is bounded: at the bound, all are dropped
 /// and nothing but that fact is shown any more.
 /// </summary>
-public sealed class ErrorStatistics
+internal sealed class ErrorStatistics
 {
     private const int MaxCodes = 128;
     private const string Disabled = "ERRORSTATS_DISABLED";

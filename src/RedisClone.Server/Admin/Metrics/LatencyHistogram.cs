@@ -7,7 +7,7 @@ namespace RedisClone.Server.Admin;
 /// How often something took how long: 32 steps an octave, so that a percentile read from it is right within 3 %. Written by one
 /// thread; others read what they see.
 /// </summary>
-public sealed class LatencyHistogram
+internal sealed class LatencyHistogram
 {
     private const int StepBits = 5;
     private const int Steps = 1 << StepBits;

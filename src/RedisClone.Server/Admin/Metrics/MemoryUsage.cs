@@ -7,7 +7,7 @@ namespace RedisClone.Server.Admin;
 /// Where memory is. What the shards hold is exact; what clients hold is what their buffers hold; what the runtime needs besides shows
 /// in the difference to the resident size.
 /// </summary>
-public readonly record struct MemoryUsage
+internal readonly record struct MemoryUsage
 {
     /// <summary>Bytes of keys, values and their indexes.</summary>
     public long Data { get; private init; }

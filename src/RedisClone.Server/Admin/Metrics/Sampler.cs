@@ -3,7 +3,7 @@ using System.Diagnostics;
 namespace RedisClone.Server.Admin;
 
 /// <summary>What has to be looked at from time to time to be known: rates of the last second or two, and the peak of memory.</summary>
-public sealed class Sampler(ServerCore server)
+internal sealed class Sampler(ServerCore server)
 {
     private const int Samples = 16;
 

@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>What happens too rarely to be counted by lane.</summary>
-public enum RareEvent
+internal enum RareEvent
 {
     DeniedAuthentication,
     DeniedCommand,
@@ -15,7 +15,7 @@ public enum RareEvent
 }
 
 /// <summary>Sums over all lanes.</summary>
-public struct LaneTotals
+internal struct LaneTotals
 {
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
     public long UnexpectedErrors, Reads, Writes;
@@ -62,7 +62,7 @@ public struct LaneTotals
 /// What was counted since the start, or since CONFIG RESETSTAT. Lanes count on; a reset remembers where they were, since a thread in the
 /// middle of an increment could bring a zeroed number back.
 /// </summary>
-public sealed class Statistics(LaneSet lanes)
+internal sealed class Statistics(LaneSet lanes)
 {
     private readonly long[] _rare = new long[Enum.GetValues<RareEvent>().Length];
     private readonly Lock _resetting = new();

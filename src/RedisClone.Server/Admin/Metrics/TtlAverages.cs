@@ -4,7 +4,7 @@ namespace RedisClone.Server.Admin;
 /// How long keys that expire have left, on average, in each database: a running average over what the search for expired keys comes
 /// by. Written by that search alone.
 /// </summary>
-public sealed class TtlAverages(int databases)
+internal sealed class TtlAverages(int databases)
 {
     /// <summary>About so many samples make the average, as in Redis.</summary>
     private const double Window = 50;

@@ -23,7 +23,12 @@ internal static class HealthCheck
     /// <summary>Asks, if that is what the arguments say; null when they are those of a server.</summary>
     public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
     {
-        if (args is not ["health", var process]) return null;
+        if (args is not ["health", ..]) return null;
+        if (args is not ["health", var process] || process is "-h" or "--help")
+        {
+            output.Write("Usage:\n" + Usage);
+            return args.Count == 2 ? Healthy : Unhealthy;
+        }
         (bool lives, string text) = Check(process, environment);
         output.WriteLine(text);
         return lives ? Healthy : Unhealthy;
@@ -33,8 +38,10 @@ internal static class HealthCheck
     {
         try
         {
-            string[] arguments = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0')[1..];
-            if (ServerConfig.Load(arguments, environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
+            string[] words = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0');
+            // With docker's --init the first process is another program, which has the server's command line behind its own.
+            int own = Array.FindIndex(words, static word => Path.GetFileName(word) == Path.GetFileName(Environment.ProcessPath));
+            if (ServerConfig.Load(words[(Math.Max(own, 0) + 1)..], environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
             return AddressOf(config, out string problem) is { } address ? Ask(address, IsTls(config)) : (false, $"it listens on no address. {problem}");
         }
         catch (Exception error) when (error is SocketException or IOException or UnauthorizedAccessException)

@@ -28,6 +28,8 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
 
         """;
 
+    private const string Help = "Usage:\n" + Usage;
+
     /// <summary>Runs the command that the arguments are; null when they are none, but those of a server.</summary>
     public static int? TryRun(IReadOnlyList<string> args, TextWriter output)
     {
@@ -35,6 +37,9 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
         var commands = new OfflineCommands(RealDisk.Instance, output);
         switch (args)
         {
+            case [_, "-h" or "--help"]:
+                output.Write(Help);
+                return Whole;
             case ["verify", var directory]:
                 return commands.Verify(Path.GetFullPath(directory));
             case ["repair", var directory]:
@@ -42,7 +47,7 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
             case ["repair", var directory, var copy]:
                 return commands.Repair(Path.GetFullPath(directory), Path.GetFullPath(copy));
             default:
-                output.Write("Usage:\n" + Usage);
+                output.Write(Help);
                 return Failed;
         }
     }

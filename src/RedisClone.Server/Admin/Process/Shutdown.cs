@@ -8,7 +8,7 @@ namespace RedisClone.Server.Admin;
 /// The orderly end, on SHUTDOWN or a signal: what is to be kept is made durable first, and if that fails the server stays, unless forced;
 /// then clients get what they are owed and are let go.
 /// </summary>
-public sealed class Shutdown(ServerCore server)
+internal sealed class Shutdown(ServerCore server)
 {
     private int _begun;
     private (ShutdownOptions Options, bool Asked) _asked;

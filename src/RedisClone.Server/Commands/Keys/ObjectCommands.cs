@@ -52,7 +52,7 @@ internal static class ObjectCommands
         else c.Reply.Integer(SharesIntegers(c.Server.Config) && entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
     }
 
-    private static bool SharesIntegers(ServerConfig config) => config.MaxMemory == 0 || config.MaxMemoryPolicy is not (
+    private static bool SharesIntegers(ServerConfig config) => config.MaxMemoryBytes == 0 || config.MaxMemoryPolicy is not (
         MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu);
 
     private static void IdleTime(ref CommandContext c)

@@ -4,7 +4,7 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Commands;
 
 /// <summary>What handlers of collections need besides.</summary>
-public ref partial struct CommandContext
+internal ref partial struct CommandContext
 {
     /// <summary>Finds the value of a type at a key argument, or its absence; false, with WRONGTYPE latched, where the key holds another.</summary>
     public bool TryFind(int argument, ValueType type, bool write, out Entry entry)

@@ -6,7 +6,7 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Commands;
 
 /// <summary>How a handler has its client wait.</summary>
-public ref partial struct CommandContext
+internal ref partial struct CommandContext
 {
     /// <summary>Whether this command may block: not within a transaction or a script, nor when it is already being served.</summary>
     public readonly bool CanBlock => Session.Connection is not null && !Session.InTransaction && Session.Waiter is null;

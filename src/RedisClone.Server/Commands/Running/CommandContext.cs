@@ -13,7 +13,7 @@ namespace RedisClone.Server.Commands;
 /// All that a handler touches: its arguments, its reply, the keys it named, and the ways to say what it did. A bad argument is a value:
 /// the first one latches an error, the handler returns, and the error is the reply.
 /// </summary>
-public ref partial struct CommandContext
+internal ref partial struct CommandContext
 {
     private readonly ulong _firstKeyHash;
     private readonly ref readonly ShardSet _held;

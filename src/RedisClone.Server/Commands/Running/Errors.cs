@@ -7,7 +7,7 @@ namespace RedisClone.Server.Commands;
 /// Error texts that more than one command gives: Redis's own words, since clients match on them. In an error text a character stands for a byte,
 /// so that what a client sent, which may be no text, is shown as it came.
 /// </summary>
-public static class Errors
+internal static class Errors
 {
     public const string Syntax = "ERR syntax error";
     public const string WrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";

@@ -51,7 +51,7 @@ internal sealed class Executor(ServerCore server)
         }
         if (journalled) lane.Messages.Hold();
         long seen = session.SeenLsn;
-        Outcome outcome = server.Config.MaxMemory > 0
+        Outcome outcome = server.Config.MaxMemoryBytes > 0
             ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
             : RunAlone(session, row, request, hash, now, lane, onWorker, held, ref started);
         // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.

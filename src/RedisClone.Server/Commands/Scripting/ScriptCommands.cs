@@ -38,7 +38,7 @@ internal static class ScriptCommands
                 new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Forgets all scripts.") { Complexity = "O(N) with N being the number of scripts in cache", Tips = CommandTips.AllNodes },
                 new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Ends the running script if it has not written.") { Tips = CommandTips.AllShardsOne },
                 new("SHOW sha1", 3, Keys.None, NoScript, "scripting", "8.0.0", Show, "Gives the source of a script."),
-                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "There is no debugger: it can only be turned off."),
+                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "Turns the debugger on or off.") { Lacks = "there is no debugger" },
                 Help.Row("scripting", "5.0.0"),
             ],
         },

@@ -7,6 +7,7 @@ internal static class ClusterCommands
 {
     private const string PerNode = "O(N) where N is the total number of Cluster nodes";
     private const string PerSlot = "O(N) where N is the total number of hash slot arguments";
+    private const string Off = "cluster mode is always off";
     private const CommandFlags Change = NoAsyncLoading | CommandFlags.Admin | Stale;
 
     public static readonly CommandRow[] Rows =
@@ -46,14 +47,14 @@ internal static class ClusterCommands
                 Sub("SLOTS", 2, Loading | Stale, "3.0.0", "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
             ],
         },
-        new("ASKING", 1, Keys.None, Fast, "cluster", "3.0.0", Disabled, "Announces a command that was redirected.") { Categories = ["connection"] },
-        new("READONLY", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Allows reads from a replica of a cluster.") { Categories = ["connection"] },
-        new("READWRITE", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Ends the effect of READONLY.") { Categories = ["connection"] },
+        new("ASKING", 1, Keys.None, Fast, "cluster", "3.0.0", Disabled, "Announces a command that was redirected.") { Categories = ["connection"], Lacks = Off },
+        new("READONLY", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Allows reads from a replica of a cluster.") { Categories = ["connection"], Lacks = Off },
+        new("READWRITE", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Ends the effect of READONLY.") { Categories = ["connection"], Lacks = Off },
     ];
 
     private static CommandRow Sub(
         string name, int arity, CommandFlags flags, string since, string summary, string complexity = "O(1)", string? deprecated = null, string? instead = null) =>
-        new(name, arity, Keys.None, flags, "cluster", since, Disabled, summary) { Complexity = complexity, DeprecatedSince = deprecated, ReplacedBy = instead };
+        new(name, arity, Keys.None, flags, "cluster", since, Disabled, summary) { Complexity = complexity, DeprecatedSince = deprecated, ReplacedBy = instead, Lacks = Off };
 
     private static void Disabled(ref CommandContext c) => c.Fail("ERR This instance has cluster support disabled");
 }

@@ -11,6 +11,8 @@ namespace RedisClone.Server.Commands;
 /// <summary>Small commands about the server as a whole.</summary>
 internal static class ServerCommands
 {
+    private const string NoModules = "there are no modules";
+
     public static readonly CommandRow[] Rows =
     [
         new("TIME", 1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time, "Tells the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
@@ -28,10 +30,10 @@ internal static class ServerCommands
             [
                 new("LIST", 2, Keys.None, CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleList, "Lists the modules.")
                     { Complexity = "O(N) where N is the number of loaded modules.", Tips = CommandTips.NondeterministicOrder },
-                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad, "Fails: there are no modules."),
+                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad, "Loads a module.") { Lacks = NoModules },
                 new("LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad, "Fails: there are no modules."),
-                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload, "Fails: there are no modules."),
+                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration.") { Lacks = NoModules },
+                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload, "Unloads a module.") { Lacks = NoModules },
                 Help.Row("server", "5.0.0"),
             ],
         },

@@ -2,7 +2,7 @@ namespace RedisClone.Server.Commands;
 
 /// <summary>What the server needs to know of a command before it runs it; the names are those that COMMAND INFO shows.</summary>
 [Flags]
-public enum CommandFlags
+internal enum CommandFlags
 {
     None = 0,
     Write = 1 << 0,
@@ -45,7 +45,7 @@ public enum CommandFlags
 }
 
 /// <summary>Which arguments of a command are channels that a user must be allowed to use.</summary>
-public enum ChannelUse
+internal enum ChannelUse
 {
     None,
     First,
@@ -57,7 +57,7 @@ public enum ChannelUse
 
 /// <summary>What a command does with a key that it names, as COMMAND GETKEYSANDFLAGS tells.</summary>
 [Flags]
-public enum KeyFlags
+internal enum KeyFlags
 {
     None = 0,
     RO = 1, RW = 2, OW = 4, RM = 8,

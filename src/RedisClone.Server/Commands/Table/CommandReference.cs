@@ -11,20 +11,20 @@ internal static class CommandReference
         # Commands
 
         <!-- Generated from the rows in src/RedisClone.Server/Commands. Do not edit; instead:
-             dotnet run --project src/RedisClone.Server -- --write-command-reference > docs/commands.md -->
+             dotnet run --project src/RedisClone.Server -- --write-command-reference docs/commands.md -->
 
-        Every command that is listed behaves as Redis's of the same name, up to version 8.10; *since* is the version of Redis that brought
-        it. `COMMAND DOCS` answers from the same rows. What other servers have and this one has not stands at the end.
+        Every command that is listed behaves as Redis's of the same name, up to version 8.10, but for those that say *Not here*: they answer with Redis's own
+        error where it has one. *Since* is the version of Redis that brought the command. `COMMAND DOCS` answers from the same rows. Commands of Redis and of other servers
+        that this one does not know stand at the end.
 
         """;
 
     private const string AbsentHead =
         """
 
-        ## Not here
+        ## Not known
 
-        To a client these are unknown commands, so that libraries can tell. Being a replica and cluster mode have their commands above, which say
-        that they are off, as Redis does where they are.
+        To a client these are unknown commands, so that libraries can tell.
 
         | Commands | Of | Why |
         | --- | --- | --- |

@@ -5,26 +5,28 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Commands;
 
-public delegate void CommandHandler(ref CommandContext c);
+internal delegate void CommandHandler(ref CommandContext c);
 
 /// <summary>Names the shards that a command needs where its keys alone do not tell.</summary>
-public delegate ShardSet ShardRoute(in Request request, Session session);
+internal delegate ShardSet ShardRoute(in Request request, Session session);
 
 /// <summary>Whether an argument must not be shown by the slow log, MONITOR and the log.</summary>
-public delegate bool SecretArgument(in Request request, int index);
+internal delegate bool SecretArgument(in Request request, int index);
 
 /// <summary>What a request does, where its command alone does not tell: an EXEC does what was queued, an EVAL what its script declares.</summary>
-public delegate CommandFlags RequestFlags(CommandRow row, in Request request, Session session);
+internal delegate CommandFlags RequestFlags(CommandRow row, in Request request, Session session);
 
 /// <summary>The flags of the key at a position where the arguments decide them.</summary>
-public delegate KeyFlags KeyFlagsOf(in Request request, int position);
+internal delegate KeyFlags KeyFlagsOf(in Request request, int position);
 
 /// <summary>
 /// Everything about a command in one place: lookup, arity, keys, routing, access control, journalling, COMMAND, statistics and the
 /// generated tests all read it from here.
 /// </summary>
-public sealed class CommandRow
+internal sealed class CommandRow
 {
+    private readonly string _summary;
+
     /// <param name="usage">The name in capitals, and the arguments as a manual writes them; see <see cref="CommandSyntax"/>.</param>
     /// <param name="arity">Exact number of arguments, the name included; negative for at least so many.</param>
     /// <param name="keys">Where the keys are.</param>
@@ -46,7 +48,7 @@ public sealed class CommandRow
         Group = group;
         Since = since;
         Handler = handler;
-        Summary = summary;
+        _summary = summary;
         FirstKey = keys is [{ Keyword: null, Counted: false, IsUnknown: false } first, ..] ? first.Index : 0;
         FirstMember = FirstKey == 1 ? CommandSyntax.PositionOfMember(Syntax) : 0;
         HasSingleKey = keys.Length == 1 && FirstKey > 0 && keys[0].Last == 0 && keys[0].Limit == 0;
@@ -68,7 +70,7 @@ public sealed class CommandRow
 
     public string Since { get; }
 
-    public string Summary { get; }
+    public string Summary => Lacks is { } missing ? $"{_summary} Not here: {missing}." : _summary;
 
     public CommandHandler? Handler { get; }
 
@@ -81,6 +83,9 @@ public sealed class CommandRow
     public string? DeprecatedSince { get; init; }
 
     public string? ReplacedBy { get; init; }
+
+    /// <summary>What this server lacks for the command, which therefore answers with an error; null for all that work.</summary>
+    public string? Lacks { get; init; }
 
     /// <summary>COMMAND TIPS such as nondeterministic_output.</summary>
     public string[] Tips { get; init; } = [];

@@ -7,7 +7,7 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Commands;
 
 /// <summary>All commands by name. Each family of commands brings its rows from the file that holds its functions.</summary>
-public sealed class CommandTable
+internal sealed class CommandTable
 {
     private readonly CommandRow?[] _slots;
     private readonly string[] _names;                   // under which the row in the slot is called; its own, unless it was renamed

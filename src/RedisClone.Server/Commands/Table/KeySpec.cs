@@ -6,7 +6,7 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Commands;
 
 /// <summary>One rule that finds keys among a command's arguments, in the terms of Redis's key specifications.</summary>
-public sealed record KeySpec(KeyFlags Flags)
+internal sealed record KeySpec(KeyFlags Flags)
 {
     /// <summary>Where to begin: at an argument, or after a keyword searched from an argument (negative: from the end).</summary>
     public int Index { get; init; }
@@ -69,7 +69,7 @@ public sealed record KeySpec(KeyFlags Flags)
 }
 
 /// <summary>How the rows of the command table say where their keys are.</summary>
-public static class Keys
+internal static class Keys
 {
     public static readonly KeySpec[] None = [];
 
@@ -93,7 +93,7 @@ public static class Keys
 }
 
 /// <summary>Positions of keys in a request, on the caller's stack where they fit.</summary>
-public ref struct KeyPositions(Span<int> room)
+internal ref struct KeyPositions(Span<int> room)
 {
     private Span<int> _room = room;
     private int[]? _rented;

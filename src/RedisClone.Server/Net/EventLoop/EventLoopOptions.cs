@@ -1,7 +1,7 @@
 namespace RedisClone.Server.Net.EventLoop;
 
 /// <summary>What can be set on the event-loop transport. Read when an endpoint is bound.</summary>
-public sealed class EventLoopOptions
+internal sealed class EventLoopOptions
 {
     /// <summary>How many loops, each with a thread of its own.</summary>
     public int LoopCount { get; set; } = Environment.ProcessorCount;

@@ -4,7 +4,7 @@ using Microsoft.Extensions.DependencyInjection;
 namespace RedisClone.Server.Net.EventLoop;
 
 /// <summary>Puts the event-loop transport under Kestrel. Where it cannot run, Kestrel keeps its own sockets.</summary>
-public static class EventLoopServiceExtensions
+internal static class EventLoopServiceExtensions
 {
     /// <summary>Call it after Kestrel was added: the transport registered last is asked first.</summary>
     public static IServiceCollection AddEventLoopTransport(

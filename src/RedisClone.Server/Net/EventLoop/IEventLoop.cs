@@ -5,7 +5,7 @@ namespace RedisClone.Server.Net.EventLoop;
 /// run right there or gather; what has gathered runs together; then what was posted; then the callbacks of the round's end; then every
 /// reply is sent, and some of the messages.
 /// </summary>
-public interface IEventLoop : IConnectionScheduler
+internal interface IEventLoop : IConnectionScheduler
 {
     /// <summary>Whether the caller runs on this loop's thread.</summary>
     bool IsOnLoop { get; }
@@ -33,7 +33,7 @@ public interface IEventLoop : IConnectionScheduler
 }
 
 /// <summary>What runs in a round together with its like.</summary>
-public interface IGatheredWork
+internal interface IGatheredWork
 {
     /// <summary>Asks for the memory that <see cref="Run"/> will read; called for all that has gathered before the first of them runs.</summary>
     void Fetch();
@@ -42,7 +42,7 @@ public interface IGatheredWork
 }
 
 /// <summary>The connection feature that tells which loop a connection belongs to, and how much output waits there.</summary>
-public interface IEventLoopFeature
+internal interface IEventLoopFeature
 {
     IEventLoop EventLoop { get; }
 

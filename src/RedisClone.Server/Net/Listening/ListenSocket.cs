@@ -6,6 +6,9 @@ namespace RedisClone.Server.Net.Listening;
 /// <summary>Makes a socket that is bound and does not listen yet, for either transport.</summary>
 internal static class ListenSocket
 {
+    /// <summary>ENXIO.</summary>
+    private const int NoSuchDeviceOrAddress = 6;
+
     public static Socket CreateBound(EndPoint endPoint, UnixFileMode? unixMode)
     {
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, endPoint is UnixDomainSocketEndPoint ? ProtocolType.Unspecified : ProtocolType.Tcp);
@@ -21,17 +24,20 @@ internal static class ListenSocket
             if (file.Length > 0 && unixMode is { } mode && !OperatingSystem.IsWindows()) File.SetUnixFileMode(file, mode);
             return socket;
         }
-        catch
+        catch (Exception error)
         {
             socket.Dispose();
-            throw;
+            if (endPoint is not UnixDomainSocketEndPoint) throw;
+            // To the runtime a path that leads nowhere is an address that the machine has not.
+            string reason = error is SocketException { SocketErrorCode: SocketError.AddressNotAvailable } ? "No such file or directory" : error.Message;
+            throw new IOException($"Failed opening Unix socket: bind: {reason}", error);
         }
     }
 
     /// <summary>A socket file that nobody answers on was left by a process that died; it would be in the way for ever.</summary>
     private static void RemoveStale(string file, EndPoint endPoint)
     {
-        if (!File.Exists(file)) return;
+        if (!IsSocket(file)) return;
         using var probe = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         try
         {
@@ -44,6 +50,25 @@ internal static class ListenSocket
         catch (SocketException)
         {
             // Something else is there, and binding will say so.
+        }
+    }
+
+    /// <summary>Nothing else must be removed, though a connect to it is refused as well. A socket is what cannot be opened as a file.</summary>
+    private static bool IsSocket(string file)
+    {
+        try
+        {
+            // For reading and writing, or the opening of a pipe would wait for its other end.
+            File.OpenHandle(file, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite).Dispose();
+            return false;
+        }
+        catch (IOException error)
+        {
+            return error.HResult == NoSuchDeviceOrAddress;
+        }
+        catch (UnauthorizedAccessException)
+        {
+            return false;
         }
     }
 

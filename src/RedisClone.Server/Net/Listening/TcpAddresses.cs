@@ -1,10 +1,16 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 
 namespace RedisClone.Server.Net.Listening;
 
-/// <summary>An address to listen on; one that is optional may be missing on the machine.</summary>
-internal readonly record struct TcpAddress(IPEndPoint EndPoint, bool IsOptional);
+/// <summary>An address to listen on, and how the parameter named it; one that is optional may be missing on the machine.</summary>
+internal readonly record struct TcpAddress(string Name, IPEndPoint EndPoint, bool IsOptional)
+{
+    /// <summary>Redis's words for one that cannot be listened on.</summary>
+    public static string Failure(string name, int port, string reason) =>
+        string.Create(CultureInfo.InvariantCulture, $"Warning: Could not create server TCP listening socket {name}:{port}: {reason}");
+}
 
 /// <summary>What the parameter bind means.</summary>
 internal static class TcpAddresses
@@ -22,11 +28,11 @@ internal static class TcpAddresses
             if (name.Length == 0) continue;
             if (TryResolve(name) is { Length: > 0 } found)
             {
-                addresses.AddRange(found.Select(address => new TcpAddress(new IPEndPoint(address, Math.Max(port, 0)), optional)));
+                addresses.AddRange(found.Select(address => new TcpAddress(name, new IPEndPoint(address, Math.Max(port, 0)), optional)));
             }
             else if (!optional)
             {
-                problem = $"Could not create server TCP listening socket {name}:{port}: Name or service not known";
+                problem = TcpAddress.Failure(name, port, "Name or service not known");
                 return null;
             }
         }

@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
@@ -46,8 +45,7 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
             catch (Exception error) when (error is SocketException or IOException or AddressInUseException)
             {
                 if (address.IsOptional && IsMissing(error)) continue;
-                return Report(string.Create(CultureInfo.InvariantCulture,
-                    $"Could not create server TCP listening socket {address.EndPoint.Address}:{address.EndPoint.Port}: {error.Message}"));
+                return Report(TcpAddress.Failure(address.Name, address.EndPoint.Port, $"bind: {error.Message}"));
             }
         }
         if (!samePort) await CloseAsync(obsolete);

@@ -1,0 +1,57 @@
+using RedisClone.Server.Commands;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>The pages of docs/ that are made from the server's own tables: printed, or put in the place of a file once they are complete.</summary>
+internal static class ReferencePages
+{
+    private const int Done = 0, Failed = 1;
+
+    public const string Usage =
+        """
+               RedisClone.Server --write-config-reference [FILE] (make docs/configuration.md; without FILE, print it)
+               RedisClone.Server --write-command-reference [FILE] (make docs/commands.md, likewise)
+
+        """;
+
+    /// <summary>Writes the page that the arguments ask for; null when they are those of a server.</summary>
+    public static int? TryRun(IReadOnlyList<string> args, TextWriter output)
+    {
+        Func<string>? page = args.Count == 0 ? null : args[0] switch
+        {
+            "--write-config-reference" => ConfigReference.ToMarkdown,
+            "--write-command-reference" => CommandReference.ToMarkdown,
+            _ => null,
+        };
+        if (page is null) return null;
+        switch (args)
+        {
+            case [_]:
+                output.Write(page());
+                return Done;
+            case [_, var file]:
+                return Replace(file, page(), output);
+            default:
+                output.Write("Usage:\n" + Usage);
+                return Failed;
+        }
+    }
+
+    /// <summary>Whatever fails, the page that was there stays.</summary>
+    private static int Replace(string file, string page, TextWriter output)
+    {
+        string temporary = file + ".new";
+        try
+        {
+            File.WriteAllText(temporary, page);
+            File.Move(temporary, file, overwrite: true);
+            return Done;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            if (File.Exists(temporary)) File.Delete(temporary);
+            output.WriteLine($"{file}: {ConfigFiles.Reason(e)}");
+            return Failed;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+using System.Net;
+using System.Net.Sockets;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Shipping;
+
+/// <summary>A server that cannot start says why in Redis's words, and nothing else, and ends with 1.</summary>
+public sealed class StartErrorTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-start-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Theory]
+    [InlineData("eventloop", "port", "tcp", "127.0.0.1")]
+    [InlineData("sockets", "port", "tcp", "*")]
+    [InlineData("eventloop", "metrics-port", "metrics", "127.0.0.1")]
+    public void A_port_that_is_in_use(string transport, string parameter, string kind, string bind)
+    {
+        using var other = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        other.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        other.Listen();
+        int port = ((IPEndPoint)other.LocalEndPoint!).Port;
+        AssertRefused(["--transport", transport, "--port", "0", "--" + parameter, $"{port}", "--bind", bind],
+            $"Warning: Could not create server TCP listening socket {bind}:{port}: bind: Address already in use",
+            $"Failed listening on port {port} ({kind}), aborting.");
+    }
+
+    [Fact]
+    public void An_address_that_the_machine_has_not() =>
+        AssertRefused(["--port", "7", "--bind", "192.0.2.1"],
+            "Warning: Could not create server TCP listening socket 192.0.2.1:7: bind: Cannot assign requested address",
+            "Failed listening on port 7 (tcp), aborting.");
+
+    [Theory]
+    [InlineData("eventloop")]
+    [InlineData("sockets")]
+    public void A_unix_socket_that_cannot_be_made(string transport)
+    {
+        string file = Path.Combine(_folder, "file");
+        File.WriteAllText(file, "not a socket");
+        AssertRefused(["--transport", transport, "--port", "0", "--unixsocket", file], "Failed opening Unix socket: bind: Address already in use");
+        Assert.Equal("not a socket", File.ReadAllText(file));
+        AssertRefused(["--transport", transport, "--port", "0", "--unixsocket", Path.Combine(_folder, "no/such/socket")],
+            "Failed opening Unix socket: bind: No such file or directory");
+    }
+
+    [Fact]
+    public void A_unix_socket_that_a_dead_server_has_left_is_in_nobodys_way()
+    {
+        string path = Path.Combine(_folder, "socket");
+        for (int i = 0; i < 2; i++)
+        {
+            using ServerProcess server = ServerProcess.Ours("--unixsocket", path);
+            server.Kill();
+            Assert.True(File.Exists(path));
+        }
+    }
+
+    [Fact]
+    public void A_unix_socket_of_which_the_path_is_too_long()
+    {
+        string path = Path.Combine(_folder, new string('s', 108));
+        (int code, string output) = ServerProcess.RunOurs("--port", "0", "--unixsocket", path);
+        Assert.Equal(1, code);
+        Assert.EndsWith($"\nFailed opening Unix socket: unix socket path too long ({path.Length}), must be under 108\n", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_certificate_that_cannot_be_read()
+    {
+        string file = Path.Combine(_folder, "none.pem");
+        AssertRefused(["--port", "0", "--tls-port", "7", "--tls-cert-file", file, "--tls-key-file", file],
+            $"Failed to load certificate: {file}: {file}: No such file or directory",
+            "Failed to configure TLS. Check logs for more info.");
+    }
+
+    [Fact]
+    public void A_directory_that_takes_no_journal()
+    {
+        string[] said = Refusal("--port", "0", "--dir", "/proc", "--appendonly", "yes");
+        Assert.StartsWith("Can't open or create append-only dir appendonlydir: ", said[1], StringComparison.Ordinal);
+        Assert.Equal(["Server initialized", said[1], "Fatal error loading the DB, check server logs. Exiting.", "Redis is now ready to exit, bye bye..."], said);
+    }
+
+    private void AssertRefused(string[] arguments, params string[] expected) => Assert.Equal(expected, Refusal(["--dir", _folder, .. arguments]));
+
+    /// <summary>What the log says behind its first line, without process and time.</summary>
+    private static string[] Refusal(params string[] arguments)
+    {
+        (int code, string output) = ServerProcess.RunOurs([.. arguments, "--save", ""]);
+        Assert.True(code == 1, output);
+        string[] lines = output.TrimEnd('\n').Split('\n');
+        Assert.All(lines, line => Assert.Matches(@"^\d+:M \d\d \w{3} \d{4} [\d:.]{12} [*#] ", line));
+        return [.. lines.Skip(1).Select(line => line.Split(' ', 7)[6])];
+    }
+}

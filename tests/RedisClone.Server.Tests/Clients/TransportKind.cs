@@ -1,0 +1,6 @@
+using Own = RedisClone.Server.Admin.TransportKind;
+
+namespace RedisClone.Server.Tests;
+
+/// <summary>The server's own is internal, and the parameters of tests are of public types.</summary>
+public enum TransportKind { Auto = Own.Auto, EventLoop = Own.EventLoop, Sockets = Own.Sockets }
