@@ -90,6 +90,9 @@ internal static class Limits
     /// <summary>What a command that waits for the disk gives it before it looks again.</summary>
     public static readonly TimeSpan DiskPatience = TimeSpan.FromMilliseconds(1);
 
+    /// <summary>How long who looks at all clients waits for what they have sent to be received.</summary>
+    public static readonly TimeSpan ArrivalPatience = TimeSpan.FromMilliseconds(100);
+
     /// <summary>What a stopping server gives clients to take what they are owed.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 

@@ -16,6 +16,7 @@ internal sealed class ClientMemory(ServerCore server)
     private const long RestMilliseconds = 100;
 
     private long _total;
+    private long _looked;               // the sum when it was last asked whether it leaves the data their room
     private int _evicting;
     private long _restUntil;
 
@@ -23,16 +24,21 @@ internal sealed class ClientMemory(ServerCore server)
 
     public long Total => Volatile.Read(ref _total);
 
+    /// <summary>The sum without what is about to go: for that, no data have to.</summary>
+    public long Lasting => Volatile.Read(ref _evicting) == 0 ? Total : Math.Min(Total, Limit);
+
     private long Limit => server.Config.MaxMemoryClientsBytes is > 0 and var limit ? Math.Max(limit, LeastLimit) : long.MaxValue;
 
     /// <summary>A client has grown or shrunk; any thread may say so.</summary>
     public void Update(Session session)
     {
-        // What waits for a replica must not cost others their data or their connections; it has a limit of its own.
-        long now = session.IsReplica ? 0 : ClientDescription.MemoryOf(session);
-        long change = now - Interlocked.Exchange(ref session.CountedMemory, now);
+        long change = Count(session);
         if (change == 0) return;
-        if (Interlocked.Add(ref _total, change) > Limit && change > 0) EvictLargest();
+        if (change > 0 && Total > Limit) EvictLargest();
+        long total = Total;
+        if (Math.Abs(total - Volatile.Read(ref _looked)) < Limits.NoticedGrowth) return;
+        Volatile.Write(ref _looked, total);
+        server.Eviction.Look();
     }
 
     /// <summary>A client is gone.</summary>
@@ -42,14 +48,31 @@ internal sealed class ClientMemory(ServerCore server)
     public void Recount()
     {
         if (!IsWatched) return;
-        foreach (Session session in server.Sessions.Unordered) Update(session);
+        CountAll();
         if (Total > Limit) EvictLargest();
+    }
+
+    private void CountAll()
+    {
+        foreach (Session session in server.Sessions.Unordered) Count(session);
+    }
+
+    /// <summary>By how much it has grown since it was counted last.</summary>
+    private long Count(Session session)
+    {
+        // What waits for a replica must not cost others their data or their connections; it has a limit of its own.
+        long now = session.IsReplica ? 0 : ClientDescription.MemoryOf(session);
+        long change = now - Interlocked.Exchange(ref session.CountedMemory, now);
+        if (change != 0) Interlocked.Add(ref _total, change);
+        return change;
     }
 
     private void EvictLargest()
     {
         long now = Environment.TickCount64;
         if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;
+        // Who has read by now what was sent has not said so.
+        CountAll();
         foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
         {
             if (Total <= Limit) break;

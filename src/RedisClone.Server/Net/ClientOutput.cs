@@ -30,8 +30,11 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// <summary>Handed to the transport and not sent, or waiting: as messages, or in the stream that a replica follows.</summary>
     public long Unsent => Queued + (Replica?.Behind ?? 0);
 
-    /// <summary>What is kept for this client alone: of the stream there is one for all.</summary>
-    public long Held => Unflushed + Queued;
+    /// <summary>What was written waits until it may be told.</summary>
+    public bool IsHeldBack { get; set; }
+
+    /// <summary>What is kept for this client alone, once a turn of it has ended: of the stream that a replica follows there is one for all.</summary>
+    public long Held => (IsHeldBack ? Unflushed : 0) + Queued;
 
     private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 

@@ -7,8 +7,12 @@ namespace RedisClone.Server.Net;
 /// <summary>How a client that speaks as a replica does is brought to where it can follow the stream of effects.</summary>
 internal sealed partial class Connection
 {
-    /// <summary>The client has begun to speak as one.</summary>
-    internal Replica AsReplica() => Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);
+    /// <summary>The client has begun to speak as one. What it has not read stays in the stream, once for all replicas.</summary>
+    internal Replica AsReplica()
+    {
+        if (_loop is not null) _loop.MostUnread = 0;
+        return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);
+    }
 
     /// <summary>A replica gets the data of one moment; what has happened since waits until it has them. False: the connection ends.</summary>
     private async ValueTask<bool> FillAsync(Replica replica, LoopRounds? rounds)

@@ -66,7 +66,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     /// <summary>Bytes that the client has not taken yet.</summary>
     public long UnsentBytes => _output.Unsent;
 
-    /// <summary>Bytes on their way to the client that are kept for it alone.</summary>
+    /// <summary>Bytes of ended turns, on their way to the client, that are kept for it alone.</summary>
     public long OutputBytes => _output.Held;
 
     /// <summary>Messages that wait to be written.</summary>
@@ -196,7 +196,6 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
                     if (KillIfOverLimit()) return;
-                    NoteMemory();
                     if (!await SendAsync(rounds)) return;
                 }
             }
@@ -208,9 +207,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
             QueryBytes = _parser.BufferedBytes;
             if (QueryBytes > 0) KillIfQueryTooLong();
             if (_output.HasMessages) WriteMessages();
-            // In this order: who passes a limit of its own is not the reason for others to go.
             if (KillIfOverLimit()) break;
-            NoteMemory();
             if (!await SendAsync(rounds)) break;
             if (Session.IsReplica && !await FillAsync(Session.Replica!, rounds)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
@@ -230,11 +227,25 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
         return _server.Journal is { HoldsReplies: true } journal && Session.SeenLsn > journal.DurableLsn
             ? SendDurableAsync(journal, rounds)
-            : _output.FlushAsync(Session, _server.Lanes.Current);
+            : FlushAsync();
     }
 
-    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal, LoopRounds? rounds) =>
-        await BecomeDurableAsync(journal, rounds) && await _output.FlushAsync(Session, _server.Lanes.Current);
+    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal, LoopRounds? rounds)
+    {
+        _output.IsHeldBack = true;
+        NoteMemory();
+        bool durable = await BecomeDurableAsync(journal, rounds);
+        _output.IsHeldBack = false;
+        return durable && await FlushAsync();
+    }
+
+    /// <summary>What was written counts as the client's from here on, not before it was compared with the client's own limit: who passes that is not the reason for others to go.</summary>
+    private ValueTask<bool> FlushAsync()
+    {
+        ValueTask<bool> flushed = _output.FlushAsync(Session, _server.Lanes.Current);
+        NoteMemory();
+        return flushed;
+    }
 
     /// <summary>Waits until all that the replies have seen is durable; false when it never will be.</summary>
     private async ValueTask<bool> BecomeDurableAsync(JournalKeeper journal, LoopRounds? rounds)

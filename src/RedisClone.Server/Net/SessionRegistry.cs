@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using RedisClone.Server.Net.EventLoop;
 
 namespace RedisClone.Server.Net;
 
@@ -19,6 +20,16 @@ internal sealed class SessionRegistry
     public IEnumerable<Session> All => _byId.Values.OrderBy(s => s.Id);
 
     public IEnumerable<Session> Unordered => _byId.Values;
+
+    /// <summary>
+    /// Waits until what clients had sent by now was received, so that who looks at them sees it: what came before a question is in the answer, whichever loop
+    /// it came to. Not on a loop's thread.
+    /// </summary>
+    internal void AwaitArrivals()
+    {
+        IEnumerable<IEventLoop> loops = Unordered.Select(static session => session.Connection?.Loop).OfType<IEventLoop>().Distinct();
+        Task.WaitAll([.. loops.Select(static loop => loop.ReceiveAllAsync())], Limits.ArrivalPatience);
+    }
 
     internal void Add(Session session)
     {

@@ -17,7 +17,9 @@ internal sealed class Eviction(ServerCore server)
     private int _lastShard = -1;
 
     /// <summary>Bytes of all keys, values and indexes, those of scripts, and those of clients.</summary>
-    public long UsedBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes + server.ClientMemory.Total;
+    public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
+
+    private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes;
 
     /// <summary>Memory was found above its limit: whatever runs next makes room, even if it asks for none.</summary>
     public bool IsDue { get; private set; }
@@ -47,7 +49,9 @@ internal sealed class Eviction(ServerCore server)
     {
         if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         int empty = 0;
-        while (IsOver)
+        // As of now: clients that are told of each key that goes would make it ever more that has to go.
+        long most = server.Config.MaxMemory - server.ClientMemory.Lasting;
+        while (DataBytes > most)
         {
             // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.
             int next = held.Next(_lastShard + 1);

@@ -18,7 +18,8 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(1);
     private const int CompactBuckets = 512;
-    private const long KeptFreeBytes = 1 << 20;
+    private const long LeastKept = 128 << 10, MostKept = 1 << 20;
+    private const int KeptPart = 16;    // one part of so many of what is used may be kept free
     private const int TrimmedPages = 256;
 
     private readonly ActiveExpiry _expiry = new(server);
@@ -73,7 +74,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) Expire(shard, now, expirySlice);
         if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
         if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
-        if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(KeptFreeBytes, TrimmedPages);
+        if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
         shard.Exit();
     }
 

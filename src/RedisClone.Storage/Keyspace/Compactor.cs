@@ -10,8 +10,8 @@ namespace RedisClone.Storage;
 /// </summary>
 internal sealed class Compactor(ShardStore store)
 {
-    /// <summary>Slack that is not worth the work: some is always there, and what is freed is soon used again.</summary>
-    private const long LeastSlackBytes = 2 << 20;
+    /// <summary>Slack that is not worth the work: some is always there, and what is freed is soon used again. A server has many stores, each with its own.</summary>
+    private const long LeastSlackBytes = 256 << 10;
 
     private readonly List<(uint Tag, uint Handle)> _large = [];
     private int _database;

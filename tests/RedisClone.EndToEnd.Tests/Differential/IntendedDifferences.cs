@@ -22,6 +22,7 @@ internal static class IntendedDifferences
         ("^LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated"),
         ("^XGROUP CREATECONSUMER", "^:1$", "^:0$", "7.2: XCLAIM and XAUTOCLAIM make their consumer even if there is nothing to claim"),
         ("(?s)^LPOS .*RANK -9223372036854775808", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a rank that cannot be negated"),
+        ("^PFADD", "^:1$", "^-INVALIDOBJ", "an estimate that ends in the middle of an opcode: Redis reads, and writes, what lies behind the value"),
         ("AGGREGATE COUNT", "^-ERR syntax error", ".", "8.x: AGGREGATE has COUNT"),
         ("^[HSZ]?SCAN", ".", "^-ERR invalid cursor", "7.4: an empty cursor is none"),
         (@"  1|\0|E400|E309|E-324", ".", "^-ERR min or max is not a float", "the C library would read such a bound by half"),

@@ -112,9 +112,12 @@ public sealed class AdmissionTests
         slow.SendRaw(string.Concat(Enumerable.Repeat(TestClient.Encode("GET", "big"), 400)));
         subscriber.Run("SUBSCRIBE c");
         for (int i = 0; i < 200; i++) client.Call("PUBLISH", "c", new string('m', 100_000));
-        await client.UntilAsync("INFO clients", text => text.Contains("connected_clients:2\r\n"));
-        Assert.Contains("client_output_buffer_limit_disconnections:1\r\n", client.Run("INFO stats"));
-        // Replies wait for the client, commands for the replies: nothing piles up, and nothing is lost.
+        // On the event loop replies pile up behind a client that does not read, and its limit acts.
+        int gone = transport == TransportKind.EventLoop ? 2 : 1;
+        await client.UntilAsync("INFO clients", text => text.Contains($"connected_clients:{3 - gone}\r\n"));
+        Assert.Contains($"client_output_buffer_limit_disconnections:{gone}\r\n", client.Run("INFO stats"));
+        if (gone == 2) return;
+        // Elsewhere they wait for the client, commands for the replies: nothing piles up, and nothing is lost.
         long waiting = long.Parse(client.Run("INFO clients").Split("client_recent_max_output_buffer:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
         Assert.InRange(waiting, 1, 1_000_000);
         for (int i = 0; i < 400; i++) Assert.Equal(100_000, slow.Read().Length);

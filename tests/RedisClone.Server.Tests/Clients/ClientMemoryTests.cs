@@ -42,6 +42,55 @@ public sealed class ClientMemoryTests
         Assert.Contains($" qbuf={6 * Mega} ", client.Run("CLIENT LIST"));
     }
 
+    /// <summary>Who does not read is served on for a while, so that what it leaves shows, and a limit that is set can act.</summary>
+    [Fact]
+    public async Task What_a_client_does_not_read_grows_until_a_limit_acts()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), deaf = server.Connect();
+        client.Run($"SETRANGE k {Mega} v");
+        deaf.Run("CLIENT SETNAME deaf");
+        await GrowAsync(client, deaf, 12 * Mega);
+        // Then it is not read from any more, until it has taken some.
+        for (int i = 0; i < 30; i++) deaf.Send("GET", "k");
+        Assert.InRange(Held(client), 12 * Mega, 18 * Mega);
+        client.Run($"CONFIG SET maxmemory-clients {4 * Mega}");
+        await client.UntilAsync("CLIENT LIST", list => !list.Contains("name=deaf", StringComparison.Ordinal));
+        Assert.Contains("evicted_clients:1\r\n", client.Run("INFO stats"));
+    }
+
+    [Fact]
+    public async Task What_clients_hold_is_taken_from_the_data_at_once()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(
+            TransportKind.EventLoop, config => (config.MaxMemory, config.MaxMemoryPolicy, config.Hz) = (8 * Mega, MaxMemoryPolicy.AllKeysLru, 1));
+        using TestClient client = server.Connect(), large = server.Connect();
+        server.Core.Debug.BackgroundWork = false;
+        for (int i = 0; i < 40; i++) client.Run($"SETRANGE k{i} 100000 v");
+        Assert.Equal("40", client.Run("DBSIZE"));
+        large.SendRaw(HalfSent(6 * Mega));
+        await client.UntilAsync("CLIENT LIST", list => list.Contains($" qbuf={6 * Mega} ", StringComparison.Ordinal));
+        Assert.DoesNotContain("evicted_keys:0\r\n", client.Run("INFO stats"));
+    }
+
+    /// <summary>What came before a question is in the answer, though another loop received it.</summary>
+    [Fact]
+    public async Task A_list_of_clients_has_all_that_had_arrived()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), other = server.Connect();
+        other.Socket.NoDelay = true;
+        other.Run("CLIENT SETNAME other");
+        other.SendRaw($"*1\r\n${50 * Mega}\r\n");
+        // All together as much as fits into a new socket: what does not is still the sender's.
+        string piece = new('v', 4096);
+        for (int sent = piece.Length; sent <= 12 * piece.Length; sent += piece.Length)
+        {
+            other.SendRaw(piece);
+            Assert.Equal($"{sent}", Regex.Match(client.Run("CLIENT LIST"), "name=other .* qbuf=(\\d+) ").Groups[1].Value);
+        }
+    }
+
     /// <summary>The stream is there once, however many have not read it, and is no client's.</summary>
     [Theory]
     [InlineData(TransportKind.EventLoop)]
@@ -69,6 +118,20 @@ public sealed class ClientMemoryTests
         }
         Directory.Delete(directory, recursive: true);
     }
+
+    /// <summary>Asks for what it does not read until so much of it waits.</summary>
+    private static async Task GrowAsync(TestClient client, TestClient deaf, long bytes)
+    {
+        for (int i = 0; Held(client) < bytes; i++)
+        {
+            Assert.True(i < 2_000, "it does not grow");
+            deaf.Send("GET", "k");
+            await Task.Delay(5);
+        }
+    }
+
+    private static long Held(TestClient client) =>
+        long.Parse(Regex.Match(client.Run("CLIENT LIST"), "name=deaf .* tot-mem=(\\d+) ").Groups[1].Value, CultureInfo.InvariantCulture);
 
     private static long Field(string info, string name) =>
         long.Parse(Regex.Match(info, $@"\b{name}:(\d+)\r").Groups[1].Value, CultureInfo.InvariantCulture);

@@ -80,9 +80,18 @@ public sealed class EventLoopTransferTests
     }
 
     [Fact]
-    public async Task A_slow_reader_holds_back_the_writer()
+    public Task A_slow_reader_holds_back_the_writer() => HoldBackAsync(256 << 10, options => options.UnreadBytes = 0);
+
+    /// <summary>Somebody may want to see, and to limit, what such a reader leaves.</summary>
+    [Fact]
+    public Task A_reader_of_nothing_may_leave_more() => HoldBackAsync(4 << 20, options => options.UnreadBytes = 4 << 20);
+
+    [Fact]
+    public Task All_readers_together_may_not() => HoldBackAsync(2 << 20, options => options.UnreadBytesOfAll = 4 << 20);
+
+    private static async Task HoldBackAsync(int bound, Action<EventLoopOptions> configure)
     {
-        const int Total = 64 << 20, Piece = 64 << 10, Pause = 256 << 10;
+        const int Total = 64 << 20, Piece = 64 << 10;
         long written = 0, most = 0;
         await using var host = await TransportHost.StartAsync(
             async connection =>
@@ -99,7 +108,11 @@ public sealed class EventLoopTransferTests
                     Volatile.Write(ref written, at + Piece);
                 }
             },
-            options => options.PauseWriterBytes = Pause);
+            options =>
+            {
+                options.PauseWriterBytes = 256 << 10;
+                configure(options);
+            });
         using var socket = host.Connect();
         long before = -1;
         await Transfer.EventuallyAsync(() =>
@@ -121,7 +134,7 @@ public sealed class EventLoopTransferTests
             }
             Assert.Equal(0, socket.Receive(new byte[1]));
         });
-        Assert.InRange(most, 0, Pause + Piece);
+        Assert.InRange(most, bound - Piece, bound + Piece);
     }
 
     [Fact]

@@ -1,4 +1,6 @@
+using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Server.Net.EventLoop;
 
 namespace RedisClone.Server.Admin;
 
@@ -8,7 +10,7 @@ namespace RedisClone.Server.Admin;
 /// clients: there is next to nothing to walk. Such a one keeps the memory for later; when nobody wants anything, it goes back to the system.
 /// Only for a server that has its process to itself.
 /// </summary>
-internal sealed class Garbage(ServerCore server) : BackgroundService
+internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListenerFactory> transports) : BackgroundService
 {
     private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(5);
 
@@ -60,6 +62,8 @@ internal sealed class Garbage(ServerCore server) : BackgroundService
         }
         if (++_looks < 1 << _attempts) return;
         _looks = 0;
+        if (EventLoopListenerFactory.IsSupported)
+            foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.DropSpareBuffers();
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
         // What is left may have been let go a moment later: only when ever later attempts have left it, it is in use.
         if (++_attempts < Attempts) return;

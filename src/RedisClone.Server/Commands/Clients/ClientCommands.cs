@@ -73,12 +73,11 @@ internal static class ClientCommands
     {
         if (c.Args.Count == 2)
         {
-            if (!c.MoveToWorker((long)c.Server.Sessions.Count * WorkPerClient)) ReplyLines(ref c, c.Server.Sessions.All);
+            ReplyArrived(ref c, static _ => true);
         }
         else if (c.Args.Count == 4 && c.Is(2, "type"u8))
         {
-            if (!TryType(ref c, 3, out Func<Session, bool> isOfType)) return;
-            if (!c.MoveToWorker((long)c.Server.Sessions.Count * WorkPerClient)) ReplyLines(ref c, c.Server.Sessions.All.Where(isOfType));
+            if (TryType(ref c, 3, out Func<Session, bool> isOfType)) ReplyArrived(ref c, isOfType);
         }
         else if (c.Args.Count > 3 && c.Is(2, "id"u8))
         {
@@ -96,6 +95,17 @@ internal static class ClientCommands
         {
             c.FailSyntax();
         }
+    }
+
+    /// <summary>Shows clients with all that they have sent by now; a transaction, whose shards are held, as they are.</summary>
+    private static void ReplyArrived(ref CommandContext c, Func<Session, bool> isShown)
+    {
+        if (!c.Session.InTransaction)
+        {
+            if (c.MoveToWorker(long.MaxValue)) return;
+            c.Server.Sessions.AwaitArrivals();
+        }
+        ReplyLines(ref c, c.Server.Sessions.All.Where(isShown));
     }
 
     private static void ReplyLines(ref CommandContext c, IEnumerable<Session> sessions)

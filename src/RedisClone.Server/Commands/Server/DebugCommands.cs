@@ -144,8 +144,10 @@ internal static class DebugCommands
     private static void ManagedHeap(ref CommandContext c)
     {
         GCMemoryInfo heap = GC.GetGCMemoryInfo();
-        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated {Allocated} since the start, collections {Gen0}/{Gen1}/{Gen2}",
-            heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.GetTotalAllocatedBytes(precise: true), GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2));
+        // The young, the middle, the old, the large, the pinned.
+        string generations = string.Join(", ", heap.GenerationInfo.ToArray().Select(static g => $"{g.SizeAfterBytes} ({g.FragmentationAfterBytes} free)"));
+        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated {Allocated} since the start, collections {Gen0}/{Gen1}/{Gen2}, generations {Generations}",
+            heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.GetTotalAllocatedBytes(precise: true), GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2), generations);
         c.Reply.Ok();
     }
 

@@ -22,7 +22,7 @@ internal sealed class BufferPool
     private static readonly Lock SharedGate = new();
     private static readonly BufferPool Shared = new();
 
-    private readonly Stack<byte[]>[] _free = CreateStacks();
+    private Stack<byte[]>[] _free = CreateStacks();
 
     public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
 
@@ -30,6 +30,14 @@ internal sealed class BufferPool
     {
         if (!TryKeep(buffer)) ReturnShared(buffer);
     }
+
+    /// <summary>
+    /// Lets go of all that is kept; any thread may. One array left in a piece of memory keeps all of it from the system, for it cannot be moved. Whoever is
+    /// about to keep one where nobody looks any more has only lost it.
+    /// </summary>
+    public void Clear() => Volatile.Write(ref _free, CreateStacks());
+
+    public static void ClearShared() => Shared.Clear();
 
     public static byte[] RentShared(int size)
     {

@@ -44,6 +44,13 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
             Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], Limits.ShutdownPatience);
     }
 
+    /// <summary>Lets go of the buffers that wait for the next burst: there may be none for long.</summary>
+    public void DropSpareBuffers()
+    {
+        foreach (Loop loop in Volatile.Read(ref _loops)) loop.DropSpareBuffers();
+        BufferPool.ClearShared();
+    }
+
     public void Dispose()
     {
         lock (_gate)

@@ -29,4 +29,16 @@ internal sealed class EventLoopOptions
 
     /// <summary>Unsent output at which a waiting flush goes on.</summary>
     public long ResumeWriterBytes { get; set; } = 128 * 1024;
+
+    /// <summary>How long a peer takes nothing before it counts as one that does not read.</summary>
+    public int StallMilliseconds { get; set; } = 100;
+
+    /// <summary>
+    /// Unsent output beyond which a flush waits for a peer that does not read either. Up to there it does not, so that the peer's backlog shows, and whoever
+    /// limits it can act.
+    /// </summary>
+    public long UnreadBytes { get; set; } = 16 << 20;
+
+    /// <summary>What may be unsent on all loops before every flush waits.</summary>
+    public long UnreadBytesOfAll { get; set; } = 256 << 20;
 }

@@ -30,6 +30,12 @@ internal interface IEventLoop : IConnectionScheduler
     /// in between. Only the loop's own thread may call it.
     /// </summary>
     void RunRound();
+
+    /// <summary>
+    /// Ends when all that had arrived by now was handed to its readers; where ever more arrives, after some rounds. Any thread may ask, but only another than the
+    /// loop's may wait for it.
+    /// </summary>
+    Task ReceiveAllAsync();
 }
 
 /// <summary>What runs in a round together with its like.</summary>
@@ -51,6 +57,9 @@ internal interface IEventLoopFeature
 
     /// <summary>Flushed, and not yet taken by the kernel. Any thread may ask; only on the loop is the answer exact.</summary>
     long UnsentBytes { get; }
+
+    /// <summary>What may pile up behind a peer that does not read before a flush waits.</summary>
+    long MostUnread { get; set; }
 
     /// <summary>
     /// Sends at the end of the round, past the connection's pipe. Only on the loop, while the connection waits for input and has flushed

@@ -26,6 +26,9 @@ internal sealed class Loop : IEventLoop
     /// </summary>
     private const int MessagesPerRound = 64;
 
+    /// <summary>Who wants all that has arrived to be received waits so long where it never is.</summary>
+    private const int RoundsToReceiveAll = 64;
+
     private readonly ILogger _log;
     private readonly Thread _thread;
     private readonly int _epoll = Native.CreateEpoll();
@@ -37,12 +40,15 @@ internal sealed class Loop : IEventLoop
     private readonly Queue<IGatheredWork> _gathered = new();
     private readonly List<int> _closing = [];
     private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
+    private readonly List<LoopConnection> _stalled = [];
 
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
     private int _eventCount, _nextEvent;      // of the events received, those not dispatched yet
     private int _threadId;
     private int _sleeping;
     private int _connections;
+    private long _unsent;
+    private long _lookAtStalled;
     private volatile bool _stopping;
 
     public Loop(int number, EventLoopOptions options, ILogger log)
@@ -58,8 +64,16 @@ internal sealed class Loop : IEventLoop
 
     public bool IsOnLoop => Environment.CurrentManagedThreadId == _threadId;
 
+    /// <summary>On the loop: how often something was received.</summary>
+    public long Received { get; set; }
+
     /// <summary>Connections given to this loop and not yet closed.</summary>
     public int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>Whether its connections have left less unsent than its share; any thread may ask.</summary>
+    public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / Math.Max(Options.LoopCount, 1);
+
+    public void CountUnsent(long bytes) => Volatile.Write(ref _unsent, _unsent + bytes);
 
     public void Start() => _thread.Start();
 
@@ -109,6 +123,9 @@ internal sealed class Loop : IEventLoop
         else BufferPool.ReturnShared(buffer);
     }
 
+    /// <summary>Lets go of the buffers that wait for the next burst; any thread may ask.</summary>
+    public void DropSpareBuffers() => _pool.Clear();
+
     public void Claim() => Interlocked.Increment(ref _connections);
 
     public void Release() => Interlocked.Decrement(ref _connections);
@@ -148,10 +165,24 @@ internal sealed class Loop : IEventLoop
         (connection.AwaitsInput ? _toSendLast : _toSend).Enqueue(connection);
     }
 
+    /// <summary>On the loop: has a connection send, and find out whether its peer reads at all, after a while.</summary>
+    public void LookAgain(LoopConnection connection)
+    {
+        if (_stalled.Count == 0) _lookAtStalled = Environment.TickCount64 + Options.StallMilliseconds;
+        _stalled.Add(connection);
+    }
+
     public void RunRound()
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can run a round.");
         Round(mayWait: false);
+    }
+
+    public Task ReceiveAllAsync()
+    {
+        var receipt = new Receipt(this);
+        Post(static receipt => ((Receipt)receipt!).Look(), receipt);
+        return receipt.Task;
     }
 
     private void Run()
@@ -188,11 +219,18 @@ internal sealed class Loop : IEventLoop
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
-            if (_posted.IsEmpty) timeout = -1;
+            if (_posted.IsEmpty) timeout = _stalled.Count == 0 ? -1 : Options.StallMilliseconds;
         }
         _nextEvent = 0;
         _eventCount = Native.Wait(_epoll, _events, timeout);
         Volatile.Write(ref _sleeping, 0);
+        if (_stalled.Count > 0 && Environment.TickCount64 >= _lookAtStalled) QueueStalled();
+    }
+
+    private void QueueStalled()
+    {
+        foreach (LoopConnection connection in _stalled) QueueSend(connection);
+        _stalled.Clear();
     }
 
     private void DispatchEvents()
@@ -266,4 +304,20 @@ internal sealed class Loop : IEventLoop
     }
 
     private readonly record struct Callback(Action<object?> Action, object? State);
+
+    /// <summary>Looks in each round whether anything is still being received.</summary>
+    private sealed class Receipt(Loop loop) : TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)
+    {
+        private int _rounds;
+        private long _received = -1;
+
+        public void Look()
+        {
+            // What is received makes room for more in the socket, so a whole round without anything is waited for.
+            bool quiet = loop.Received == _received && loop._readable.Count == 0;
+            _received = loop.Received;
+            if (quiet || ++_rounds == RoundsToReceiveAll || loop._stopping) SetResult();
+            else loop.Post(static receipt => ((Receipt)receipt!).Look(), this);
+        }
+    }
 }

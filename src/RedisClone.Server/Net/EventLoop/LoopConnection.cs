@@ -61,6 +61,12 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public long UnsentBytes => _writer.UnsentBytes;
 
+    public long MostUnread
+    {
+        get => _writer.MostUnread;
+        set => _writer.MostUnread = value;
+    }
+
     public void Send(ReadOnlySpan<byte> message) => _writer.Append(message);
 
     public int Fd { get; }

@@ -118,6 +118,7 @@ internal sealed class LoopPipeReader : PipeReader
         // an end of stream that was reported together with these bytes is not reported again, hence HasHungUp.
         _connection.IsReadable = received == room.Length || _connection.HasHungUp;
         _end += received;
+        _loop.Received++;
         AdaptFirstBuffer();
         _read.Answer(Result(canceled: false));
     }

@@ -23,10 +23,11 @@ internal sealed class LoopPipeWriter : PipeWriter
     private long _unflushed;
     private bool _completed;
 
-    // Owned by the loop; the side that writes may glance at _unsent.
+    // Owned by the loop; the side that writes may glance at _unsent and _blocked.
     private OutputChunks _sending;
     private long _unsent;
-    private bool _blocked;
+    private volatile bool _blocked;
+    private long _blockedAt;
     private bool _finishing;
 
     /// <summary>Bytes posted to the loop and not yet taken by it.</summary>
@@ -40,6 +41,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         _connection = connection;
         _loop = connection.Loop;
         _flush = new FlushPromise(this);
+        MostUnread = _loop.Options.UnreadBytes;
     }
 
     public override bool CanGetUnflushedBytes => true;
@@ -47,6 +49,9 @@ internal sealed class LoopPipeWriter : PipeWriter
     public override long UnflushedBytes => _unflushed;
 
     public long UnsentBytes => Volatile.Read(ref _unsent) + Volatile.Read(ref _posted);
+
+    /// <summary>What may pile up behind a peer that does not read before a flush waits.</summary>
+    public long MostUnread { get; set; }
 
     /// <summary>On the loop: all that was flushed has been sent, or never will be.</summary>
     public bool IsDrained => _sending.IsEmpty;
@@ -80,7 +85,8 @@ internal sealed class LoopPipeWriter : PipeWriter
 
         bool direct = _loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
         // Who flushes while another flush waits (a message from elsewhere) is not made to wait as well.
-        bool wait = UnsentBytes + _unflushed > _loop.Options.PauseWriterBytes && !_broken && !_flush.IsPending;
+        long unsent = UnsentBytes + _unflushed;
+        bool wait = unsent > _loop.Options.PauseWriterBytes && !MayPileUp(unsent) && !_broken && !_flush.IsPending;
         var result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct)
         {
@@ -116,7 +122,7 @@ internal sealed class LoopPipeWriter : PipeWriter
             _sending.Add(new OutputChunk(_loop.Rent(Math.Max(message.Length, usual)), 0));
         }
         _sending.Last.Append(message);
-        Volatile.Write(ref _unsent, _unsent + message.Length);
+        CountUnsent(message.Length);
         if (!_blocked) _loop.QueueSend(_connection);
     }
 
@@ -124,7 +130,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     public void Send()
     {
         if (!_sending.IsEmpty && !_blocked && !_broken) Transmit();
-        if (_flush.IsArmed && (_broken || _unsent <= _loop.Options.ResumeWriterBytes)) _flush.Answer(Result);
+        if (_flush.IsArmed) AnswerOrWait();
         if (_finishing && _sending.IsEmpty && !_broken)
         {
             _finishing = false;
@@ -145,7 +151,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         _broken = true;
         _sending.Clear(_loop);
-        _unsent = 0;
+        CountUnsent(-_unsent);
         if (_flush.IsArmed) _flush.Answer(Result);
     }
 
@@ -160,9 +166,10 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (sent > 0)
         {
             _sending.Drop(sent, _loop);
-            Volatile.Write(ref _unsent, _unsent - sent);
+            CountUnsent(-sent);
         }
         // A send that took less than it was given has filled the socket: the next turn comes with its event.
+        if (sent < asked) Volatile.Write(ref _blockedAt, Environment.TickCount64);
         _blocked = sent < asked && sent != -Native.Interrupted;
         if (_blocked || _sending.IsEmpty) _connection.WantsWritable(_blocked);
         if (!_blocked && !_sending.IsEmpty) _loop.QueueSend(_connection);
@@ -201,7 +208,23 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (fits && !_broken) _sending.Last.Append(chunk.Buffer.AsSpan(chunk.Start, chunk.Count));
         if (_broken || fits || chunk.Count == 0) _loop.Return(chunk.Buffer);
         else _sending.Add(chunk);
-        if (!_broken) Volatile.Write(ref _unsent, _unsent + chunk.Count);
+        if (!_broken) CountUnsent(chunk.Count);
+    }
+
+    private void CountUnsent(long bytes)
+    {
+        Volatile.Write(ref _unsent, _unsent + bytes);
+        _loop.CountUnsent(bytes);
+    }
+
+    /// <summary>The peer does not read, and neither it nor all together have left too much yet.</summary>
+    private bool MayPileUp(long unsent) =>
+        _blocked && unsent <= MostUnread && _loop.HasRoomForUnsent && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= _loop.Options.StallMilliseconds;
+
+    private void AnswerOrWait()
+    {
+        if (_broken || _unsent <= _loop.Options.ResumeWriterBytes || MayPileUp(_unsent)) _flush.Answer(Result);
+        else if (_blocked && _unsent <= MostUnread) _loop.LookAgain(_connection);
     }
 
     private void PostWritten(bool wait, bool last)
