@@ -208,6 +208,8 @@ public readonly ref partial struct HashIndex
             words = Words(words[OverflowWord]);
         }
         CompactChain(first);
+        // The bucket that is split next lies anywhere in memory, and is wanted in a few inserts.
+        PrefetchBucket((added + 1) & LowerMask(added + 1));
     }
 
     /// <summary>Takes the last bucket away, its records going back to the bucket that they were split from.</summary>
