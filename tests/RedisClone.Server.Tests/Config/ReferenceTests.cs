@@ -23,7 +23,8 @@ public class ReferenceTests
         File.WriteAllText(page, "an old one");
         Assert.Equal(0, ReferencePages.TryRun(["--write-command-reference", page], output));
         Assert.Equal(CommandReference.ToMarkdown(), File.ReadAllText(page));
-        Directory.CreateDirectory(page + ".new");
+        Assert.Equal(1, ReferencePages.TryRun(["--write-config-reference", Path.Combine(folder, "none", "page.md")], output));
+        Directory.CreateDirectory($"{page}.{Environment.ProcessId}.tmp");
         Assert.Equal(1, ReferencePages.TryRun(["--write-config-reference", page], output));
         Assert.Equal(CommandReference.ToMarkdown(), File.ReadAllText(page));
         Directory.Delete(folder, recursive: true);

@@ -1,3 +1,4 @@
+using System.Text;
 using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
@@ -30,28 +31,12 @@ internal static class ReferencePages
                 output.Write(page());
                 return Done;
             case [_, var file]:
-                return Replace(file, page(), output);
+                if (ReplacedFile.Write(Path.GetFullPath(file), () => Encoding.UTF8.GetBytes(page())) is not { } problem) return Done;
+                output.WriteLine($"{file}: {problem}");
+                return Failed;
             default:
                 output.Write("Usage:\n" + Usage);
                 return Failed;
-        }
-    }
-
-    /// <summary>Whatever fails, the page that was there stays.</summary>
-    private static int Replace(string file, string page, TextWriter output)
-    {
-        string temporary = file + ".new";
-        try
-        {
-            File.WriteAllText(temporary, page);
-            File.Move(temporary, file, overwrite: true);
-            return Done;
-        }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
-        {
-            if (File.Exists(temporary)) File.Delete(temporary);
-            output.WriteLine($"{file}: {ConfigFiles.Reason(e)}");
-            return Failed;
         }
     }
 }
