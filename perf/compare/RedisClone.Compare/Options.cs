@@ -100,8 +100,10 @@ internal sealed class Options
         [.. Enumerable.Range(_serverCore, Math.Min(count, Environment.ProcessorCount - _serverCore))];
 
     /// <summary>As many as the server has, after its own; where none are left, the last ones, shared with it.</summary>
-    public IReadOnlyList<int> LoadCores(int serverCores)
+    public IReadOnlyList<int> LoadCores(Workload workload)
     {
+        int serverCores = workload.ServerCores;
+        if (workload.LoadSharesCores) return ServerCores(serverCores);
         int first = Math.Max(0, Math.Min(_serverCore + serverCores, Environment.ProcessorCount - serverCores));
         return [.. Enumerable.Range(first, Math.Min(serverCores, Environment.ProcessorCount - first))];
     }

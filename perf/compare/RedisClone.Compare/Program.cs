@@ -41,8 +41,8 @@ var bench = new Bench(options, results, Console.Error);
 foreach (Workload workload in options.Workloads)
 {
     Console.Error.WriteLine($"{workload.Name}: server on cores {string.Join(',', options.ServerCores(workload.ServerCores))}, " +
-        $"load on {string.Join(',', options.LoadCores(workload.ServerCores))}");
-    LinuxNative.PinThisProcess(options.LoadCores(workload.ServerCores));
+        $"load on {string.Join(',', options.LoadCores(workload))}");
+    LinuxNative.PinThisProcess(options.LoadCores(workload));
     Experiment.For(bench, workload).Run(kinds);
 }
 

@@ -20,7 +20,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
 
     protected Workload Workload => workload;
 
-    protected IReadOnlyList<int> LoadCores => Options.LoadCores(workload.ServerCores);
+    protected IReadOnlyList<int> LoadCores => Options.LoadCores(workload);
 
     public static Experiment For(Bench bench, Workload workload) => workload.Procedure switch
     {

@@ -38,6 +38,9 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 
     public int ServerCores { get; init; } = 1;
 
+    /// <summary>The load runs on the server's own cores, so that rows of different numbers of cores are alike in that.</summary>
+    public bool LoadSharesCores { get; init; }
+
     /// <summary>Leaves out the servers that would not use the further cores.</summary>
     public bool ForAllCores { get; init; }
 

@@ -58,7 +58,7 @@ internal static class StreamCommands
             id = c.NewStreamId(at, out hasSequence);
             break;
         }
-        trimming.Finish(ref c);
+        trimming.Finish(ref c, mustTrim: false);
         int fields = c.Args.Count - at - 1;
         if (!c.Failed && (fields < 2 || fields % 2 != 0)) c.Fail(Errors.WrongArity("xadd"));
         if (!c.Failed && !auto && message.IsGiven) c.Fail("ERR IDMP/IDMPAUTO can be used only with auto-generated IDs");
@@ -193,8 +193,7 @@ internal static class StreamCommands
         var trimming = new StreamTrimOptions();
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
             if (!trimming.TryRead(ref c, ref i)) c.FailSyntax();
-        if (!c.Failed && !trimming.IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
-        trimming.Finish(ref c);
+        trimming.Finish(ref c, mustTrim: true);
         if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         long trimmed = entry.Exists ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
         if (trimmed > 0)

@@ -38,13 +38,14 @@ internal struct StreamTrimOptions
         return true;
     }
 
-    /// <summary>Checks all options together, once they are read.</summary>
-    public void Finish(ref CommandContext c)
+    /// <summary>Checks all options together, once they are read: those of a command that only trims, or that need not.</summary>
+    public void Finish(ref CommandContext c, bool mustTrim)
     {
         if (c.Failed) return;
         // A limit in what is replayed was one on the command that it came from: what the limit left is written there.
         if (c.Session.IsReplay) return;
         if (_limit != 0 && !IsGiven) c.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+        else if (mustTrim && !IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
         else if (_limited && !Trim.Approximate) c.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option");
         if (!Trim.Approximate) return;
         long limit = _limited ? _limit : DefaultLimit(c.Server.Config.StreamNodeMaxEntries);
