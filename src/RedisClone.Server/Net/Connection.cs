@@ -234,9 +234,15 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     {
         _output.IsHeldBack = true;
         NoteMemory();
-        bool durable = await BecomeDurableAsync(journal, rounds);
+        if (rounds is null) journal.AppendedElsewhere();
+        bool lost = false;
+        while (journal.IsOn && Session.SeenLsn > journal.DurableLsn && !(lost = journal.Failure.Length > 0))
+        {
+            journal.Hold(Session.SeenLsn, this, rounds);
+            await _resumed.Wait();
+        }
         _output.IsHeldBack = false;
-        return durable && await FlushAsync();
+        return !lost && await FlushAsync();
     }
 
     /// <summary>What was written counts as the client's from here on, not before it was compared with the client's own limit: who passes that is not the reason for others to go.</summary>
@@ -245,21 +251,6 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         ValueTask<bool> flushed = _output.FlushAsync(Session, _server.Lanes.Current);
         NoteMemory();
         return flushed;
-    }
-
-    /// <summary>Waits until all that the replies have seen is durable; false when it never will be.</summary>
-    private async ValueTask<bool> BecomeDurableAsync(JournalKeeper journal, LoopRounds? rounds)
-    {
-        if (Session.SeenLsn <= journal.DurableLsn) return true;
-        if (rounds is null) journal.AppendedElsewhere();
-        while (Session.SeenLsn > journal.DurableLsn)
-        {
-            if (journal.Failure.Length > 0) return false;
-            if (!journal.IsOn) return true;
-            journal.Hold(Session.SeenLsn, this, rounds);
-            await _resumed.Wait();
-        }
-        return true;
     }
 
     /// <summary>Leaves nothing behind in the shards when the client is gone.</summary>
