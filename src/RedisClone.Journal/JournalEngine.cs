@@ -199,7 +199,7 @@ public sealed partial class JournalEngine : IDisposable
     {
         lock (_flushGate)
             lock (_role)
-                _writer.AbandonBase();
+                Abandon();
     }
 
     /// <summary>
@@ -274,12 +274,19 @@ public sealed partial class JournalEngine : IDisposable
                 {
                     // While running, the old base and all increments still are a whole journal; a rebuild has failed.
                     Volatile.Write(ref _failure, error);
-                    _writer.AbandonBase();
+                    Abandon();
                     return error;
                 }
                 _observer.OnDurable(_writer.DurableLsn);
                 return null;
             }
+    }
+
+    /// <summary>What waits for a rebuild that is given up would wait for ever: whoever observes is to look again.</summary>
+    private void Abandon()
+    {
+        _writer.AbandonBase();
+        _observer.OnDurable(_writer.DurableLsn);
     }
 
     /// <summary>
