@@ -58,6 +58,9 @@ internal sealed class RequestAssembler(RequestLimits limits)
     /// <summary>What the half request holds in memory: beside a large string its header is nothing.</summary>
     public long HeldBytes => IsLarge ? _length : _length + Math.Min(_headerLength, 32);
 
+    /// <summary>The room that an announced argument has, and has not filled yet.</summary>
+    public long RoomBytes => _step is Step.Bulk ? Math.Max(0, Math.Min(_bulkLength, TrustedLength) - (_bulkLength - _bulkLeft)) : 0;
+
     /// <summary>It is worth keeping what was copied: starting over would copy much again.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
 

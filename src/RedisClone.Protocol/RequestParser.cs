@@ -36,6 +36,9 @@ public sealed class RequestParser(RequestLimits limits)
     /// <summary>What a half received request holds, here or in the pipe.</summary>
     public long BufferedBytes => _leftInPipe + (_assembling ? _assembler.HeldBytes : 0);
 
+    /// <summary>What it holds besides, for an argument that was announced and has not all come.</summary>
+    public long RoomBytes => _assembling ? _assembler.RoomBytes : 0;
+
     /// <summary>
     /// Parses every complete request of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
     /// After an error everything is consumed and the same error reported again.

@@ -46,7 +46,7 @@ internal static class ClientDescription
         AppendFlags(line, session);
         line.Append(CultureInfo.InvariantCulture, $" db={session.Database} sub={session.CountOf(SubscriptionKind.Channel)}");
         line.Append(CultureInfo.InvariantCulture, $" psub={session.CountOf(SubscriptionKind.Pattern)} ssub={session.CountOf(SubscriptionKind.Shard)}");
-        line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} qbuf={queryBytes} qbuf-free=0");
+        line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} qbuf={queryBytes} qbuf-free={connection?.QueryRoom ?? 0}");
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
         line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + (session.Replica?.Behind ?? 0) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
@@ -59,7 +59,7 @@ internal static class ClientDescription
     public static long MemoryOf(Session session)
     {
         if (session.Connection is not { } connection) return 0;
-        long buffers = Math.Max(FixedBytes, connection.QueryBytes) + Math.Max(0, connection.OutputBytes - FixedBytes);
+        long buffers = Math.Max(FixedBytes, connection.QueryBytes + connection.QueryRoom) + Math.Max(0, connection.OutputBytes - FixedBytes);
         long prefixes = (session.Tracking?.Prefixes.Length ?? 0) * (long)Limits.BytesPerPrefix;
         return buffers + prefixes + session.HeldBytes + (session.Transaction?.HeldBytes ?? 0);
     }

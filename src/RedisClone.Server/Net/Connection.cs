@@ -60,6 +60,9 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     /// <summary>Bytes of requests that are being executed, or of a half received one.</summary>
     public long QueryBytes { get; private set; }
 
+    /// <summary>Bytes kept free for an argument that the client has announced.</summary>
+    public long QueryRoom { get; private set; }
+
     /// <summary>Bytes of replies not yet handed to the transport.</summary>
     public long ReplyBytes => _output.Unflushed;
 
@@ -164,6 +167,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
             QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
+            QueryRoom = _parser.RoomBytes;
             NoteMemory();
             if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
             else if (any)
