@@ -1,3 +1,6 @@
+using System.Buffers.Binary;
+using System.Numerics;
+
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
@@ -7,6 +10,9 @@ namespace RedisClone.Journal.Rdb;
 public static class Lzf
 {
     private const int HashBits = 13;
+    private const int LeastHashBits = 8;
+    private const uint ThreeBytes = 0xFFFFFF;
+    private const int Patience = 4;
     private const int MaxLiterals = 32;
     private const int MaxDistance = 1 << 13;
     private const int MaxMatch = 264;
@@ -23,28 +29,31 @@ public static class Lzf
     /// </summary>
     public static bool TryCompress(ReadOnlySpan<byte> input, Span<byte> output, Span<int> hashes, out int length)
     {
-        // What an earlier run left in the hashes is checked like any other guess.
+        // A short input needs few hashes: all of them would only push what others use out of the cache.
+        var shift = 32 - Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
         length = 0;
         var written = 0;
-        var literals = 0;
+        var literals = 0;               // from here on nothing was written yet
         var at = 0;
-        while (at + 2 < input.Length)
+        while (at + sizeof(uint) <= input.Length)
         {
-            var key = input[at] << 16 | input[at + 1] << 8 | input[at + 2];
-            ref var slot = ref hashes[(int)((uint)(key * 0x9E3779B1) >> (32 - HashBits))];
+            var next = BinaryPrimitives.ReadUInt32LittleEndian(input[at..]);
+            ref var slot = ref hashes[(int)((next & ThreeBytes) * 0x9E3779B1 >> shift)];
             var candidate = slot;
             slot = at;
+
+            // What an earlier run left in the hashes is checked like any other guess.
             var distance = at - candidate;
-            if (distance <= 0 || distance > MaxDistance || candidate < 0
-                || input[candidate] != input[at] || input[candidate + 1] != input[at + 1] || input[candidate + 2] != input[at + 2])
+            if ((uint)(distance - 1) >= (uint)Math.Min(at, MaxDistance)
+                || ((BinaryPrimitives.ReadUInt32LittleEndian(input[candidate..]) ^ next) & ThreeBytes) != 0)
             {
-                at++;
-                if (++literals == MaxLiterals && !FlushLiterals(input, ref literals, at, output, ref written)) return false;
+                // The longer nothing repeats, the less is looked at: most of what does not compress is found out soon.
+                at += 1 + ((at - literals) >> Patience);
                 continue;
             }
             var longest = Math.Min(input.Length - at, MaxMatch);
             var match = 3 + input.Slice(at + 3, longest - 3).CommonPrefixLength(input.Slice(candidate + 3, longest - 3));
-            if (!FlushLiterals(input, ref literals, at, output, ref written) || written + 3 > output.Length) return false;
+            if (!TryWriteLiterals(input[literals..at], output, ref written) || written + 3 > output.Length) return false;
             distance--;
             if (match - 2 < 7)
             {
@@ -57,13 +66,9 @@ public static class Lzf
             }
             output[written++] = (byte)distance;
             at += match;
+            literals = at;
         }
-        while (at < input.Length)
-        {
-            at++;
-            if (++literals == MaxLiterals && !FlushLiterals(input, ref literals, at, output, ref written)) return false;
-        }
-        if (!FlushLiterals(input, ref literals, at, output, ref written)) return false;
+        if (!TryWriteLiterals(input[literals..], output, ref written)) return false;
         length = written;
         return true;
     }
@@ -113,14 +118,17 @@ public static class Lzf
         for (var i = 0; i < length; i++) output[at + i] = output[at + i - distance];
     }
 
-    private static bool FlushLiterals(ReadOnlySpan<byte> input, ref int literals, int end, Span<byte> output, ref int written)
+    private static bool TryWriteLiterals(ReadOnlySpan<byte> literals, Span<byte> output, ref int written)
     {
-        if (literals == 0) return true;
-        if (written + 1 + literals > output.Length) return false;
-        output[written++] = (byte)(literals - 1);
-        input.Slice(end - literals, literals).CopyTo(output[written..]);
-        written += literals;
-        literals = 0;
+        while (!literals.IsEmpty)
+        {
+            var run = Math.Min(literals.Length, MaxLiterals);
+            if (written + 1 + run > output.Length) return false;
+            output[written++] = (byte)(run - 1);
+            literals[..run].CopyTo(output[written..]);
+            written += run;
+            literals = literals[run..];
+        }
         return true;
     }
 }
