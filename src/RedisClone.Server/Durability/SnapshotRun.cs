@@ -81,8 +81,10 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     {
         Guarded(_file.Open);
         bool told = false;
+        var pace = new SnapshotPace();
         while (true)
         {
+            long start = Stopwatch.GetTimestamp();
             bool more = Slice();
             if (!IsOver) Guarded(WriteSent);
             if (IsOver && !told)
@@ -92,6 +94,8 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
                 failed(_failure!);
             }
             if (!more) break;
+            TimeSpan rest = pace.RestAfter(Stopwatch.GetElapsedTime(start));
+            if (rest > TimeSpan.Zero && !IsAwaited) _over.Wait(rest);
         }
         if (!IsOver) Guarded(_file.End);
         if (!IsOver) _file.Dispose();
@@ -224,6 +228,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         while (_walked < _captures.Length && _captures[_walked].IsOver) _walked++;
         return _walked < _captures.Length ? _shard = _walked : -1;
     }
+
+    /// <summary>Commands wait for what comes next, or soon will.</summary>
+    private bool IsAwaited => !_hurried.IsEmpty || _captures[_shard].IsWithinValue || Interlocked.Read(ref _waiting) > _most / 2;
 
     private void TakeSlice(int index)
     {

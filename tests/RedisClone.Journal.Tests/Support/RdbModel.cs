@@ -160,7 +160,6 @@ public sealed class RdbModel : IRdbVisitor
 
     public string? Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value)
     {
-        Taken++;
         var reader = new RdbReader(value.ToArray());
         switch (RdbValueReader.Read(reader, (byte)type, Key(key)))
         {
@@ -168,6 +167,9 @@ public sealed class RdbModel : IRdbVisitor
                 return reader.Error;
             case RdbResult.Empty:
                 SkippedEmpty();
+                break;
+            default:
+                Taken++;
                 break;
         }
         Assert.Equal(0, reader.Remaining);
