@@ -60,7 +60,11 @@ internal enum ChannelUse
 internal enum KeyFlags
 {
     None = 0,
+
+    // The key: read, read and written, overwritten unread, removed.
     RO = 1, RW = 2, OW = 4, RM = 8,
+
+    // What users keep in it: told or copied, changed by what is there, added to, deleted from.
     Access = 16, Update = 32, Insert = 64, Delete = 128,
     NotKey = 256, Incomplete = 512, VariableFlags = 1024,
 }
