@@ -12,7 +12,7 @@ public static class Lzf
     private const int HashBits = 13;
     private const int LeastHashBits = 8;
     private const uint ThreeBytes = 0xFFFFFF;
-    private const int Patience = 4;
+    private const int Patience = 4, MostSkipped = 7;
     private const int MaxLiterals = 32;
     private const int MaxDistance = 1 << 13;
     private const int MaxMatch = 264;
@@ -47,8 +47,9 @@ public static class Lzf
             if ((uint)(distance - 1) >= (uint)Math.Min(at, MaxDistance)
                 || ((BinaryPrimitives.ReadUInt32LittleEndian(input[candidate..]) ^ next) & ThreeBytes) != 0)
             {
-                // The longer nothing repeats, the less is looked at: most of what does not compress is found out soon.
-                at += 1 + ((at - literals) >> Patience);
+                // The longer nothing repeats, the less is looked at: most of what does not compress is found out soon. Some is looked at always, for what
+                // repeats late.
+                at += 1 + Math.Min((at - literals) >> Patience, MostSkipped);
                 continue;
             }
             var longest = Math.Min(input.Length - at, MaxMatch);

@@ -44,10 +44,12 @@ public static class RdbFileReader
         switch (type)
         {
             case RdbOpcode.ExpireMilliseconds:
-                return reader.TryMilliseconds(out state.Expire);
+                if (!reader.TryMilliseconds(out var milliseconds)) return false;
+                state.ExpireAt(milliseconds);
+                return true;
             case RdbOpcode.ExpireSeconds:
                 if (!reader.TrySeconds(out var seconds)) return false;
-                state.Expire = seconds * 1000;
+                state.ExpireAt(seconds * 1000);
                 return true;
             case RdbOpcode.Frequency:
                 if (!reader.TryByte(out var frequency)) return false;
@@ -131,5 +133,8 @@ public static class RdbFileReader
         public long Expire = -1;
         public long Idle = -1;
         public int Frequency = -1;
+
+        /// <summary>A time before 1970 is as over as any, and below zero stands for none.</summary>
+        public void ExpireAt(long milliseconds) => Expire = Math.Max(0, milliseconds);
     }
 }

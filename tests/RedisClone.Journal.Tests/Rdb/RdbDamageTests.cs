@@ -57,6 +57,16 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     }
 
     [Theory]
+    [InlineData("\xfc\xfb\xff\xff\xff\xff\xff\xff\xff")]
+    [InlineData("\xfd\xfb\xff\xff\xff")]
+    public void AnExpiryBefore1970IsOver(string expiry)
+    {
+        byte[] bytes = System.Text.Encoding.Latin1.GetBytes($"REDIS0010\xfe\0{expiry}\0\x1j\x1v\xff\0\0\0\0\0\0\0\0");
+        Assert.Null(RdbModel.TryRead(bytes, out var model));
+        Assert.Equal(0, Assert.Single(model.Keys).Expire);
+    }
+
+    [Theory]
     [InlineData("", "Unexpected EOF reading RDB file")]
     [InlineData("GARBAGE!!", "Wrong signature trying to load DB from file")]
     [InlineData("REDIS0099", "Can't handle RDB format version 99")]
