@@ -55,6 +55,12 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public long DurableLsn => _engine.DurableLsn;
 
+    /// <summary>
+    /// How far what clients did is on the disk, or nothing (-1) where a base is still to come: what was done between turning the journal on and its beginning
+    /// has no place in it, and is in that base only.
+    /// </summary>
+    public long SafeLsn => _engine.State is JournalState.Running or JournalState.Failed ? _engine.DurableLsn : -1;
+
     public static FlushPolicy PolicyOf(AppendFsync setting) => setting switch
     {
         AppendFsync.Always => FlushPolicy.Always,
@@ -179,7 +185,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
         _pool.Durable();
-        if (Volatile.Read(ref _awaited) > 0) WakeWaiters(lsn);
+        if (Volatile.Read(ref _awaited) > 0) WakeWaiters(SafeLsn);
     }
 
     void IJournalObserver.OnFlushed(long ticks)
@@ -222,15 +228,15 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
         else AppendedElsewhere();
         // Race: it may have become durable before the waiter was there to be told.
-        if (_engine.DurableLsn >= lsn) WakeWaiters(_engine.DurableLsn);
+        if (SafeLsn >= lsn) WakeWaiters(SafeLsn);
     }
 
-    private void WakeWaiters(long durable)
+    private void WakeWaiters(long safe)
     {
         lock (_waiters)
         {
             foreach ((long lsn, Waiter waiter) in _waiters)
-                if (lsn <= durable) waiter.Wake(WakeReason.Unblocked);
+                if (lsn <= safe) waiter.Wake(WakeReason.Unblocked);
             _waiters.RemoveAll(w => w.Waiter.IsClaimed);
             Volatile.Write(ref _awaited, _waiters.Count);
         }

@@ -81,7 +81,7 @@ internal static class ReplicationCommands
         if (c.Failed) return;
         Replicas replicas = c.Server.Replicas;
         long lsn = c.Session.SeenLsn, offset = replicas.Stream.Offset;
-        bool IsLocal() => journal is not null && journal.DurableLsn >= lsn;
+        bool IsLocal() => journal is not null && journal.SafeLsn >= lsn;
         bool IsMet() => (local == 0 || IsLocal()) && replicas.CountFlushedAt(offset) >= wanted;
         void Answer(ReplyWriter reply)
         {
