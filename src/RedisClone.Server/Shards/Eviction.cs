@@ -50,7 +50,7 @@ internal sealed class Eviction(ServerCore server)
         if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         int empty = 0;
         // As of now: clients that are told of each key that goes would make it ever more that has to go.
-        long most = server.Config.MaxMemory - server.ClientMemory.Lasting;
+        long most = server.Config.MaxMemoryBytes - server.ClientMemory.Lasting;
         while (DataBytes > most)
         {
             // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.

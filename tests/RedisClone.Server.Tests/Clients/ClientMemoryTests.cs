@@ -63,7 +63,7 @@ public sealed class ClientMemoryTests
     public async Task What_clients_hold_is_taken_from_the_data_at_once()
     {
         await using RunningServer server = await RunningServer.StartAsync(
-            TransportKind.EventLoop, config => (config.MaxMemory, config.MaxMemoryPolicy, config.Hz) = (8 * Mega, MaxMemoryPolicy.AllKeysLru, 1));
+            TransportKind.EventLoop, config => (config.MaxMemorySetting, config.MaxMemoryPolicy, config.Hz) = (8 * Mega, MaxMemoryPolicy.AllKeysLru, 1));
         using TestClient client = server.Connect(), large = server.Connect();
         server.Core.Debug.BackgroundWork = false;
         for (int i = 0; i < 40; i++) client.Run($"SETRANGE k{i} 100000 v");
@@ -98,7 +98,7 @@ public sealed class ClientMemoryTests
     public async Task What_waits_for_replicas_counts_once(TransportKind transport)
     {
         string directory = Directory.CreateTempSubdirectory("redisclone-replicas-").FullName;
-        await using (RunningServer server = await RunningServer.StartAsync(transport, config => (config.Dir, config.MaxMemory) = (directory, 1 << 30)))
+        await using (RunningServer server = await RunningServer.StartAsync(transport, config => (config.Dir, config.MaxMemorySetting) = (directory, 1 << 30)))
         {
             using TestClient client = server.Connect();
             using TestClient one = server.Connect(), two = server.Connect(), three = server.Connect(), four = server.Connect();

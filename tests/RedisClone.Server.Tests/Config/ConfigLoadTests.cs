@@ -34,7 +34,7 @@ public sealed class ConfigLoadTests : IDisposable
         Assert.Equal(7000, config.Port);
         Assert.Equal("a b!\n", config.RequirePass);
         Assert.Equal(2, config.Timeout);
-        Assert.Equal(1L << 30, config.MaxMemory);
+        Assert.Equal(1L << 30, config.MaxMemorySetting);
         Assert.Equal([new SavePoint(900, 1), new SavePoint(300, 10)], config.SavePoints);
         Assert.Equal(new OutputBufferLimit(1 << 20, 2 << 20, 3), config.ClientOutputBufferLimits[(int)ClientClass.Replica]);
         Assert.Equal(["rename-command", "FLUSHDB", ""], config.RenamedCommands.Single().Words);
@@ -176,7 +176,7 @@ public sealed class ConfigLoadTests : IDisposable
     {
         var file = Write("redis.conf", "port 1\ntimeout 1\nmaxmemory 1\n");
         var config = Loaded([file, "--timeout", "3"], ("REDISCLONE_PORT", "2"), ("REDISCLONE_TIMEOUT", "2"), ("REDISCLONE_MAXMEMORY_POLICY", "allkeys-lru"));
-        Assert.Equal((2, 3, 1L, MaxMemoryPolicy.AllKeysLru), (config.Port, config.Timeout, config.MaxMemory, config.MaxMemoryPolicy));
+        Assert.Equal((2, 3, 1L, MaxMemoryPolicy.AllKeysLru), (config.Port, config.Timeout, config.MaxMemorySetting, config.MaxMemoryPolicy));
     }
 
     [Fact]

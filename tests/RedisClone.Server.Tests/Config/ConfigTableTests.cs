@@ -143,7 +143,7 @@ public class ConfigTableTests
     public void Values_are_in_the_fields()
     {
         Assert.Null(_table.Set([new("maxmemory", "100mb"), new("maxmemory-clients", "5%"), new("save", "60 1 10 100"), new("hash-max-ziplist-value", "1kb")]));
-        Assert.Equal(100 << 20, _config.MaxMemory);
+        Assert.Equal(100 << 20, _config.MaxMemorySetting);
         Assert.Equal(5 << 20, _config.MaxMemoryClientsBytes);
         Assert.Equal([new SavePoint(60, 1), new SavePoint(10, 100)], _config.SavePoints);
         Assert.Equal(1024, _config.HashMaxListpackValue);
@@ -164,7 +164,7 @@ public class ConfigTableTests
         Assert.Equal(
             "ERR CONFIG SET failed (possibly related to argument 'maxmemory-clients') - percentage argument must be less or equal to 100",
             _table.Set([new("maxmemory", "10000001"), new("maxmemory-clients", "200%"), new("client-query-buffer-limit", "invalid")]));
-        Assert.Equal(10000002, _config.MaxMemory);
+        Assert.Equal(10000002, _config.MaxMemorySetting);
         Assert.Equal(0, _config.MaxMemoryClients);
     }
 
@@ -175,7 +175,7 @@ public class ConfigTableTests
             _table.Set([new("maxmemory", "1"), new("nosuch", "1"), new("daemonize", "yes")]));
         Assert.Equal("ERR CONFIG SET failed (possibly related to argument 'maxmemory') - duplicate parameter",
             _table.Set([new("maxmemory", "1"), new("maxmemory", "2")]));
-        Assert.Equal(0, _config.MaxMemory);
+        Assert.Equal(0, _config.MaxMemorySetting);
     }
 
     [Fact]
@@ -202,7 +202,7 @@ public class ConfigTableTests
         var seen = new List<string>();
         string? Apply()
         {
-            seen.Add($"{_config.Port} {_config.MaxMemory}");
+            seen.Add($"{_config.Port} {_config.MaxMemorySetting}");
             return null;
         }
         _table.OnChanged("port", Apply);
@@ -218,7 +218,7 @@ public class ConfigTableTests
     {
         var ports = new List<int>();
         var limits = new List<long>();
-        _table.OnChanged("maxmemory", () => { limits.Add(_config.MaxMemory); return null; });
+        _table.OnChanged("maxmemory", () => { limits.Add(_config.MaxMemorySetting); return null; });
         _table.OnChanged("port", () =>
         {
             ports.Add(_config.Port);

@@ -14,7 +14,7 @@ public sealed class EvictionTests
 
     private readonly CommandHost _host = new(config =>
     {
-        config.MaxMemory = Limit;
+        config.MaxMemorySetting = Limit;
         config.MaxMemoryPolicy = MaxMemoryPolicy.AllKeysRandom;
     });
 
@@ -32,9 +32,9 @@ public sealed class EvictionTests
     [Fact]
     public void ALowerLimitIsReachedWithoutCommands()
     {
-        _host.Core.Config.MaxMemory = 4 * Limit;
+        _host.Core.Config.MaxMemorySetting = 4 * Limit;
         for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
-        _host.Core.Config.MaxMemory = Limit;
+        _host.Core.Config.MaxMemorySetting = Limit;
         for (int rounds = 0; _host.Core.Eviction.UsedBytes > Limit + Limits.NoticedGrowth; rounds++)
         {
             Assert.True(rounds < 1_000, "the excess stays");
@@ -43,12 +43,22 @@ public sealed class EvictionTests
         AssertEven();
     }
 
+    /// <summary>The word for what the machine has is no number of bytes.</summary>
+    [Fact]
+    public void NothingGoesWhereTheMachineSetsTheLimit()
+    {
+        _host.Core.Config.MaxMemorySetting = ServerConfig.Auto;
+        for (int i = 0; i < 100; i++) _host.Call("SET", $"key:{i}", s_value);
+        Assert.True(_host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now));
+        Assert.Equal("100", _host.Call("DBSIZE"));
+    }
+
     [Fact]
     public void CommandsWithoutKeysAreServedAboveTheLimit()
     {
-        _host.Core.Config.MaxMemory = 4 * Limit;
+        _host.Core.Config.MaxMemorySetting = 4 * Limit;
         for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
-        _host.Core.Config.MaxMemory = Limit;
+        _host.Core.Config.MaxMemorySetting = Limit;
         _host.Core.Eviction.Look();
         Assert.False(_host.Core.Eviction.MakeRoom(default, _host.Core.Lanes.Current, _host.Now));
         Assert.True(_host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now));
@@ -61,7 +71,7 @@ public sealed class EvictionTests
     public void EachEvictionIsAnEffectOfItsOwnBeforeTheCommands(string command)
     {
         for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
-        _host.Core.Config.MaxMemory -= 64 * 1024;
+        _host.Core.Config.MaxMemorySetting -= 64 * 1024;
         string[] effects = _host.EffectsOf(command == "SET" ? $"SET new {s_value}" : $"EVAL redis.call('SET','new','{s_value}') 0");
         Assert.InRange(effects.Length, 3, 10_000);
         Assert.All(effects[..^1], effect => Assert.StartsWith("DEL key:", effect, StringComparison.Ordinal));

@@ -5,7 +5,7 @@ internal sealed partial class ConfigTable
 {
     private static Parameter[] Memory() =>
     [
-        Bytes("maxmemory", 0, 0, static c => ref c.MaxMemory, "Memory that the data may take; 0 is no limit, `auto` three quarters of what the machine has, or of what the runtime may take of a limited container (itself three quarters); `CONFIG GET` tells how much that is.", word: new NumberWord("auto", ServerConfig.Auto, static c => c.MaxMemoryBytes)),
+        Bytes("maxmemory", 0, 0, static c => ref c.MaxMemorySetting, "Memory that the data may take; 0 is no limit, `auto` three quarters of what the machine has, or of what the runtime may take of a limited container (itself three quarters); `CONFIG GET` tells how much that is.", word: new NumberWord("auto", ServerConfig.Auto, static c => c.MaxMemoryBytes)),
         Choice("maxmemory-policy", MaxMemoryPolicy.NoEviction, ConfigChoices.MaxMemoryPolicy, static c => ref c.MaxMemoryPolicy, "What to evict at the limit."),
         Int("maxmemory-samples", 5, 1, 64, static c => ref c.MaxMemorySamples, "Keys looked at to find one to evict."),
         Int("maxmemory-eviction-tenacity", 10, 0, 100, "How long one round of eviction may go on; here until there is room.", flags: TunesNothing),

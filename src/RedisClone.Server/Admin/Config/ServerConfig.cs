@@ -13,7 +13,7 @@ internal sealed class ServerConfig
     /// <summary>What <see cref="Port"/> is until the system has chosen a free one; no line of a file can say it.</summary>
     internal const int AnyPort = -1;
 
-    /// <summary>What <see cref="MaxMemory"/> is where the machine decides.</summary>
+    /// <summary>What <see cref="MaxMemorySetting"/> is where the machine decides.</summary>
     internal const long Auto = -1;
 
     private readonly Lazy<long> _autoMaxMemory;
@@ -58,7 +58,7 @@ internal sealed class ServerConfig
     // Memory
 
     /// <summary>Bytes, or <see cref="Auto"/>; see <see cref="MaxMemoryBytes"/>.</summary>
-    public long MaxMemory;
+    public long MaxMemorySetting;
     public MaxMemoryPolicy MaxMemoryPolicy;
     public int MaxMemorySamples;
     public int LfuLogFactor;
@@ -180,7 +180,7 @@ internal sealed class ServerConfig
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;
 
     /// <summary>What the data may take; 0 is no limit.</summary>
-    public long MaxMemoryBytes => MaxMemory == Auto ? _autoMaxMemory.Value : MaxMemory;
+    public long MaxMemoryBytes => MaxMemorySetting == Auto ? _autoMaxMemory.Value : MaxMemorySetting;
 
     public long MaxMemoryClientsBytes => MaxMemoryClients >= 0 ? MaxMemoryClients : MaxMemoryBytes / 100 * -MaxMemoryClients;
 
