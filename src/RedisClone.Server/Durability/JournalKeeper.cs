@@ -22,12 +22,13 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
     private readonly PoolGate _pool;
     private readonly int _maxLoops;
-    private JournalDirectory? _directory;
+    private volatile JournalDirectory? _directory;
     private int _loopCount;
     private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
     private int _awaited;
     private long _closedBytes;
     private bool _attached;
+    private volatile bool _awaitsBase;
 
     public JournalKeeper(ServerCore server)
     {
@@ -56,10 +57,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     public long DurableLsn => _engine.DurableLsn;
 
     /// <summary>
-    /// How far what clients did is on the disk, or nothing (-1) where a base is still to come: what was done between turning the journal on and its beginning
-    /// has no place in it, and is in that base only.
+    /// How far what clients did is on the disk, or nothing (-1) where the first base is still to come: what was done between turning the journal on and its
+    /// beginning has no place in it, and is in that base only.
     /// </summary>
-    public long SafeLsn => _engine.State is JournalState.Running or JournalState.Failed ? _engine.DurableLsn : -1;
+    public long SafeLsn => _awaitsBase ? -1 : _engine.DurableLsn;
 
     public static FlushPolicy PolicyOf(AppendFsync setting) => setting switch
     {
@@ -100,14 +101,14 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     public string? InstallBase(long lsn, bool asRdb)
     {
         if (_engine.InstallBase(lsn, asRdb) is { } failure) return failure;
-        MeasureFiles();
-        SizeAtRewrite = Size;
+        Begun();
         return null;
     }
 
     /// <summary>Takes the directory without reading what is there: a rewrite brings all that is in memory. The reason when it cannot.</summary>
     public string? TakeDirectory()
     {
+        _awaitsBase = true;
         _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
         return _directory is null ? error : null;
     }
@@ -140,9 +141,17 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
         if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
         Attach();
+        Begun();
+        return null;
+    }
+
+    /// <summary>All data are in the files, as of now.</summary>
+    private void Begun()
+    {
         MeasureFiles();
         SizeAtRewrite = Size;
-        return null;
+        _awaitsBase = false;
+        WakeWaiters();
     }
 
     /// <summary>There is no journal yet: it begins with a base of what there is, which is nothing, as Redis's does. Every shard is held.</summary>
@@ -185,7 +194,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
         _pool.Durable();
-        if (Volatile.Read(ref _awaited) > 0) WakeWaiters(SafeLsn);
+        WakeWaiters();
     }
 
     void IJournalObserver.OnFlushed(long ticks)
@@ -228,11 +237,14 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
         else AppendedElsewhere();
         // Race: it may have become durable before the waiter was there to be told.
-        if (SafeLsn >= lsn) WakeWaiters(SafeLsn);
+        WakeWaiters();
     }
 
-    private void WakeWaiters(long safe)
+    /// <summary>Lets go who waits for no more than is safe; everybody, where there is no journal any more.</summary>
+    private void WakeWaiters()
     {
+        if (Volatile.Read(ref _awaited) == 0) return;
+        long safe = _directory is null ? long.MaxValue : SafeLsn;
         lock (_waiters)
         {
             foreach ((long lsn, Waiter waiter) in _waiters)
@@ -258,6 +270,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (Stop() is { } failure) _server.Log.LogError("The journal could not be closed: {Failure}", failure);
         _directory?.Dispose();
         _directory = null;
+        WakeWaiters();
     }
 
     public void Dispose()

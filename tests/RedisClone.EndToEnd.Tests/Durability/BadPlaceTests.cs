@@ -112,4 +112,21 @@ public sealed class BadPlaceTests : IDisposable
             client.Expect(":2", "DBSIZE");
         }
     }
+
+    /// <summary>Who waits for the disk does not wait for a journal that is no more.</summary>
+    [Fact]
+    public void WhoWaitsGoesOnWhenTheJournalIsTurnedOff()
+    {
+        using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", "everysec"]);
+        using RespClient waiting = server.Connect(), client = server.Connect();
+        for (int round = 0; round < 20; round++)
+        {
+            waiting.Expect("+OK", "SET", "key", "value");
+            waiting.Send("WAITAOF", "1", "0", "0");
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
+            // Whether it came before the end, and before the first base of the round, is chance; that it is answered is not.
+            Assert.Matches(@"^(\*\[:[01] :0\]|-ERR WAITAOF cannot be used .*)$", waiting.Read().ToString());
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+        }
+    }
 }
