@@ -20,6 +20,8 @@ internal sealed class JournalRun
     private JournalDirectory? _directory;
     private long _rotation = -1;
     private int _number;
+    private long _acknowledged;
+    private bool _isInstalling;
 
     public JournalRun(SimulatedDisk disk, Random random, List<Unit> units)
     {
@@ -36,7 +38,7 @@ internal sealed class JournalRun
     public List<Unit> Units { get; }
 
     /// <summary>What was said to be durable.</summary>
-    public long Acknowledged { get; private set; }
+    public long Acknowledged => Math.Max(_acknowledged, _writer.DurableLsn);
 
     public JournalState State => _writer.State;
 
@@ -65,10 +67,10 @@ internal sealed class JournalRun
         }
     }
 
-    /// <summary>Runs some steps, until the disk fails for good or the steps are done.</summary>
+    /// <summary>Runs some steps, or until the power goes: nothing that comes after that is seen by anybody.</summary>
     public void Run(int steps, bool always)
     {
-        for (var i = 0; i < steps; i++)
+        for (var i = 0; i < steps && !_disk.PowerIsOff; i++)
         {
             try
             {
@@ -89,7 +91,7 @@ internal sealed class JournalRun
                 _rotation = -1;
                 _isInstalling = false;
             }
-            Acknowledged = Math.Max(Acknowledged, _writer.DurableLsn);
+            _acknowledged = Acknowledged;
         }
     }
 
@@ -103,11 +105,8 @@ internal sealed class JournalRun
         {
             _writer.Fail();
         }
-        Acknowledged = Math.Max(Acknowledged, _writer.DurableLsn);
         _directory?.Dispose();
     }
-
-    private bool _isInstalling;
 
     private void Step(bool always)
     {

@@ -28,6 +28,14 @@ public sealed class SimulatedDisk : IDisk
 
     public int Operations { get; private set; }
 
+    public bool PowerIsOff => PowerLossAt > 0 && Operations >= PowerLossAt;
+
+    /// <summary>
+    /// Is called within each operation, at the moment at which <see cref="PowerLossAt"/> would cut it off: <see cref="Crash"/> then says what would be
+    /// found, while the run goes on. So one run is enough for a crash at each of its operations.
+    /// </summary>
+    public Action? MomentOfLoss { get; set; }
+
     public DiskCall FailingCall { get; set; }
 
     /// <summary>The call of <see cref="FailingCall"/> that fails, counted from 1; 0 is none.</summary>
@@ -56,7 +64,7 @@ public sealed class SimulatedDisk : IDisk
                 // As O_TRUNC does: an existing file keeps its identity and loses its bytes.
                 if (_names.TryGetValue(path, out var old)) old.Truncate(0);
                 else Rename([(path, new Inode())]);
-                ThrowIfDead();
+                EndChange();
             }
             return _names.TryGetValue(path, out var inode) ? new Handle(this, inode) : throw new FileNotFoundException(path);
         }
@@ -84,7 +92,7 @@ public sealed class SimulatedDisk : IDisk
             Count(DiskCall.Rename, mutates: true);
             if (!_names.TryGetValue(from, out var inode)) throw new FileNotFoundException(from);
             Rename([(from, null), (to, inode)]);
-            ThrowIfDead();
+            EndChange();
         }
     }
 
@@ -94,7 +102,7 @@ public sealed class SimulatedDisk : IDisk
         {
             Count(DiskCall.Delete, mutates: true);
             if (_names.ContainsKey(path)) Rename([(path, null)]);
-            ThrowIfDead();
+            EndChange();
         }
     }
 
@@ -103,7 +111,7 @@ public sealed class SimulatedDisk : IDisk
         lock (_gate)
         {
             Count(DiskCall.FlushDirectory, mutates: true);
-            ThrowIfDead();
+            EndChange();
             if (Random.NextDouble() < LyingFlushes) return;
             foreach (var change in _pendingNames) Apply(_durableNames, change);
             _pendingNames.Clear();
@@ -178,6 +186,12 @@ public sealed class SimulatedDisk : IDisk
     /// <summary>
     /// Ends each call that changes something: at the moment of the power loss it may have come through, or not.
     /// </summary>
+    private void EndChange()
+    {
+        MomentOfLoss?.Invoke();
+        ThrowIfDead();
+    }
+
     private void ThrowIfDead()
     {
         if (_isDead) throw new IOException("the power is off");
@@ -237,7 +251,7 @@ public sealed class SimulatedDisk : IDisk
                     throw;
                 }
                 inode.Write(offset, bytes);
-                disk.ThrowIfDead();
+                disk.EndChange();
             }
         }
 
@@ -259,7 +273,7 @@ public sealed class SimulatedDisk : IDisk
             {
                 ObjectDisposedException.ThrowIf(_isClosed, this);
                 disk.Count(DiskCall.Flush, mutates: true);
-                disk.ThrowIfDead();
+                disk.EndChange();
                 if (disk.Random.NextDouble() >= disk.LyingFlushes) inode.Flush();
             }
         }
@@ -270,7 +284,7 @@ public sealed class SimulatedDisk : IDisk
             {
                 disk.Count(DiskCall.Truncate, mutates: true);
                 inode.Truncate((int)length);
-                disk.ThrowIfDead();
+                disk.EndChange();
             }
         }
 

@@ -11,7 +11,12 @@ public sealed record Unit(long Lsn, int Database, byte[] Bytes);
 /// <summary>Makes RESP.</summary>
 public static class Units
 {
-    public static byte[] Command(params string[] words) => [.. words.Length.AsHeader('*'), .. words.SelectMany(w => Bulk(Encoding.Latin1.GetBytes(w)))];
+    public static byte[] Command(params string[] words)
+    {
+        var command = new StringBuilder().Append('*').Append(words.Length).Append("\r\n");
+        foreach (var word in words) command.Append('$').Append(word.Length).Append("\r\n").Append(word).Append("\r\n");
+        return Encoding.Latin1.GetBytes(command.ToString());
+    }
 
     public static byte[] Bulk(byte[] value) => [.. value.Length.AsHeader('$'), .. value, (byte)'\r', (byte)'\n'];
 
@@ -26,8 +31,8 @@ public static class Units
     {
         var value = random.Next(9) switch
         {
-            0 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#RC1 lsn=0 durable=0 len=0 crc=00000000 chk=00000000\r\n", random.Next(1, 5)))),
-            1 => Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("#\n", random.Next(1, maxValue / 2 + 1)))),
+            0 => Repeat("#RC1 lsn=0 durable=0 len=0 crc=00000000 chk=00000000\r\n", random.Next(1, 5)),
+            1 => Repeat("#\n", random.Next(1, maxValue / 2 + 1)),
             2 => new byte[random.Next(maxValue)],
             3 => [.. Command("SELECT", "3"), .. Command("SET", "a", "b")],
             4 => LooksLikeRedisBehindPadding(random),
@@ -48,10 +53,13 @@ public static class Units
             1 => [.. Command("MULTI"), .. Command("SELECT", "3")],
             _ => [],
         };
-        byte[] padding = [.. Enumerable.Repeat("#\n"u8.ToArray(), random.Next(600)).SelectMany(b => b)];
+        var padding = Repeat("#\n", random.Next(600));
         byte[] evil = [.. Command("EXEC"), .. begin, .. Command("SELECT", "3"), .. Command("SET", "wrong", "state"), .. "*2\r\n$3\r\nGET\r\n$9999999\r\n"u8];
         return [.. padding, .. random.Next(2) == 0 ? evil : evil[14..]];
     }
+
+    private static byte[] Repeat(string line, int times) =>
+        Encoding.Latin1.GetBytes(new StringBuilder(line.Length * times).Insert(0, line, times).ToString());
 
     private static byte[] RandomBytes(Random random, int length)
     {
