@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Net.Sockets;
 using RedisClone.EndToEnd.Tests.Support;
 using Xunit.Abstractions;
 
@@ -63,18 +62,7 @@ internal sealed class Siege : IDisposable
     }
 
     /// <summary>A hostile client sends what it can; that it is sent away, or not read any more, is as well.</summary>
-    public static void Send(RespClient client, ReadOnlySpan<byte> bytes)
-    {
-        client.Socket.SendTimeout = 500;
-        try
-        {
-            client.SendRaw(bytes);
-        }
-        catch (SocketException)
-        {
-            // One or the other.
-        }
-    }
+    public static void Send(RespClient client, ReadOnlySpan<byte> bytes) => client.SendWhatIsTaken(bytes, patience: 500);
 
     /// <summary>Lets the well-behaved client have some more replies while things are as they are.</summary>
     public void Hold(int replies = 200)

@@ -17,7 +17,7 @@ public sealed class ClientMemoryTests
         await using RunningServer server = await RunningServer.StartAsync(transport, config => config.MaxMemoryClients = 2 * Mega);
         using TestClient client = server.Connect(), small = server.Connect(), large = server.Connect();
         small.SendRaw(HalfSent(Mega / 2));
-        large.SendRaw(HalfSent(Mega * 2));
+        large.SendWhatIsTaken(HalfSent(Mega * 2));
         Assert.Equal("", large.ReadToEnd());
         Assert.Contains("evicted_clients:1\r\n", client.Run("INFO stats"));
         small.SendRaw("\r\n");
