@@ -50,7 +50,7 @@ public sealed class JournalDirectory : IDisposable
                 error = $"The append-only directory {names.DirectoryName} is in use by another server (it holds {names.Lock})";
                 return null;
             }
-            if (!TryReadManifest(disk, names, out var manifest, out error))
+            if (!TryReadManifest(disk, names, out Manifest? manifest, out error))
             {
                 held.Dispose();
                 return null;
@@ -72,11 +72,11 @@ public sealed class JournalDirectory : IDisposable
     {
         manifest = Manifest.Empty;
         error = "";
-        var path = names.PathOf(names.Manifest);
+        string path = names.PathOf(names.Manifest);
         if (!disk.DirectoryExists(names.Directory) || !disk.Exists(path)) return true;
-        using var file = disk.Open(path, DiskOpen.Read);
-        var bytes = new byte[(int)Math.Min(file.Length, 64 << 20)];
-        var length = 0;
+        using IDiskFile file = disk.Open(path, DiskOpen.Read);
+        byte[] bytes = new byte[(int)Math.Min(file.Length, 64 << 20)];
+        int length = 0;
         while (length < bytes.Length && file.Read(length, bytes.AsSpan(length)) is > 0 and var read) length += read;
         if (Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error)) return true;
         error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest}: {error}";
@@ -97,8 +97,8 @@ public sealed class JournalDirectory : IDisposable
     /// </summary>
     public void Publish(Manifest manifest)
     {
-        var temporary = Names.PathOf(Names.TemporaryManifest);
-        using (var file = Disk.Open(temporary, DiskOpen.New))
+        string temporary = Names.PathOf(Names.TemporaryManifest);
+        using (IDiskFile file = Disk.Open(temporary, DiskOpen.New))
         {
             file.Write(0, manifest.ToBytes());
             file.Flush();
@@ -119,12 +119,12 @@ public sealed class JournalDirectory : IDisposable
     {
         try
         {
-            var before = Manifest;
-            var sequence = TakeBaseSequence();
+            Manifest before = Manifest;
+            long sequence = TakeBaseSequence();
             var @base = new ManifestFile(Names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
             Disk.Rename(Names.PathOf(Names.TemporaryBase), Names.PathOf(@base.Name));
             Publish(new(@base, [], []));
-            foreach (var file in before.Files.Concat(before.History)) Disk.Delete(Names.PathOf(file.Name));
+            foreach (ManifestFile file in before.Files.Concat(before.History)) Disk.Delete(Names.PathOf(file.Name));
             return null;
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
@@ -142,7 +142,7 @@ public sealed class JournalDirectory : IDisposable
     private void TakeOverOldStyleFile()
     {
         if (!Disk.Exists(Names.OldStyleFile)) return;
-        var isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
+        bool isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
             && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
         Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));

@@ -41,13 +41,13 @@ public sealed partial class JournalEngine
                 lock (_role)
                     Write(flush: false, maySwitch: true);
         }
-        var now = Stopwatch.GetTimestamp();
+        long now = Stopwatch.GetTimestamp();
         if (Policy == FlushPolicy.EverySecond && now >= _nextFlush)
         {
             _nextFlush = now + Stopwatch.Frequency;
             FlushBeside();
         }
-        var untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
+        TimeSpan untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
         if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
     }
 
@@ -101,12 +101,12 @@ public sealed partial class JournalEngine
     /// <summary>Waits until no loop is in a round, but less than a flush would take.</summary>
     private void LetRoundsEnd()
     {
-        var until = Stopwatch.GetTimestamp() + (long)_flushTicks / 2;
+        long until = Stopwatch.GetTimestamp() + (long)_flushTicks / 2;
         while (true)
         {
             Volatile.Write(ref _threadWaits, 1);
             Interlocked.MemoryBarrier();
-            var left = until - Stopwatch.GetTimestamp();
+            long left = until - Stopwatch.GetTimestamp();
             if (!_rounds.AnyInRound || left <= 0 || !_wake.Wait(Stopwatch.GetElapsedTime(0, left))) break;
         }
         Volatile.Write(ref _threadWaits, 0);
@@ -117,7 +117,7 @@ public sealed partial class JournalEngine
     {
         Volatile.Write(ref _threadWaits, 1);
         Interlocked.MemoryBarrier();
-        var woken = (_buffer.HasPending && IsKeeping) || _wake.Wait(time);
+        bool woken = (_buffer.HasPending && IsKeeping) || _wake.Wait(time);
         Volatile.Write(ref _threadWaits, 0);
         return woken;
     }

@@ -164,7 +164,7 @@ public sealed partial class JournalEngine : IDisposable
     /// </summary>
     public long SwitchIncrement()
     {
-        var lsn = _buffer.Switch();
+        long lsn = _buffer.Switch();
         WakeThread();
         return lsn;
     }
@@ -190,7 +190,7 @@ public sealed partial class JournalEngine : IDisposable
     /// </summary>
     public string? InstallBase(long lsn, bool rdb)
     {
-        var error = TryInstallBase(lsn, rdb);
+        string? error = TryInstallBase(lsn, rdb);
         if (error is null) DeleteHistory();
         return error;
     }
@@ -245,7 +245,7 @@ public sealed partial class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
             {
-                var error = Guarded(_writer.Stop, isFinal: true);
+                string? error = Guarded(_writer.Stop, isFinal: true);
                 if (error is null) _observer.OnDurable(_writer.DurableLsn);
                 return error;
             }
@@ -269,7 +269,7 @@ public sealed partial class JournalEngine : IDisposable
             {
                 if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
                 if (!IsKeeping) return State == JournalState.Failed ? Failure : "the journal was turned off";
-                var error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
+                string? error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
                 if (error is not null)
                 {
                     // While running, the old base and all increments still are a whole journal; a rebuild has failed.
@@ -331,13 +331,13 @@ public sealed partial class JournalEngine : IDisposable
         if (!IsKeeping) return false;
         try
         {
-            var fillAhead = Policy == FlushPolicy.Always;
+            bool fillAhead = Policy == FlushPolicy.Always;
             if (DelayBeforeWrites > TimeSpan.Zero && _buffer.HasPending) Thread.Sleep(DelayBeforeWrites);
             while (_writer.WriteNext(fillAhead, maySwitch)) _groups++;
             if (!flush || !_writer.HasUnflushed) return true;
-            var start = Stopwatch.GetTimestamp();
+            long start = Stopwatch.GetTimestamp();
             _writer.Flush();
-            var took = Stopwatch.GetTimestamp() - start;
+            long took = Stopwatch.GetTimestamp() - start;
             _flushTicks += (took - _flushTicks) / 8;
             _observer.OnFlushed(took);
             _flushes++;
@@ -376,7 +376,7 @@ public sealed partial class JournalEngine : IDisposable
 
     private bool MayWriteDuringFlush()
     {
-        var start = Volatile.Read(ref _sideFlushStart);
+        long start = Volatile.Read(ref _sideFlushStart);
         if (start == 0) return true;
         if (Stopwatch.GetElapsedTime(start) < LongestPostponement) return false;
         Interlocked.Increment(ref _delayedFlushes);

@@ -7,12 +7,12 @@ internal static class FileCopy
 
     public static void Copy(IDisk disk, string from, string to, long length)
     {
-        using var source = disk.Open(from, DiskOpen.Read);
-        using var copy = disk.Open(to, DiskOpen.New);
-        var buffer = new byte[(int)Math.Clamp(length, 1, BufferSize)];
+        using IDiskFile source = disk.Open(from, DiskOpen.Read);
+        using IDiskFile copy = disk.Open(to, DiskOpen.New);
+        byte[] buffer = new byte[(int)Math.Clamp(length, 1, BufferSize)];
         for (long done = 0; done < length;)
         {
-            var read = source.Read(done, buffer.AsSpan(0, (int)Math.Min(buffer.Length, length - done)));
+            int read = source.Read(done, buffer.AsSpan(0, (int)Math.Min(buffer.Length, length - done)));
             if (read == 0) throw new IOException($"{from} became shorter while it was copied");
             copy.Write(done, buffer.AsSpan(0, read));
             done += read;

@@ -16,19 +16,19 @@ internal static class LinuxFlush
     {
         while (FDataSync(handle) != 0)
         {
-            var error = Marshal.GetLastPInvokeError();
+            int error = Marshal.GetLastPInvokeError();
             if (error != Interrupted) throw Failure("fdatasync", error);
         }
     }
 
     public static void Directory(string path)
     {
-        var fd = Open(path, ReadOnlyCloseOnExec, 0);
+        nint fd = Open(path, ReadOnlyCloseOnExec, 0);
         if (fd < 0) throw Failure("open " + path, Marshal.GetLastPInvokeError());
         using var handle = new SafeFileHandle(fd, ownsHandle: true);
         while (FSync(handle) != 0)
         {
-            var error = Marshal.GetLastPInvokeError();
+            int error = Marshal.GetLastPInvokeError();
             if (error != Interrupted) throw Failure("fsync " + path, error);
         }
     }

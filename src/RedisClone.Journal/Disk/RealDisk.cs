@@ -16,8 +16,8 @@ public sealed class RealDisk : IDisk
 
     public IDiskFile Open(string path, DiskOpen how)
     {
-        var mode = how == DiskOpen.New ? FileMode.Create : FileMode.Open;
-        var access = how == DiskOpen.Read ? FileAccess.Read : FileAccess.ReadWrite;
+        FileMode mode = how == DiskOpen.New ? FileMode.Create : FileMode.Open;
+        FileAccess access = how == DiskOpen.Read ? FileAccess.Read : FileAccess.ReadWrite;
 
         // Sharing is open: redis-check-aof, backups and this server's own offline commands may look on.
         return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
@@ -31,8 +31,8 @@ public sealed class RealDisk : IDisk
 
     public IReadOnlyList<string> List(string directory)
     {
-        var names = Directory.GetFiles(directory);
-        for (var i = 0; i < names.Length; i++) names[i] = Path.GetFileName(names[i]);
+        string[] names = Directory.GetFiles(directory);
+        for (int i = 0; i < names.Length; i++) names[i] = Path.GetFileName(names[i]);
         return names;
     }
 

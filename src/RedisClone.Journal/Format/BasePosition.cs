@@ -20,6 +20,6 @@ public static class BasePosition
     {
         if (!head.StartsWith(Tag)) return -1;
         head = head[Tag.Length..Math.Min(head.Length, LongestLine)];
-        return Utf8Parser.TryParse(head, out long lsn, out var used) && head[used..].StartsWith("\r\n"u8) ? lsn : -1;
+        return Utf8Parser.TryParse(head, out long lsn, out int used) && head[used..].StartsWith("\r\n"u8) ? lsn : -1;
     }
 }

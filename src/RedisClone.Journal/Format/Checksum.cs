@@ -29,14 +29,14 @@ internal static class Checksum
 
     public static uint Add(uint state, ReadOnlySpan<byte> bytes)
     {
-        var words = MemoryMarshal.Cast<byte, ulong>(bytes);
+        ReadOnlySpan<ulong> words = MemoryMarshal.Cast<byte, ulong>(bytes);
         if (Pclmulqdq.IsSupported)
             for (; words.Length >= 3 * Part; words = words[(3 * Part)..]) state = AddThree(state, words);
         if (BitConverter.IsLittleEndian)
-            foreach (var word in words) state = BitOperations.Crc32C(state, word);
+            foreach (ulong word in words) state = BitOperations.Crc32C(state, word);
         else
-            foreach (var word in words) state = BitOperations.Crc32C(state, BinaryPrimitives.ReverseEndianness(word));
-        foreach (var b in bytes[(bytes.Length & ~7)..]) state = BitOperations.Crc32C(state, b);
+            foreach (ulong word in words) state = BitOperations.Crc32C(state, BinaryPrimitives.ReverseEndianness(word));
+        foreach (byte b in bytes[(bytes.Length & ~7)..]) state = BitOperations.Crc32C(state, b);
         return state;
     }
 
@@ -44,11 +44,11 @@ internal static class Checksum
 
     private static uint AddThree(uint state, ReadOnlySpan<ulong> words)
     {
-        var first = words[..Part];
-        var second = words.Slice(Part, Part);
-        var third = words.Slice(2 * Part, Part);
-        var (a, b, c) = (state, 0u, 0u);
-        for (var i = 0; i < Part; i++)
+        ReadOnlySpan<ulong> first = words[..Part];
+        ReadOnlySpan<ulong> second = words.Slice(Part, Part);
+        ReadOnlySpan<ulong> third = words.Slice(2 * Part, Part);
+        (uint a, uint b, uint c) = (state, 0u, 0u);
+        for (int i = 0; i < Part; i++)
         {
             a = BitOperations.Crc32C(a, first[i]);
             b = BitOperations.Crc32C(b, second[i]);
@@ -63,8 +63,8 @@ internal static class Checksum
     /// <summary>x to the n, modulo the polynomial, reflected.</summary>
     private static uint PowerOfX(int n)
     {
-        var power = 1u << 31;
-        for (var i = 0; i < n; i++) power = (power & 1) != 0 ? (power >> 1) ^ Polynomial : power >> 1;
+        uint power = 1u << 31;
+        for (int i = 0; i < n; i++) power = (power & 1) != 0 ? (power >> 1) ^ Polynomial : power >> 1;
         return power;
     }
 }

@@ -27,8 +27,8 @@ internal static class FileHeader
     {
         salt = 0;
         if (file.Length < (copy + 1) * CopyLength) return false;
-        var line = file.Slice(copy * CopyLength, CopyLength);
-        if (!Utf8Parser.TryParse(line.Slice(17, 16), out salt, out var used, 'x') || used != 16) return false;
+        ReadOnlySpan<byte> line = file.Slice(copy * CopyLength, CopyLength);
+        if (!Utf8Parser.TryParse(line.Slice(17, 16), out salt, out int used, 'x') || used != 16) return false;
         Span<byte> expected = stackalloc byte[CopyLength];
         WriteCopy(expected, salt, copy);
         return line.SequenceEqual(expected);
@@ -44,7 +44,7 @@ internal static class FileHeader
         Utf8Formatter.TryFormat(salt, line[17..], out _, new('x', 16));
         " copy=0  chk="u8.CopyTo(line[33..]);
         line[39] = (byte)('0' + copy);
-        var check = Checksum.Finish(Checksum.Add(Checksum.Start, line[..46]));
+        uint check = Checksum.Finish(Checksum.Add(Checksum.Start, line[..46]));
         Utf8Formatter.TryFormat(check, line[46..], out _, new('x', 8));
         "\r\n"u8.CopyTo(line[54..]);
     }

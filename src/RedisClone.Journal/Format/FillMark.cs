@@ -17,7 +17,7 @@ internal static class FillMark
     public static void Write(Span<byte> into, ulong salt, long offset)
     {
         "#RC1 fill chk="u8.CopyTo(into);
-        var check = Checksum.Finish(Checksum.Add(Checksum.Add(Checksum.Add(Checksum.Start, salt), (ulong)offset), into[..CheckAt]));
+        uint check = Checksum.Finish(Checksum.Add(Checksum.Add(Checksum.Add(Checksum.Start, salt), (ulong)offset), into[..CheckAt]));
         Utf8Formatter.TryFormat(check, into[CheckAt..], out _, new('x', 8));
         "\r\n"u8.CopyTo(into[(Length - 2)..]);
     }

@@ -66,12 +66,12 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         length = 0;
         if (bytes.Length > MaxLength) bytes = bytes[..MaxLength];
         var line = new LineReader(bytes);
-        if (!line.Skip(Magic) || !line.Number(out var lsn) || !line.Skip(DurableKey) || !line.Number(out var durable)
-            || !line.Skip(LengthKey) || !line.Number(out var payload) || !line.Skip(CrcKey) || !line.Hex(out var crc)) return false;
+        if (!line.Skip(Magic) || !line.Number(out long lsn) || !line.Skip(DurableKey) || !line.Number(out long durable)
+            || !line.Skip(LengthKey) || !line.Number(out long payload) || !line.Skip(CrcKey) || !line.Hex(out uint crc)) return false;
         if (line.Rest is [(byte)' ', (byte)' ', ..]) line.Skip(" "u8);
         if (!line.Skip(CheckKey)) return false;
-        var covered = bytes[..line.Position];
-        if (!line.Hex(out var check) || !line.Skip("\r\n"u8) || check != Check(covered, salt, offset)) return false;
+        ReadOnlySpan<byte> covered = bytes[..line.Position];
+        if (!line.Hex(out uint check) || !line.Skip("\r\n"u8) || check != Check(covered, salt, offset)) return false;
         if (payload > long.MaxValue - lsn) return false;
         header = new(lsn, durable, payload, crc);
         length = line.Position;
@@ -83,14 +83,14 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     /// </summary>
     public static int FormLength(ReadOnlySpan<byte> bytes)
     {
-        var at = 0;
+        int at = 0;
         _ = Field(bytes, Magic, ref at) && Field(bytes, DurableKey, ref at) && Field(bytes, LengthKey, ref at)
             && Field(bytes, CrcKey, ref at) && Field(bytes, CheckKey, ref at) && Text(bytes, "\r\n"u8, ref at);
         return at;
 
         static bool Text(ReadOnlySpan<byte> bytes, ReadOnlySpan<byte> text, ref int at)
         {
-            var same = bytes[at..].CommonPrefixLength(text);
+            int same = bytes[at..].CommonPrefixLength(text);
             at += same;
             return same == text.Length;
         }
@@ -99,8 +99,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         {
             if (bytes[at..] is [(byte)' ', (byte)' ', ..]) at++;
             if (!Text(bytes, key, ref at)) return false;
-            var rest = bytes[at..];
-            var digits = rest.IndexOfAnyExcept(Digits);
+            ReadOnlySpan<byte> rest = bytes[at..];
+            int digits = rest.IndexOfAnyExcept(Digits);
             at += digits < 0 ? rest.Length : digits;
             return true;
         }
@@ -112,9 +112,9 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     /// </summary>
     public static int DamagedLength(ReadOnlySpan<byte> bytes)
     {
-        var line = bytes[..Math.Min(bytes.Length, MaxLength)];
-        var check = line.IndexOf(CheckKey);
-        var end = check >= 0 ? check + EndLength : line.IndexOf((byte)'\n') + 1;
+        ReadOnlySpan<byte> line = bytes[..Math.Min(bytes.Length, MaxLength)];
+        int check = line.IndexOf(CheckKey);
+        int end = check >= 0 ? check + EndLength : line.IndexOf((byte)'\n') + 1;
         return end <= line.Length ? end : 0;
     }
 
@@ -135,13 +135,13 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
 
         public void Number(long value)
         {
-            Utf8Formatter.TryFormat(value, _into[Length..], out var written);
+            Utf8Formatter.TryFormat(value, _into[Length..], out int written);
             Length += written;
         }
 
         public void Hex(uint value)
         {
-            Utf8Formatter.TryFormat(value, _into[Length..], out var written, new('x', 8));
+            Utf8Formatter.TryFormat(value, _into[Length..], out int written, new('x', 8));
             Length += written;
         }
     }
@@ -167,8 +167,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         public bool Number(out long value)
         {
             value = 0;
-            var rest = Rest;
-            var digits = 0;
+            ReadOnlySpan<byte> rest = Rest;
+            int digits = 0;
             while (digits < rest.Length && digits < 19 && rest[digits] is >= (byte)'0' and <= (byte)'9')
             {
                 value = unchecked(value * 10 + (rest[digits] - '0'));
@@ -181,9 +181,9 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         public bool Hex(out uint value)
         {
             value = 0;
-            var rest = Rest;
+            ReadOnlySpan<byte> rest = Rest;
             if (rest.Length < 8) return false;
-            for (var i = 0; i < 8; i++)
+            for (int i = 0; i < 8; i++)
             {
                 int digit = rest[i] switch
                 {

@@ -58,7 +58,7 @@ public sealed class Manifest
     {
         var history = History.ToList();
         if (Base is not null) history.Add(Base with { Kind = ManifestFileKind.History });
-        foreach (var increment in Increments)
+        foreach (ManifestFile increment in Increments)
             if (increment.Sequence < first) history.Add(increment with { Kind = ManifestFileKind.History });
         return new(file, history, [.. Increments.Where(f => f.Sequence >= first)]);
     }
@@ -67,8 +67,8 @@ public sealed class Manifest
     {
         var text = new StringBuilder();
         if (Base is not null) AppendLine(text, Base);
-        foreach (var file in History) AppendLine(text, file);
-        foreach (var file in Increments) AppendLine(text, file);
+        foreach (ManifestFile file in History) AppendLine(text, file);
+        foreach (ManifestFile file in Increments) AppendLine(text, file);
         return Encoding.ASCII.GetBytes(text.ToString());
     }
 
@@ -80,16 +80,16 @@ public sealed class Manifest
         if (bytes.IsEmpty) return Fail("Found an empty AOF manifest", 0, out error);
         ManifestFile? @base = null;
         List<ManifestFile> history = [], increments = [];
-        var number = 0;
+        int number = 0;
         while (!bytes.IsEmpty)
         {
             number++;
-            var end = bytes.IndexOf((byte)'\n');
-            var line = end < 0 ? bytes : bytes[..end];
+            int end = bytes.IndexOf((byte)'\n');
+            ReadOnlySpan<byte> line = end < 0 ? bytes : bytes[..end];
             bytes = end < 0 ? default : bytes[(end + 1)..];
             if (line is [(byte)'#', ..]) continue;
             if (end < 0 || line.Length >= MaxLine) return Fail("The AOF manifest file contains too long line", number, out error);
-            var problem = ParseLine(Encoding.Latin1.GetString(line).Trim(' ', '\t', '\r'), out var file);
+            string? problem = ParseLine(Encoding.Latin1.GetString(line).Trim(' ', '\t', '\r'), out ManifestFile file);
             problem ??= file.Kind switch
             {
                 ManifestFileKind.Base when @base is not null => "Found duplicate base file information",
@@ -115,7 +115,7 @@ public sealed class Manifest
         if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
         string name = "", kind = "";
         long sequence = 0;
-        for (var i = 0; i < words.Count; i += 2)
+        for (int i = 0; i < words.Count; i += 2)
         {
             if (words[i].Equals("file", StringComparison.OrdinalIgnoreCase)) name = words[i + 1];
             else if (words[i].Equals("seq", StringComparison.OrdinalIgnoreCase))

@@ -24,7 +24,7 @@ internal static class Padding
     {
         while (length > 0)
         {
-            var part = (int)Math.Min(length, Lines.Length);
+            int part = (int)Math.Min(length, Lines.Length);
             parts.Add(Lines.AsMemory(0, part));
             length -= part;
         }
@@ -33,11 +33,11 @@ internal static class Padding
     /// <summary>How many bytes of whole padding lines <paramref name="bytes"/> begin with.</summary>
     public static int Count(ReadOnlySpan<byte> bytes)
     {
-        var count = 0;
+        int count = 0;
         while (count < bytes.Length)
         {
-            var part = Math.Min(bytes.Length - count, Lines.Length);
-            var same = bytes.Slice(count, part).CommonPrefixLength(Lines.AsSpan(0, part));
+            int part = Math.Min(bytes.Length - count, Lines.Length);
+            int same = bytes.Slice(count, part).CommonPrefixLength(Lines.AsSpan(0, part));
             count += same;
             if (same < part) break;
         }
@@ -46,8 +46,8 @@ internal static class Padding
 
     private static byte[] Fill(int length)
     {
-        var lines = new byte[length];
-        for (var i = 0; i < length; i += Line.Length) Line.CopyTo(lines.AsSpan(i));
+        byte[] lines = new byte[length];
+        for (int i = 0; i < length; i += Line.Length) Line.CopyTo(lines.AsSpan(i));
         return lines;
     }
 }

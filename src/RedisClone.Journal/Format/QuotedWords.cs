@@ -13,12 +13,12 @@ internal static class QuotedWords
     public static List<string>? Split(string line)
     {
         var words = new List<string>();
-        var at = 0;
+        int at = 0;
         while (true)
         {
             while (at < line.Length && IsSpace(line[at])) at++;
             if (at == line.Length) return words;
-            var word = ReadWord(line, ref at);
+            string? word = ReadWord(line, ref at);
             if (word is null) return null;
             words.Add(word);
         }
@@ -29,7 +29,7 @@ internal static class QuotedWords
         var word = new StringBuilder();
         while (at < line.Length && !IsSpace(line[at]))
         {
-            var quote = line[at];
+            char quote = line[at];
             if (quote is not ('"' or '\''))
             {
                 word.Append(line[at++]);
@@ -48,7 +48,7 @@ internal static class QuotedWords
     {
         while (at < line.Length)
         {
-            var c = line[at++];
+            char c = line[at++];
             if (c == quote) return true;
             if (c != '\\' || at == line.Length)
             {
@@ -60,7 +60,7 @@ internal static class QuotedWords
                 word.Append(line[at] == '\'' ? line[at++] : c);
                 continue;
             }
-            var escaped = line[at++];
+            char escaped = line[at++];
             if (escaped == 'x' && at + 1 < line.Length && char.IsAsciiHexDigit(line[at]) && char.IsAsciiHexDigit(line[at + 1]))
             {
                 word.Append((char)Convert.ToByte(line.Substring(at, 2), 16));
@@ -75,7 +75,7 @@ internal static class QuotedWords
     private static string Quote(string word)
     {
         var quoted = new StringBuilder("\"");
-        foreach (var c in word)
+        foreach (char c in word)
             _ = c switch
             {
                 '\\' or '"' => quoted.Append('\\').Append(c),

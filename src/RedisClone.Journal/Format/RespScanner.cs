@@ -42,10 +42,10 @@ internal static class RespScanner
     {
         command = StreamCommand.Other;
         database = -1;
-        var start = position;
-        var at = position;
+        int start = position;
+        int at = position;
         needed = 4;
-        var scan = Number(bytes, ref at, (byte)'*', out var count);
+        Scan scan = Number(bytes, ref at, (byte)'*', out long count);
         if (scan != Scan.Complete)
         {
             needed = bytes.Length - start + 1;
@@ -54,7 +54,7 @@ internal static class RespScanner
         if (count < 1) return Scan.Malformed;
         for (long i = 0; i < count; i++)
         {
-            scan = Number(bytes, ref at, (byte)'$', out var length);
+            scan = Number(bytes, ref at, (byte)'$', out long length);
             if (scan != Scan.Complete)
             {
                 needed = bytes.Length - start + 1;
@@ -66,7 +66,7 @@ internal static class RespScanner
                 needed = at - start + length + 2 + (count - 1 - i) * 6;
                 return Scan.Incomplete;
             }
-            var value = bytes.Slice(at, (int)length);
+            ReadOnlySpan<byte> value = bytes.Slice(at, (int)length);
             words?.Add(at - start, (int)length);
             at += (int)length;
             if (bytes[at] != '\r' || bytes[at + 1] != '\n') return Scan.Malformed;
@@ -87,7 +87,7 @@ internal static class RespScanner
     };
 
     private static int DatabaseNumber(ReadOnlySpan<byte> value) =>
-        System.Buffers.Text.Utf8Parser.TryParse(value, out int number, out var used) && used == value.Length ? number : -1;
+        System.Buffers.Text.Utf8Parser.TryParse(value, out int number, out int used) && used == value.Length ? number : -1;
 
     private static Scan Number(ReadOnlySpan<byte> bytes, ref int at, byte prefix, out long value)
     {
@@ -95,8 +95,8 @@ internal static class RespScanner
         if (bytes.Length - at >= OneDigit)
         {
             // A number of one digit and all around it, at once.
-            var line = BinaryPrimitives.ReadUInt32LittleEndian(bytes[at..]);
-            var only = (line >> 8 & 0xFF) - '0';
+            uint line = BinaryPrimitives.ReadUInt32LittleEndian(bytes[at..]);
+            uint only = (line >> 8 & 0xFF) - '0';
             if ((line & 0xFFFF00FF) == (0x0A0D0000u | prefix) && only <= 9)
             {
                 value = only;
@@ -106,7 +106,7 @@ internal static class RespScanner
         }
         if (at == bytes.Length) return Scan.Incomplete;
         if (bytes[at] != prefix) return Scan.Malformed;
-        var digit = at + 1;
+        int digit = at + 1;
         while (digit < bytes.Length && bytes[digit] is >= (byte)'0' and <= (byte)'9')
         {
             if (digit - at > 12) return Scan.Malformed;

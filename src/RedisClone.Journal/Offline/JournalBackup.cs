@@ -8,19 +8,19 @@ internal static class JournalBackup
 {
     public static string? Copy(JournalDirectory source, Manifest manifest, long lastLength, JournalNames target)
     {
-        var (disk, names) = (source.Disk, source.Names);
+        (IDisk disk, JournalNames names) = (source.Disk, source.Names);
         try
         {
             if (disk.DirectoryExists(target.Directory)) return $"{target.Directory} exists already";
             disk.CreateDirectory(target.Directory);
             disk.FlushDirectory(target.Root);
-            var last = manifest.Increments[^1].Name;
-            foreach (var file in manifest.Files)
+            string last = manifest.Increments[^1].Name;
+            foreach (ManifestFile file in manifest.Files)
             {
-                var path = names.PathOf(file.Name);
+                string path = names.PathOf(file.Name);
                 FileCopy.Copy(disk, path, target.PathOf(file.Name), file.Name == last ? lastLength : LengthOf(disk, path));
             }
-            using var copy = JournalDirectory.TryOpen(disk, target, out var error);
+            using var copy = JournalDirectory.TryOpen(disk, target, out string? error);
             copy?.Publish(manifest.WithoutHistory());
             return copy is null ? error : null;
         }
@@ -32,7 +32,7 @@ internal static class JournalBackup
 
     private static long LengthOf(IDisk disk, string path)
     {
-        using var file = disk.Open(path, DiskOpen.Read);
+        using IDiskFile file = disk.Open(path, DiskOpen.Read);
         return file.Length;
     }
 }

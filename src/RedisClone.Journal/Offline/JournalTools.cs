@@ -13,7 +13,7 @@ public static class JournalTools
     {
         try
         {
-            return JournalDirectory.TryReadManifest(disk, names, out var manifest, out var error)
+            return JournalDirectory.TryReadManifest(disk, names, out Manifest? manifest, out string? error)
                 ? new JournalReader(disk, names, manifest, options).Read(new StructureCheck())
                 : new() { Outcome = JournalOutcome.Refused, File = names.Manifest, Reason = error };
         }
@@ -31,7 +31,7 @@ public static class JournalTools
     {
         if (disk.DirectoryExists(target.Directory))
             return new() { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = "the directory for the copy exists already" };
-        var report = Verify(disk, names, new(LoadTruncated: true, AcceptDamage: true));
+        JournalReport report = Verify(disk, names, new(LoadTruncated: true, AcceptDamage: true));
         if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
         try
         {
@@ -50,9 +50,9 @@ public static class JournalTools
         offset = 0;
         try
         {
-            using var file = disk.Open(path, DiskOpen.Read);
+            using IDiskFile file = disk.Open(path, DiskOpen.Read);
             var reader = new RdbReader(file);
-            var error = RdbFileReader.Read(reader, new StructureCheck());
+            string? error = RdbFileReader.Read(reader, new StructureCheck());
             offset = reader.Offset;
             return error ?? (reader.Remaining > 0 ? "something follows the end of the snapshot" : null);
         }
@@ -66,7 +66,7 @@ public static class JournalTools
     public static void CopyFile(IDisk disk, string from, string to)
     {
         long length;
-        using (var file = disk.Open(from, DiskOpen.Read)) length = file.Length;
+        using (IDiskFile file = disk.Open(from, DiskOpen.Read)) length = file.Length;
         FileCopy.Copy(disk, from, to, length);
     }
 
@@ -74,9 +74,9 @@ public static class JournalTools
     {
         disk.CreateDirectory(target.Directory);
         disk.FlushDirectory(target.Root);
-        foreach (var file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
-        _ = JournalDirectory.TryReadManifest(disk, names, out var manifest, out _);
-        using var directory = JournalDirectory.TryOpen(disk, target, out var error) ?? throw new IOException(error);
+        foreach (JournalFileReport file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
+        _ = JournalDirectory.TryReadManifest(disk, names, out Manifest? manifest, out _);
+        using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error) ?? throw new IOException(error);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
     }
 }

@@ -14,7 +14,7 @@ internal sealed class StructureCheck : IJournalSink, IRdbVisitor
     {
         _lsn = -1;
         var reader = new RdbReader(file);
-        var error = RdbFileReader.Read(reader, this);
+        string? error = RdbFileReader.Read(reader, this);
         end = reader.Offset;
         lsn = _lsn;
         return error;
@@ -25,7 +25,7 @@ internal sealed class StructureCheck : IJournalSink, IRdbVisitor
     public void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
     {
         if (!name.SequenceEqual(RdbAux.JournalPosition)) return;
-        if (Utf8Parser.TryParse(value, out long lsn, out var used) && used == value.Length) _lsn = lsn;
+        if (Utf8Parser.TryParse(value, out long lsn, out int used) && used == value.Length) _lsn = lsn;
     }
 
     public void Resize(int database, long keys, long expiring) { }

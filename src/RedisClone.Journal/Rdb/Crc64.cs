@@ -45,23 +45,23 @@ public static class Crc64
                 ^ table[(int)(crc >> 56)];
             data = data[8..];
         }
-        foreach (var b in data) crc = (crc >> 8) ^ table[(byte)crc ^ b];
+        foreach (byte b in data) crc = (crc >> 8) ^ table[(byte)crc ^ b];
         return crc;
     }
 
     private static ulong AppendFolding(ulong crc, ReadOnlySpan<byte> data)
     {
-        var blocks = MemoryMarshal.Cast<byte, ulong>(data[..(data.Length & ~63)]);
-        var (a, b, c, d) = (Load(blocks, 0), Load(blocks, 2), Load(blocks, 4), Load(blocks, 6));
+        ReadOnlySpan<ulong> blocks = MemoryMarshal.Cast<byte, ulong>(data[..(data.Length & ~63)]);
+        Vector128<ulong> a = Load(blocks, 0), b = Load(blocks, 2), c = Load(blocks, 4), d = Load(blocks, 6);
         a ^= Vector128.CreateScalar(crc);
-        for (var i = 8; i < blocks.Length; i += 8)
+        for (int i = 8; i < blocks.Length; i += 8)
         {
             a = Fold(a, Over64) ^ Load(blocks, i);
             b = Fold(b, Over64) ^ Load(blocks, i + 2);
             c = Fold(c, Over64) ^ Load(blocks, i + 4);
             d = Fold(d, Over64) ^ Load(blocks, i + 6);
         }
-        var rest = Fold(Fold(Fold(a, Over16) ^ b, Over16) ^ c, Over16) ^ d;
+        Vector128<ulong> rest = Fold(Fold(Fold(a, Over16) ^ b, Over16) ^ c, Over16) ^ d;
 
         // The accumulator stands for sixteen bytes of message.
         Span<byte> last = stackalloc byte[16];
@@ -77,21 +77,21 @@ public static class Crc64
     /// <summary>x to the n, modulo the polynomial, reflected.</summary>
     private static ulong PowerOfX(int n)
     {
-        var power = 1UL << 63;
-        for (var i = 0; i < n; i++) power = (power & 1) != 0 ? (power >> 1) ^ Polynomial : power >> 1;
+        ulong power = 1UL << 63;
+        for (int i = 0; i < n; i++) power = (power & 1) != 0 ? (power >> 1) ^ Polynomial : power >> 1;
         return power;
     }
 
     private static ulong[] BuildTable()
     {
-        var table = new ulong[8 * 256];
-        for (var i = 0; i < 256; i++)
+        ulong[] table = new ulong[8 * 256];
+        for (int i = 0; i < 256; i++)
         {
-            var crc = (ulong)i;
-            for (var bit = 0; bit < 8; bit++) crc = (crc & 1) != 0 ? (crc >> 1) ^ Polynomial : crc >> 1;
+            ulong crc = (ulong)i;
+            for (int bit = 0; bit < 8; bit++) crc = (crc & 1) != 0 ? (crc >> 1) ^ Polynomial : crc >> 1;
             table[i] = crc;
         }
-        for (var i = 256; i < table.Length; i++) table[i] = (table[i - 256] >> 8) ^ table[(byte)table[i - 256]];
+        for (int i = 256; i < table.Length; i++) table[i] = (table[i - 256] >> 8) ^ table[(byte)table[i - 256]];
         return table;
     }
 }

@@ -25,7 +25,7 @@ public static class DumpPayload
     public static bool IsValid(ReadOnlySpan<byte> payload, bool verifyChecksum = true)
     {
         if (payload.Length < FooterLength) return false;
-        var footer = payload[^FooterLength..];
+        ReadOnlySpan<byte> footer = payload[^FooterLength..];
         if (BinaryPrimitives.ReadUInt16LittleEndian(footer) > RdbVersion.Highest) return false;
         return !verifyChecksum || BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]) == Crc64.Compute(payload[..^8]);
     }
@@ -34,7 +34,7 @@ public static class DumpPayload
     public static string? Read(ReadOnlyMemory<byte> payload, IRdbValueVisitor visitor)
     {
         var reader = new RdbReader(payload[..^FooterLength]);
-        if (!reader.TryByte(out var type)) return reader.Error;
+        if (!reader.TryByte(out byte type)) return reader.Error;
         return RdbValueReader.Read(reader, type, visitor) switch
         {
             RdbResult.Damaged => reader.Error,
@@ -49,12 +49,12 @@ public static class DumpPayload
         var reader = new RdbReader(payload[..^FooterLength]);
         while (reader.Remaining > 0)
         {
-            var source = ReadFunction(reader);
+            byte[]? source = ReadFunction(reader);
             yield return source;
             if (source is null) yield break;
         }
     }
 
     private static byte[]? ReadFunction(RdbReader reader) =>
-        reader.TryByte(out var type) && type == RdbOpcode.Function && reader.TryString(out var source) ? source.ToArray() : null;
+        reader.TryByte(out byte type) && type == RdbOpcode.Function && reader.TryString(out ReadOnlySpan<byte> source) ? source.ToArray() : null;
 }

@@ -16,7 +16,7 @@ public ref struct IntsetReader
     {
         IsDamaged = true;
         if (bytes.Length <= HeaderLength) return;
-        var width = BinaryPrimitives.ReadUInt32LittleEndian(bytes);
+        uint width = BinaryPrimitives.ReadUInt32LittleEndian(bytes);
         long count = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
         if (width is not (2 or 4 or 8) || count * width != bytes.Length - HeaderLength) return;
         _width = (int)width;
@@ -33,7 +33,7 @@ public ref struct IntsetReader
     {
         number = 0;
         if (IsDamaged || _at == _numbers.Length) return false;
-        var bytes = _numbers[_at..];
+        ReadOnlySpan<byte> bytes = _numbers[_at..];
         number = _width switch
         {
             2 => BinaryPrimitives.ReadInt16LittleEndian(bytes),

@@ -26,8 +26,8 @@ public ref struct ListpackReader
         value = default;
         if (_frame.IsDamaged) return false;
         if (_frame.IsAtEnd) return _frame.Finish();
-        var rest = _frame.Rest;
-        var length = Element(rest, out value);
+        ReadOnlySpan<byte> rest = _frame.Rest;
+        int length = Element(rest, out value);
         if (length == 0 || !HasBackLength(rest, ref length)) return _frame.Fail();
         _frame.Pass(length);
         return true;
@@ -46,7 +46,7 @@ public ref struct ListpackReader
         if (first < 0xE0)
         {
             if (bytes.Length < 2) return 0;
-            var number = (first & 0x1F) << 8 | bytes[1];
+            int number = (first & 0x1F) << 8 | bytes[1];
             value = new(number >= 1 << 12 ? number - (1 << 13) : number);
             return 2;
         }
@@ -75,7 +75,7 @@ public ref struct ListpackReader
     private static bool HasBackLength(ReadOnlySpan<byte> rest, ref int length)
     {
         Span<byte> expected = stackalloc byte[PackedBytes.MaxBackLength];
-        var size = PackedBytes.WriteBackLength(expected, length);
+        int size = PackedBytes.WriteBackLength(expected, length);
         if (!rest[length..].StartsWith(expected[..size])) return false;
         length += size;
         return true;
@@ -104,8 +104,8 @@ internal static class PackedBytes
     /// </summary>
     public static int WriteBackLength(Span<byte> into, int length)
     {
-        var size = length switch { <= 127 => 1, < 16383 => 2, < 2097151 => 3, < 268435455 => 4, _ => 5 };
-        for (var i = size - 1; i >= 0; i--, length >>= 7) into[i] = (byte)((length & 127) | (i > 0 ? 128 : 0));
+        int size = length switch { <= 127 => 1, < 16383 => 2, < 2097151 => 3, < 268435455 => 4, _ => 5 };
+        for (int i = size - 1; i >= 0; i--, length >>= 7) into[i] = (byte)((length & 127) | (i > 0 ? 128 : 0));
         return size;
     }
 }

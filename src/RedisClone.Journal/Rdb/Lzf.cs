@@ -30,20 +30,20 @@ public static class Lzf
     public static bool TryCompress(ReadOnlySpan<byte> input, Span<byte> output, Span<int> hashes, out int length)
     {
         // A short input needs few hashes: all of them would only push what others use out of the cache.
-        var shift = 32 - Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
+        int shift = 32 - Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
         length = 0;
-        var written = 0;
-        var literals = 0;               // from here on nothing was written yet
-        var at = 0;
+        int written = 0;
+        int literals = 0;               // from here on nothing was written yet
+        int at = 0;
         while (at + sizeof(uint) <= input.Length)
         {
-            var next = BinaryPrimitives.ReadUInt32LittleEndian(input[at..]);
-            ref var slot = ref hashes[(int)((next & ThreeBytes) * 0x9E3779B1 >> shift)];
-            var candidate = slot;
+            uint next = BinaryPrimitives.ReadUInt32LittleEndian(input[at..]);
+            ref int slot = ref hashes[(int)((next & ThreeBytes) * 0x9E3779B1 >> shift)];
+            int candidate = slot;
             slot = at;
 
             // What an earlier run left in the hashes is checked like any other guess.
-            var distance = at - candidate;
+            int distance = at - candidate;
             if ((uint)(distance - 1) >= (uint)Math.Min(at, MaxDistance)
                 || ((BinaryPrimitives.ReadUInt32LittleEndian(input[candidate..]) ^ next) & ThreeBytes) != 0)
             {
@@ -52,8 +52,8 @@ public static class Lzf
                 at += 1 + Math.Min((at - literals) >> Patience, MostSkipped);
                 continue;
             }
-            var longest = Math.Min(input.Length - at, MaxMatch);
-            var match = 3 + input.Slice(at + 3, longest - 3).CommonPrefixLength(input.Slice(candidate + 3, longest - 3));
+            int longest = Math.Min(input.Length - at, MaxMatch);
+            int match = 3 + input.Slice(at + 3, longest - 3).CommonPrefixLength(input.Slice(candidate + 3, longest - 3));
             if (!TryWriteLiterals(input[literals..at], output, ref written) || written + 3 > output.Length) return false;
             distance--;
             if (match - 2 < 7)
@@ -77,21 +77,21 @@ public static class Lzf
     /// <summary>Fills <paramref name="output"/> exactly, or returns false: the input is damaged.</summary>
     public static bool TryDecompress(ReadOnlySpan<byte> input, Span<byte> output)
     {
-        var at = 0;
-        var written = 0;
+        int at = 0;
+        int written = 0;
         while (at < input.Length)
         {
             int control = input[at++];
             if (control < MaxLiterals)
             {
-                var count = control + 1;
+                int count = control + 1;
                 if (count > input.Length - at || count > output.Length - written) return false;
                 input.Slice(at, count).CopyTo(output[written..]);
                 at += count;
                 written += count;
                 continue;
             }
-            var length = control >> 5;
+            int length = control >> 5;
             if (length == 7)
             {
                 if (at == input.Length) return false;
@@ -99,7 +99,7 @@ public static class Lzf
             }
             length += 2;
             if (at == input.Length) return false;
-            var distance = ((control & 31) << 8 | input[at++]) + 1;
+            int distance = ((control & 31) << 8 | input[at++]) + 1;
             if (distance > written || length > output.Length - written) return false;
             CopyBack(output, written, distance, length);
             written += length;
@@ -116,14 +116,14 @@ public static class Lzf
         }
 
         // The match overlaps what it writes: a run, byte by byte.
-        for (var i = 0; i < length; i++) output[at + i] = output[at + i - distance];
+        for (int i = 0; i < length; i++) output[at + i] = output[at + i - distance];
     }
 
     private static bool TryWriteLiterals(ReadOnlySpan<byte> literals, Span<byte> output, ref int written)
     {
         while (!literals.IsEmpty)
         {
-            var run = Math.Min(literals.Length, MaxLiterals);
+            int run = Math.Min(literals.Length, MaxLiterals);
             if (written + 1 + run > output.Length) return false;
             output[written++] = (byte)(run - 1);
             literals[..run].CopyTo(output[written..]);

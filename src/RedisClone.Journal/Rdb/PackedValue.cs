@@ -23,7 +23,7 @@ public readonly ref struct PackedValue
     public ReadOnlySpan<byte> Text(Span<byte> scratch)
     {
         if (!IsNumber) return _bytes;
-        Utf8Formatter.TryFormat(Number, scratch, out var length);
+        Utf8Formatter.TryFormat(Number, scratch, out int length);
         return scratch[..length];
     }
 
@@ -41,7 +41,7 @@ public readonly ref struct PackedValue
         if (IsNumber) return true;
         if (_bytes.SequenceEqual("inf"u8) || _bytes.SequenceEqual("+inf"u8)) score = double.PositiveInfinity;
         else if (_bytes.SequenceEqual("-inf"u8)) score = double.NegativeInfinity;
-        else return Utf8Parser.TryParse(_bytes, out score, out var used) && used == _bytes.Length && !double.IsNaN(score);
+        else return Utf8Parser.TryParse(_bytes, out score, out int used) && used == _bytes.Length && !double.IsNaN(score);
         return true;
     }
 }

@@ -25,13 +25,13 @@ public sealed class ListpackWriter
     /// <summary>Appends an element, as a number where it is the text of one.</summary>
     public void Append(ReadOnlySpan<byte> value)
     {
-        if (RdbText.TryParseInteger(value, out var number))
+        if (RdbText.TryParseInteger(value, out long number))
         {
             Append(number);
             return;
         }
-        var header = value.Length switch { < 64 => 1, < 4096 => 2, _ => 5 };
-        var into = Reserve(header + value.Length);
+        int header = value.Length switch { < 64 => 1, < 4096 => 2, _ => 5 };
+        Span<byte> into = Reserve(header + value.Length);
         switch (header)
         {
             case 1:
@@ -52,7 +52,7 @@ public sealed class ListpackWriter
 
     public void Append(long number)
     {
-        var into = Reserve(9);
+        Span<byte> into = Reserve(9);
         int size;
         switch (number)
         {
@@ -103,7 +103,7 @@ public sealed class ListpackWriter
     private Span<byte> Reserve(int size)
     {
         // Room for the length behind the element, and for the end mark.
-        var needed = _length + size + PackedBytes.MaxBackLength + 1;
+        int needed = _length + size + PackedBytes.MaxBackLength + 1;
         if (_bytes.Length < needed) Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
         return _bytes.AsSpan(_length, size);
     }
@@ -121,13 +121,13 @@ public static class IntsetWriter
 {
     public static byte[] Write(ReadOnlySpan<long> ascending)
     {
-        var width = ascending.IsEmpty ? 2 : Math.Max(WidthOf(ascending[0]), WidthOf(ascending[^1]));
-        var bytes = new byte[8 + ascending.Length * width];
+        int width = ascending.IsEmpty ? 2 : Math.Max(WidthOf(ascending[0]), WidthOf(ascending[^1]));
+        byte[] bytes = new byte[8 + ascending.Length * width];
         BinaryPrimitives.WriteInt32LittleEndian(bytes, width);
         BinaryPrimitives.WriteInt32LittleEndian(bytes.AsSpan(4), ascending.Length);
-        var into = bytes.AsSpan(8);
+        Span<byte> into = bytes.AsSpan(8);
         Span<byte> eight = stackalloc byte[8];
-        foreach (var number in ascending)
+        foreach (long number in ascending)
         {
             BinaryPrimitives.WriteInt64LittleEndian(eight, number);
             eight[..width].CopyTo(into);

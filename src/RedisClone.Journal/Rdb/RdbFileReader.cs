@@ -16,11 +16,11 @@ public static class RdbFileReader
     /// <param name="verifyChecksum">The setting <c>rdbchecksum</c>; a file without checksum is never refused for it.</param>
     public static string? Read(RdbReader reader, IRdbVisitor visitor, bool verifyChecksum = true)
     {
-        if (!TryHeader(reader, out var version)) return reader.Error;
+        if (!TryHeader(reader, out int version)) return reader.Error;
         var state = new KeyState();
         while (true)
         {
-            if (!reader.TryByte(out var type)) return "Unexpected EOF reading RDB file";
+            if (!reader.TryByte(out byte type)) return "Unexpected EOF reading RDB file";
             if (type == RdbOpcode.End) break;
             if (!ReadOne(reader, type, visitor, ref state)) return reader.Error;
         }
@@ -31,10 +31,10 @@ public static class RdbFileReader
     private static bool TryHeader(RdbReader reader, out int version)
     {
         version = 0;
-        if (!reader.TryBytes(9, out var header)) return reader.Fail("Unexpected EOF reading RDB file");
+        if (!reader.TryBytes(9, out ReadOnlySpan<byte> header)) return reader.Fail("Unexpected EOF reading RDB file");
         if (header.StartsWith("VALKEY"u8)) return reader.Fail("the file is in Valkey's own format, of version 9 or later");
         if (!header.StartsWith("REDIS"u8)) return reader.Fail("Wrong signature trying to load DB from file");
-        if (!Utf8Parser.TryParse(header[5..], out version, out var digits) || digits != 4 || version is < 1 or > RdbVersion.Highest)
+        if (!Utf8Parser.TryParse(header[5..], out version, out int digits) || digits != 4 || version is < 1 or > RdbVersion.Highest)
             return reader.Fail($"Can't handle RDB format version {version}");
         return true;
     }
@@ -44,46 +44,46 @@ public static class RdbFileReader
         switch (type)
         {
             case RdbOpcode.ExpireMilliseconds:
-                if (!reader.TryMilliseconds(out var milliseconds)) return false;
+                if (!reader.TryMilliseconds(out long milliseconds)) return false;
                 state.ExpireAt(milliseconds);
                 return true;
             case RdbOpcode.ExpireSeconds:
-                if (!reader.TrySeconds(out var seconds)) return false;
+                if (!reader.TrySeconds(out long seconds)) return false;
                 state.ExpireAt(seconds * 1000);
                 return true;
             case RdbOpcode.Frequency:
-                if (!reader.TryByte(out var frequency)) return false;
+                if (!reader.TryByte(out byte frequency)) return false;
                 state.Frequency = frequency;
                 return true;
             case RdbOpcode.Idle:
-                if (!reader.TryLength(out var idle)) return false;
+                if (!reader.TryLength(out ulong idle)) return false;
                 state.Idle = (long)Math.Min(idle, long.MaxValue);
                 return true;
             case RdbOpcode.SelectDatabase:
-                if (!reader.TryLength(out var database)) return false;
+                if (!reader.TryLength(out ulong database)) return false;
                 if (database >= MaxDatabase) return reader.Fail("a database's number is not possible");
                 state.Database = (int)database;
                 return true;
             case RdbOpcode.ResizeDatabase:
-                if (!reader.TryLength(out var keys) || !reader.TryLength(out var expiring)) return false;
+                if (!reader.TryLength(out ulong keys) || !reader.TryLength(out ulong expiring)) return false;
 
                 // A hint, to be believed only as far as the file could hold it.
-                var most = (ulong)reader.Remaining;
+                ulong most = (ulong)reader.Remaining;
                 visitor.Resize(state.Database, (long)Math.Min(keys, most), (long)Math.Min(expiring, most));
                 return true;
             case RdbOpcode.SlotInfo:
                 return reader.TryLength(out _) && reader.TryLength(out _) && reader.TryLength(out _);
             case RdbOpcode.Aux:
-                if (!reader.TryHeldString(out var name) || !reader.TryString(out var value)) return false;
+                if (!reader.TryHeldString(out ReadOnlySpan<byte> name) || !reader.TryString(out ReadOnlySpan<byte> value)) return false;
                 visitor.Aux(name, value);
                 return true;
             case RdbOpcode.Function:
-                if (!reader.TryString(out var code)) return false;
+                if (!reader.TryString(out ReadOnlySpan<byte> code)) return false;
                 return visitor.Function(code) is not { } problem || reader.Fail(problem);
             case RdbOpcode.FunctionOld:
                 return reader.Fail("Pre-release function format not supported.");
             case RdbOpcode.ModuleAux:
-                return reader.TryLength(out var module)
+                return reader.TryLength(out ulong module)
                     && reader.Fail($"The RDB file contains AUX module data I can't load: no matching module '{RdbModule.NameOf(module)}'");
             default:
                 return ReadKey(reader, type, visitor, ref state);
@@ -92,7 +92,7 @@ public static class RdbFileReader
 
     private static bool ReadKey(RdbReader reader, byte type, IRdbVisitor visitor, ref KeyState state)
     {
-        if (!reader.TryHeldString(out var name)) return false;
+        if (!reader.TryHeldString(out ReadOnlySpan<byte> name)) return false;
         var key = new RdbKey
         {
             Database = state.Database,
@@ -102,9 +102,9 @@ public static class RdbFileReader
             Frequency = state.Frequency,
         };
         state = new() { Database = state.Database };
-        if (visitor.TakesValues && RdbLayout.TryMeasure(reader, (RdbType)type, out var length) && reader.TryBytes(length, out var bytes))
+        if (visitor.TakesValues && RdbLayout.TryMeasure(reader, (RdbType)type, out int length) && reader.TryBytes(length, out ReadOnlySpan<byte> bytes))
             return visitor.Value(key, (RdbType)type, bytes) is not { } problem || reader.Fail(problem);
-        var target = visitor.Key(key);
+        IRdbValueVisitor? target = visitor.Key(key);
         switch (RdbValueReader.Read(reader, type, target ?? RdbNullVisitor.Instance))
         {
             case RdbResult.Complete:
@@ -119,9 +119,9 @@ public static class RdbFileReader
 
     private static string? CheckSum(RdbReader reader, bool verify)
     {
-        var computed = reader.Crc;
-        if (!reader.TryBytes(8, out var bytes)) return "Unexpected EOF reading RDB file";
-        var stored = System.Buffers.Binary.BinaryPrimitives.ReadUInt64LittleEndian(bytes);
+        ulong computed = reader.Crc;
+        if (!reader.TryBytes(8, out ReadOnlySpan<byte> bytes)) return "Unexpected EOF reading RDB file";
+        ulong stored = System.Buffers.Binary.BinaryPrimitives.ReadUInt64LittleEndian(bytes);
         return !verify || stored == 0 || stored == computed
             ? null
             : $"RDB CRC error: Wrong RDB checksum expected: ({computed:x}) but got ({stored:x}). Aborting now.";

@@ -12,7 +12,7 @@ internal static class RdbLayout
     /// </summary>
     public static bool TryMeasure(RdbReader reader, RdbType type, out int length)
     {
-        var layout = Of(type);
+        string layout = Of(type);
         length = 0;
         return layout.Length > 0 && (IsAhead(reader, layout, out length) || reader.LookFurther() && IsAhead(reader, layout, out length));
     }
@@ -48,16 +48,16 @@ internal static class RdbLayout
     private static bool IsAhead(RdbReader reader, string layout, out int length)
     {
         reader.BeginLook();
-        var isWhole = Over(reader, layout);
+        bool isWhole = Over(reader, layout);
         length = reader.EndLook();
         return isWhole;
     }
 
     private static bool Over(RdbReader reader, ReadOnlySpan<char> layout)
     {
-        for (var i = 0; i < layout.Length; i++)
+        for (int i = 0; i < layout.Length; i++)
         {
-            var isWhole = layout[i] switch
+            bool isWhole = layout[i] switch
             {
                 's' => reader.TrySkipString(),
                 'l' => reader.TryLength(out _),
@@ -73,7 +73,7 @@ internal static class RdbLayout
 
     private static bool OverAll(RdbReader reader, ReadOnlySpan<char> parts)
     {
-        if (!reader.TryCount(out var count)) return false;
+        if (!reader.TryCount(out long count)) return false;
         for (; count > 0; count--)
             if (!Over(reader, parts)) return false;
         return true;
@@ -82,8 +82,8 @@ internal static class RdbLayout
     /// <summary>What is between a bracket and its partner.</summary>
     private static ReadOnlySpan<char> Within(ReadOnlySpan<char> layout)
     {
-        var depth = 0;
-        for (var i = 0; ; i++)
+        int depth = 0;
+        for (int i = 0; ; i++)
         {
             if (layout[i] == '[') depth++;
             if (layout[i] == ']' && --depth == 0) return layout[1..i];

@@ -15,7 +15,7 @@ internal static class RdbPackedReader
         switch (type)
         {
             case RdbType.SetIntset:
-                return reader.TryString(out var bytes) && Intset(reader, bytes, visitor, ref elements);
+                return reader.TryString(out ReadOnlySpan<byte> bytes) && Intset(reader, bytes, visitor, ref elements);
             case RdbType.SetListpack:
                 return reader.TryString(out bytes) && SetFromListpack(reader, bytes, visitor, ref elements);
             case RdbType.HashZipmap:
@@ -45,7 +45,7 @@ internal static class RdbPackedReader
     {
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
-        while (list.TryNext(out var value))
+        while (list.TryNext(out PackedValue value))
         {
             if (!visitor.ListElement(value.Text(scratch))) return false;
             elements++;
@@ -57,7 +57,7 @@ internal static class RdbPackedReader
     {
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ZiplistReader(bytes);
-        while (list.TryNext(out var value))
+        while (list.TryNext(out PackedValue value))
         {
             if (!visitor.ListElement(value.Text(scratch))) return false;
             elements++;
@@ -70,7 +70,7 @@ internal static class RdbPackedReader
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
         if (!visitor.Begin(RdbValueKind.Set, Math.Max(list.Count, 0))) return false;
-        while (list.TryNext(out var value))
+        while (list.TryNext(out PackedValue value))
         {
             if (!visitor.SetMember(value.Text(scratch))) return reader.Fail("Set listpack with dup elements");
             elements++;
@@ -83,7 +83,7 @@ internal static class RdbPackedReader
         Span<byte> scratch = stackalloc byte[TextSize];
         var set = new IntsetReader(bytes);
         if (!visitor.Begin(RdbValueKind.Set, set.Count)) return false;
-        while (set.TryNext(out var number))
+        while (set.TryNext(out long number))
         {
             if (!visitor.SetMember(new PackedValue(number).Text(scratch))) return reader.Fail("Intset with dup elements");
             elements++;
@@ -95,7 +95,7 @@ internal static class RdbPackedReader
     {
         var map = new ZipmapReader(bytes);
         if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
-        while (map.TryNext(out var field, out var value))
+        while (map.TryNext(out ReadOnlySpan<byte> field, out ReadOnlySpan<byte> value))
         {
             if (!visitor.HashField(field, value, -1)) return reader.Fail("Zipmap with dup elements");
             elements++;
@@ -110,16 +110,16 @@ internal static class RdbPackedReader
         var list = new ListpackReader(bytes);
         if (!visitor.Begin(RdbValueKind.Hash, Math.Max(list.Count, 0) / (isExpiring ? 3 : 2))) return false;
         long latest = 0;
-        while (list.TryNext(out var field))
+        while (list.TryNext(out PackedValue field))
         {
-            if (!list.TryNext(out var value)) return Damaged(reader, "Hash listpack");
+            if (!list.TryNext(out PackedValue value)) return Damaged(reader, "Hash listpack");
             long expire = -1;
             if (isExpiring)
             {
-                if (!list.TryNext(out var time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader, "Hash listpack");
+                if (!list.TryNext(out PackedValue time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader, "Hash listpack");
 
                 // Redis keeps those fields first that expire first, and last those that never do.
-                var order = expire == 0 ? HighestTime + 1 : expire;
+                long order = expire == 0 ? HighestTime + 1 : expire;
                 if (order < latest) return Damaged(reader, "Hash listpack");
                 latest = order;
                 if (expire == 0) expire = -1;
@@ -135,9 +135,9 @@ internal static class RdbPackedReader
         Span<byte> fieldScratch = stackalloc byte[TextSize], valueScratch = stackalloc byte[TextSize];
         var list = new ZiplistReader(bytes);
         if (!visitor.Begin(RdbValueKind.Hash, 0)) return false;
-        while (list.TryNext(out var field))
+        while (list.TryNext(out PackedValue field))
         {
-            if (!list.TryNext(out var value)) return Damaged(reader, "Hash ziplist");
+            if (!list.TryNext(out PackedValue value)) return Damaged(reader, "Hash ziplist");
             if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1)) return reader.Fail("Hash ziplist with dup elements");
             elements++;
         }
@@ -149,9 +149,9 @@ internal static class RdbPackedReader
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
         if (!visitor.Begin(RdbValueKind.SortedSet, Math.Max(list.Count, 0) / 2)) return false;
-        while (list.TryNext(out var member))
+        while (list.TryNext(out PackedValue member))
         {
-            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader, "Zset listpack");
+            if (!list.TryNext(out PackedValue text) || !text.TryScore(out double score)) return Damaged(reader, "Zset listpack");
             if (!visitor.SortedSetMember(member.Text(scratch), score)) return reader.Fail("Zset listpack with dup elements");
             elements++;
         }
@@ -163,9 +163,9 @@ internal static class RdbPackedReader
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ZiplistReader(bytes);
         if (!visitor.Begin(RdbValueKind.SortedSet, 0)) return false;
-        while (list.TryNext(out var member))
+        while (list.TryNext(out PackedValue member))
         {
-            if (!list.TryNext(out var text) || !text.TryScore(out var score)) return Damaged(reader, "Zset ziplist");
+            if (!list.TryNext(out PackedValue text) || !text.TryScore(out double score)) return Damaged(reader, "Zset ziplist");
             if (!visitor.SortedSetMember(member.Text(scratch), score)) return reader.Fail("Zset ziplist with dup elements");
             elements++;
         }

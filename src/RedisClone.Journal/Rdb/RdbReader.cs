@@ -61,7 +61,7 @@ public sealed class RdbReader
     /// <summary>A reader of what is in memory begins with something else.</summary>
     public void Open(ReadOnlyMemory<byte> bytes)
     {
-        if (!MemoryMarshal.TryGetArray(bytes, out var array)) array = new(bytes.ToArray());
+        if (!MemoryMarshal.TryGetArray(bytes, out ArraySegment<byte> array)) array = new(bytes.ToArray());
         _length = array.Count;
         _buffer = array.Array!;
         _position = _summed = array.Offset;
@@ -81,7 +81,7 @@ public sealed class RdbReader
     public bool TryByte(out byte value)
     {
         value = 0;
-        if (!TryBytes(1, out var bytes)) return false;
+        if (!TryBytes(1, out ReadOnlySpan<byte> bytes)) return false;
         value = bytes[0];
         return true;
     }
@@ -97,14 +97,14 @@ public sealed class RdbReader
 
     /// <summary>A length, which must not be a special form of string.</summary>
     public bool TryLength(out ulong length) =>
-        TryLength(out length, out var isSpecial)
+        TryLength(out length, out bool isSpecial)
         && (!isSpecial || Fail("a length is expected, and a special form of string found"));
 
     /// <summary>A number of elements, of which each takes at least one byte.</summary>
     public bool TryCount(out long count)
     {
         count = 0;
-        if (!TryLength(out var length)) return false;
+        if (!TryLength(out ulong length)) return false;
         if (length > (ulong)Remaining) return Fail("more elements are announced than bytes are left");
         count = (long)length;
         return true;
@@ -113,7 +113,7 @@ public sealed class RdbReader
     public bool TryDouble(out double value)
     {
         value = 0;
-        if (!TryBytes(8, out var bytes)) return false;
+        if (!TryBytes(8, out ReadOnlySpan<byte> bytes)) return false;
         value = BinaryPrimitives.ReadDoubleLittleEndian(bytes);
         return true;
     }
@@ -122,7 +122,7 @@ public sealed class RdbReader
     public bool TryTextDouble(out double value)
     {
         value = 0;
-        if (!TryByte(out var length)) return false;
+        if (!TryByte(out byte length)) return false;
         switch (length)
         {
             case 255:
@@ -135,15 +135,15 @@ public sealed class RdbReader
                 value = double.NaN;
                 return true;
             default:
-                return TryBytes(length, out var text)
-                    && ((Utf8Parser.TryParse(text, out value, out var used) && used == length) || Fail("a score is not a number"));
+                return TryBytes(length, out ReadOnlySpan<byte> text)
+                    && ((Utf8Parser.TryParse(text, out value, out int used) && used == length) || Fail("a score is not a number"));
         }
     }
 
     public bool TryMilliseconds(out long value)
     {
         value = 0;
-        if (!TryBytes(8, out var bytes)) return false;
+        if (!TryBytes(8, out ReadOnlySpan<byte> bytes)) return false;
         value = BinaryPrimitives.ReadInt64LittleEndian(bytes);
         return true;
     }
@@ -151,7 +151,7 @@ public sealed class RdbReader
     public bool TrySeconds(out long value)
     {
         value = 0;
-        if (!TryBytes(4, out var bytes)) return false;
+        if (!TryBytes(4, out ReadOnlySpan<byte> bytes)) return false;
         value = BinaryPrimitives.ReadInt32LittleEndian(bytes);
         return true;
     }
@@ -160,7 +160,7 @@ public sealed class RdbReader
     public bool TryRawStreamId(out ulong milliseconds, out ulong sequence)
     {
         milliseconds = sequence = 0;
-        if (!TryBytes(16, out var bytes)) return false;
+        if (!TryBytes(16, out ReadOnlySpan<byte> bytes)) return false;
         milliseconds = BinaryPrimitives.ReadUInt64BigEndian(bytes);
         sequence = BinaryPrimitives.ReadUInt64BigEndian(bytes[8..]);
         return true;
@@ -170,7 +170,7 @@ public sealed class RdbReader
     public bool TryString(out ReadOnlySpan<byte> value)
     {
         value = default;
-        if (!TryLength(out var length, out var isSpecial)) return false;
+        if (!TryLength(out ulong length, out bool isSpecial)) return false;
         if (!isSpecial)
         {
             if (length > (ulong)Remaining || length > (ulong)Array.MaxLength) return Fail("a string ends behind the end");
@@ -182,7 +182,7 @@ public sealed class RdbReader
     /// <summary>A string in any of its forms that nobody wants to see.</summary>
     internal bool TrySkipString()
     {
-        if (!TryLength(out var length, out var isSpecial)) return false;
+        if (!TryLength(out ulong length, out bool isSpecial)) return false;
         if (isSpecial)
         {
             if (length == 3) return TryLength(out length) && TryLength(out _) && TrySkip(length);
@@ -210,21 +210,21 @@ public sealed class RdbReader
         switch (form)
         {
             case 0:
-                if (!TryBytes(1, out var one)) return false;
+                if (!TryBytes(1, out ReadOnlySpan<byte> one)) return false;
                 number = (sbyte)one[0];
                 break;
             case 1:
-                if (!TryBytes(2, out var two)) return false;
+                if (!TryBytes(2, out ReadOnlySpan<byte> two)) return false;
                 number = BinaryPrimitives.ReadInt16LittleEndian(two);
                 break;
             case 2:
-                if (!TryBytes(4, out var four)) return false;
+                if (!TryBytes(4, out ReadOnlySpan<byte> four)) return false;
                 number = BinaryPrimitives.ReadInt32LittleEndian(four);
                 break;
             default:
                 return Fail("unknown form of string");
         }
-        Utf8Formatter.TryFormat(number, _text, out var length);
+        Utf8Formatter.TryFormat(number, _text, out int length);
         value = _text.AsSpan(0, length);
         return true;
     }
@@ -232,13 +232,13 @@ public sealed class RdbReader
     private bool TryCompressed(out ReadOnlySpan<byte> value)
     {
         value = default;
-        if (!TryLength(out var compressed) || !TryLength(out var length)) return false;
+        if (!TryLength(out ulong compressed) || !TryLength(out ulong length)) return false;
         if (compressed > (ulong)Math.Min(Remaining, Array.MaxLength)) return Fail("a compressed string ends behind the end");
         if (length > Math.Min((compressed + 1) * Lzf.MaxExpansion, (ulong)Array.MaxLength))
             return Fail("a compressed string cannot be that long");
-        if (!TryBytes((int)compressed, out var bytes)) return false;
+        if (!TryBytes((int)compressed, out ReadOnlySpan<byte> bytes)) return false;
         if (_text.Length < (int)length) _text = new byte[(int)length];
-        var text = _text.AsSpan(0, (int)length);
+        Span<byte> text = _text.AsSpan(0, (int)length);
         if (!Lzf.TryDecompress(bytes, text)) return Fail("a compressed string is damaged");
         value = text;
         return true;
@@ -248,14 +248,14 @@ public sealed class RdbReader
     {
         length = 0;
         isSpecial = false;
-        if (!TryByte(out var first)) return false;
+        if (!TryByte(out byte first)) return false;
         switch (first >> 6)
         {
             case 0:
                 length = first;
                 return true;
             case 1:
-                if (!TryByte(out var second)) return false;
+                if (!TryByte(out byte second)) return false;
                 length = (ulong)((first & 0x3F) << 8 | second);
                 return true;
             case 3:
@@ -265,12 +265,12 @@ public sealed class RdbReader
         }
         if (first == 0x80)
         {
-            if (!TryBytes(4, out var four)) return false;
+            if (!TryBytes(4, out ReadOnlySpan<byte> four)) return false;
             length = BinaryPrimitives.ReadUInt32BigEndian(four);
             return true;
         }
         if (first != 0x81) return Fail("unknown form of length");
-        if (!TryBytes(8, out var eight)) return false;
+        if (!TryBytes(8, out ReadOnlySpan<byte> eight)) return false;
         length = BinaryPrimitives.ReadUInt64BigEndian(eight);
         return true;
     }
@@ -278,7 +278,7 @@ public sealed class RdbReader
     /// <summary>Brings as much of the file into the buffer as there is room for; false when it is there already.</summary>
     internal bool LookFurther()
     {
-        var room = (int)Math.Min(_buffer.Length, Remaining);
+        int room = (int)Math.Min(_buffer.Length, Remaining);
         return room > _end - _position && Fill(room);
     }
 
@@ -288,7 +288,7 @@ public sealed class RdbReader
     /// <summary>Goes back; how many bytes were read.</summary>
     internal int EndLook()
     {
-        var length = _position - _lookedFrom;
+        int length = _position - _lookedFrom;
         (_position, _lookedFrom) = (_lookedFrom, -1);
         return length;
     }
@@ -299,12 +299,12 @@ public sealed class RdbReader
         if (_lookedFrom >= 0) return false;
         if (_file is null || count > Remaining) return Fail("Unexpected EOF reading RDB file");
         Sum();
-        var kept = _end - _position;
-        var from = _buffer.AsSpan(_position, kept);
+        int kept = _end - _position;
+        Span<byte> from = _buffer.AsSpan(_position, kept);
         _bufferOffset += _position;
         if (count > _buffer.Length)
         {
-            var larger = new byte[count];
+            byte[] larger = new byte[count];
             from.CopyTo(larger);
             _buffer = larger;
         }
@@ -316,7 +316,7 @@ public sealed class RdbReader
         _end = kept;
         while (_end < count)
         {
-            var read = _file.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
+            int read = _file.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
             if (read == 0) return Fail("Unexpected EOF reading RDB file");
             _end += read;
         }

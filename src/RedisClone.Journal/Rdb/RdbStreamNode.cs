@@ -22,24 +22,24 @@ internal static class RdbStreamNode
     {
         isRejected = false;
         var list = new ListpackReader(bytes);
-        if (!TryNumber(ref list, out var alive) || !TryNumber(ref list, out var deleted)) return false;
-        if (!TryNumber(ref list, out var shared)) return false;
+        if (!TryNumber(ref list, out long alive) || !TryNumber(ref list, out long deleted)) return false;
+        if (!TryNumber(ref list, out long shared)) return false;
         if (alive < 0 || deleted < 0 || shared < 0 || shared > bytes.Length) return false;
-        var sharedFields = list;
+        ListpackReader sharedFields = list;
         for (long i = 0; i < shared; i++)
             if (!list.TryNext(out _)) return false;
-        if (!TryNumber(ref list, out var zero) || zero != 0) return false;
+        if (!TryNumber(ref list, out long zero) || zero != 0) return false;
 
-        while (list.TryNext(out var flagsValue))
+        while (list.TryNext(out PackedValue flagsValue))
         {
-            if (!flagsValue.TryNumber(out var flags) || flags is < 0 or > (Deleted | SameFields)) return false;
-            if (!TryNumber(ref list, out var milliseconds) || !TryNumber(ref list, out var sequence)) return false;
-            var fields = shared;
-            var isSame = (flags & SameFields) != 0;
+            if (!flagsValue.TryNumber(out long flags) || flags is < 0 or > (Deleted | SameFields)) return false;
+            if (!TryNumber(ref list, out long milliseconds) || !TryNumber(ref list, out long sequence)) return false;
+            long fields = shared;
+            bool isSame = (flags & SameFields) != 0;
             if (!isSame && !TryNumber(ref list, out fields)) return false;
             if (fields < 0 || fields > bytes.Length) return false;
             var id = new RdbStreamId(master.Milliseconds + (ulong)milliseconds, master.Sequence + (ulong)sequence);
-            var isAlive = (flags & Deleted) == 0;
+            bool isAlive = (flags & Deleted) == 0;
             if (isAlive)
             {
                 if (last is { } before && Compare(id, before) <= 0) return false;
@@ -54,8 +54,8 @@ internal static class RdbStreamNode
                 deleted--;
             }
             if (!ReadFields(ref list, sharedFields, fields, isSame, isAlive ? visitor : null, out isRejected)) return false;
-            var elements = isSame ? fields + EntryOverhead : fields * 2 + EntryOverhead + 1;
-            if (!TryNumber(ref list, out var counted) || counted != elements) return false;
+            long elements = isSame ? fields + EntryOverhead : fields * 2 + EntryOverhead + 1;
+            if (!TryNumber(ref list, out long counted) || counted != elements) return false;
         }
         return !list.IsDamaged && alive == 0 && deleted == 0;
     }
@@ -67,7 +67,7 @@ internal static class RdbStreamNode
         isRejected = false;
         for (long i = 0; i < fields; i++)
         {
-            if (!(isSame ? shared.TryNext(out var field) : list.TryNext(out field)) || !list.TryNext(out var value)) return false;
+            if (!(isSame ? shared.TryNext(out PackedValue field) : list.TryNext(out field)) || !list.TryNext(out PackedValue value)) return false;
             if (visitor is null || visitor.StreamField(field.Text(fieldScratch), value.Text(valueScratch))) continue;
             isRejected = true;
             return false;
@@ -78,7 +78,7 @@ internal static class RdbStreamNode
     private static bool TryNumber(ref ListpackReader list, out long number)
     {
         number = 0;
-        return list.TryNext(out var value) && value.TryNumber(out number);
+        return list.TryNext(out PackedValue value) && value.TryNumber(out number);
     }
 
     private static int Compare(RdbStreamId a, RdbStreamId b) =>

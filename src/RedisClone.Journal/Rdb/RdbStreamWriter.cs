@@ -140,12 +140,12 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     {
         if (_wordCount == 0) return;
         if (_nodeEntries == 0) BeginNode();
-        var isSame = HasMasterFields();
+        bool isSame = HasMasterFields();
         _node.Append(isSame ? RdbStreamNode.SameFields : 0);
         _node.Append(unchecked((long)(_entry.Milliseconds - _master.Milliseconds)));
         _node.Append(unchecked((long)(_entry.Sequence - _master.Sequence)));
         if (!isSame) _node.Append(_wordCount / 2);
-        for (var i = isSame ? 1 : 0; i < _wordCount; i += isSame ? 2 : 1) _node.Append(Word(i));
+        for (int i = isSame ? 1 : 0; i < _wordCount; i += isSame ? 2 : 1) _node.Append(Word(i));
         _node.Append(isSame ? _wordCount / 2 + 3 : _wordCount + 4);
         _wordCount = 0;
         _left--;
@@ -157,12 +157,12 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     {
         _master = _entry;
         _masterFields.Clear();
-        for (var i = 0; i < _wordCount; i += 2) _masterFields.Add(Word(i).ToArray());
+        for (int i = 0; i < _wordCount; i += 2) _masterFields.Add(Word(i).ToArray());
         _node.Clear();
         _node.Append(Math.Min(EntriesPerNode, _left));
         _node.Append(0);
         _node.Append(_masterFields.Count);
-        foreach (var field in _masterFields) _node.Append(field);
+        foreach (byte[] field in _masterFields) _node.Append(field);
         _node.Append(0);
     }
 
@@ -175,7 +175,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     private bool HasMasterFields()
     {
         if (_wordCount != _masterFields.Count * 2) return false;
-        for (var i = 0; i < _masterFields.Count; i++)
+        for (int i = 0; i < _masterFields.Count; i++)
             if (!Word(i * 2).SequenceEqual(_masterFields[i])) return false;
         return true;
     }
@@ -183,7 +183,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     private void Keep(ReadOnlySpan<byte> word)
     {
         if (_wordCount == _words.Count) _words.Add(([], 0));
-        var bytes = _words[_wordCount].Bytes;
+        byte[] bytes = _words[_wordCount].Bytes;
         if (bytes.Length < word.Length) bytes = new byte[Math.Max(64, word.Length)];
         word.CopyTo(bytes);
         _words[_wordCount++] = (bytes, word.Length);

@@ -15,9 +15,9 @@ internal static class RdbText
     {
         number = 0;
         if (text.Length is 0 or > 20) return false;
-        var digits = text[0] == '-' ? text[1..] : text;
+        ReadOnlySpan<byte> digits = text[0] == '-' ? text[1..] : text;
         if (digits.IsEmpty || digits[0] is < (byte)'0' or > (byte)'9') return false;
         if (digits[0] == '0') return text.Length == 1;
-        return Utf8Parser.TryParse(text, out number, out var used) && used == text.Length;
+        return Utf8Parser.TryParse(text, out number, out int used) && used == text.Length;
     }
 }

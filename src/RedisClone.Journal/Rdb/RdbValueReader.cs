@@ -22,7 +22,7 @@ public static class RdbValueReader
     public static RdbResult Read(RdbReader reader, byte type, IRdbValueVisitor visitor)
     {
         long elements = 0;
-        var isRead = (RdbType)type switch
+        bool isRead = (RdbType)type switch
         {
             RdbType.String => ReadString(reader, visitor, ref elements),
             RdbType.List => ReadList(reader, visitor, ref elements),
@@ -52,14 +52,14 @@ public static class RdbValueReader
     private static bool ReadString(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
     {
         elements = 1;
-        return visitor.Begin(RdbValueKind.String, 1) && reader.TryString(out var value) && visitor.String(value);
+        return visitor.Begin(RdbValueKind.String, 1) && reader.TryString(out ReadOnlySpan<byte> value) && visitor.String(value);
     }
 
     private static bool ReadList(RdbReader reader, IRdbValueVisitor visitor, ref long elements)
     {
         if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.List, elements)) return false;
         for (long i = 0; i < elements; i++)
-            if (!reader.TryString(out var value) || !visitor.ListElement(value)) return false;
+            if (!reader.TryString(out ReadOnlySpan<byte> value) || !visitor.ListElement(value)) return false;
         return true;
     }
 
@@ -67,7 +67,7 @@ public static class RdbValueReader
     {
         if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Set, elements)) return false;
         for (long i = 0; i < elements; i++)
-            if (!reader.TryString(out var member) || !visitor.SetMember(member)) return false;
+            if (!reader.TryString(out ReadOnlySpan<byte> member) || !visitor.SetMember(member)) return false;
         return true;
     }
 
@@ -75,7 +75,8 @@ public static class RdbValueReader
     {
         if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Hash, elements)) return false;
         for (long i = 0; i < elements; i++)
-            if (!reader.TryHeldString(out var field) || !reader.TryString(out var value) || !visitor.HashField(field, value, -1)) return false;
+            if (!reader.TryHeldString(out ReadOnlySpan<byte> field) || !reader.TryString(out ReadOnlySpan<byte> value)
+                || !visitor.HashField(field, value, -1)) return false;
         return true;
     }
 
@@ -84,8 +85,8 @@ public static class RdbValueReader
         if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.SortedSet, elements)) return false;
         for (long i = 0; i < elements; i++)
         {
-            if (!reader.TryHeldString(out var member)) return false;
-            if (!(isText ? reader.TryTextDouble(out var score) : reader.TryDouble(out score))) return false;
+            if (!reader.TryHeldString(out ReadOnlySpan<byte> member)) return false;
+            if (!(isText ? reader.TryTextDouble(out double score) : reader.TryDouble(out score))) return false;
             if (double.IsNaN(score)) return reader.Fail("a score is not a number");
             if (!visitor.SortedSetMember(member, score)) return false;
         }
@@ -102,10 +103,11 @@ public static class RdbValueReader
         if (!reader.TryCount(out elements) || !visitor.Begin(RdbValueKind.Hash, elements)) return false;
         for (long i = 0; i < elements; i++)
         {
-            if (!reader.TryLength(out var time)) return false;
-            var expire = time == 0 ? -1 : unchecked((long)time + least - 1);
+            if (!reader.TryLength(out ulong time)) return false;
+            long expire = time == 0 ? -1 : unchecked((long)time + least - 1);
             if (time != 0 && !RdbPackedReader.IsTime(expire)) return reader.Fail("a field's time is not possible");
-            if (!reader.TryHeldString(out var field) || !reader.TryString(out var value) || !visitor.HashField(field, value, expire)) return false;
+            if (!reader.TryHeldString(out ReadOnlySpan<byte> field) || !reader.TryString(out ReadOnlySpan<byte> value)
+                || !visitor.HashField(field, value, expire)) return false;
         }
         return true;
     }
@@ -113,12 +115,12 @@ public static class RdbValueReader
     private static bool ReadQuicklist(RdbReader reader, IRdbValueVisitor visitor, RdbType type, ref long elements)
     {
         const ulong Plain = 1, Packed = 2;
-        if (!reader.TryCount(out var nodes) || !visitor.Begin(RdbValueKind.List, 0)) return false;
+        if (!reader.TryCount(out long nodes) || !visitor.Begin(RdbValueKind.List, 0)) return false;
         for (long i = 0; i < nodes; i++)
         {
-            var container = Packed;
+            ulong container = Packed;
             if (type == RdbType.ListQuicklist && !reader.TryLength(out container)) return false;
-            if (!reader.TryString(out var node)) return false;
+            if (!reader.TryString(out ReadOnlySpan<byte> node)) return false;
             if (container is not (Plain or Packed) || node.IsEmpty) return reader.Fail("a list's node is damaged");
             if (container == Plain)
             {
@@ -126,7 +128,7 @@ public static class RdbValueReader
                 elements++;
                 continue;
             }
-            var isRead = type == RdbType.ListQuicklist
+            bool isRead = type == RdbType.ListQuicklist
                 ? RdbPackedReader.ListFromListpack(reader, node, visitor, ref elements)
                 : RdbPackedReader.ListFromZiplist(reader, node, visitor, ref elements);
             if (!isRead) return false;

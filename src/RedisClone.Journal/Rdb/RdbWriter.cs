@@ -24,8 +24,8 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     public void Header(int version)
     {
         Raw("REDIS"u8);
-        var digits = Reserve(4);
-        for (var i = 3; i >= 0; i--, version /= 10) digits[i] = (byte)('0' + version % 10);
+        Span<byte> digits = Reserve(4);
+        for (int i = 3; i >= 0; i--, version /= 10) digits[i] = (byte)('0' + version % 10);
     }
 
     /// <summary>Ends a file: the end mark, and the checksum over everything, or none.</summary>
@@ -100,13 +100,13 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         }
         else if (length <= uint.MaxValue)
         {
-            var bytes = Reserve(5);
+            Span<byte> bytes = Reserve(5);
             bytes[0] = 0x80;
             BinaryPrimitives.WriteUInt32BigEndian(bytes[1..], (uint)length);
         }
         else
         {
-            var bytes = Reserve(9);
+            Span<byte> bytes = Reserve(9);
             bytes[0] = 0x81;
             BinaryPrimitives.WriteUInt64BigEndian(bytes[1..], length);
         }
@@ -115,7 +115,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     /// <summary>A string, as a number where it is the text of one, compressed where that gains something.</summary>
     public void String(ReadOnlySpan<byte> value)
     {
-        if (value.Length <= 11 && RdbText.TryParseInteger(value, out var number) && number is >= int.MinValue and <= int.MaxValue)
+        if (value.Length <= 11 && RdbText.TryParseInteger(value, out long number) && number is >= int.MinValue and <= int.MaxValue)
         {
             ShortInteger((int)number);
             return;
@@ -134,7 +134,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
             return;
         }
         Span<byte> text = stackalloc byte[20];
-        Utf8Formatter.TryFormat(number, text, out var length);
+        Utf8Formatter.TryFormat(number, text, out int length);
         Length((ulong)length);
         Raw(text[..length]);
     }
@@ -149,7 +149,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     /// <summary>A stream ID as the 128 bits that a pending list holds.</summary>
     public void RawStreamId(ulong milliseconds, ulong sequence)
     {
-        var bytes = Reserve(16);
+        Span<byte> bytes = Reserve(16);
         BinaryPrimitives.WriteUInt64BigEndian(bytes, milliseconds);
         BinaryPrimitives.WriteUInt64BigEndian(bytes[8..], sequence);
     }
@@ -158,7 +158,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     {
         while (bytes.Length > _buffer.Length - _length)
         {
-            var part = _buffer.Length - _length;
+            int part = _buffer.Length - _length;
             bytes[..part].CopyTo(_buffer.AsSpan(_length));
             _length += part;
             bytes = bytes[part..];
@@ -171,7 +171,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     /// <summary>Hands what is buffered to the target.</summary>
     public void Flush()
     {
-        var bytes = _buffer.AsSpan(0, _length);
+        Span<byte> bytes = _buffer.AsSpan(0, _length);
         _length = 0;
         if (bytes.IsEmpty) return;
         if (checksum) Crc = Crc64.Append(Crc, bytes);
@@ -197,17 +197,17 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         switch (number)
         {
             case >= sbyte.MinValue and <= sbyte.MaxValue:
-                var one = Reserve(2);
+                Span<byte> one = Reserve(2);
                 one[0] = RdbText.Int8;
                 one[1] = (byte)number;
                 break;
             case >= short.MinValue and <= short.MaxValue:
-                var two = Reserve(3);
+                Span<byte> two = Reserve(3);
                 two[0] = RdbText.Int16;
                 BinaryPrimitives.WriteInt16LittleEndian(two[1..], (short)number);
                 break;
             default:
-                var four = Reserve(5);
+                Span<byte> four = Reserve(5);
                 four[0] = RdbText.Int32;
                 BinaryPrimitives.WriteInt32LittleEndian(four[1..], number);
                 break;
@@ -219,7 +219,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         // It must gain at least the four bytes that the second length costs.
         if (_compressed.Length < value.Length)
             _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
-        if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out var length)) return false;
+        if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out int length)) return false;
         Byte(RdbText.Compressed);
         Length((ulong)length);
         Length((ulong)value.Length);

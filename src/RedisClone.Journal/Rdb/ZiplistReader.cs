@@ -27,9 +27,9 @@ public ref struct ZiplistReader
         value = default;
         if (_frame.IsDamaged) return false;
         if (_frame.IsAtEnd) return _frame.Finish(isSound: _tail == _frame.At - _previous);
-        var rest = _frame.Rest;
-        var header = Previous(rest, out var previous);
-        var length = header == 0 || previous != _previous ? 0 : Element(rest[header..], out value);
+        ReadOnlySpan<byte> rest = _frame.Rest;
+        int header = Previous(rest, out long previous);
+        int length = header == 0 || previous != _previous ? 0 : Element(rest[header..], out value);
         if (length == 0) return _frame.Fail();
         _previous = header + length;
         _frame.Pass(_previous);

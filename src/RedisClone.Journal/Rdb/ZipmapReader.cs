@@ -45,10 +45,10 @@ public ref struct ZipmapReader
     private bool TryText(int freeBytes, out ReadOnlySpan<byte> text)
     {
         text = default;
-        var rest = _bytes[_at..^1];
+        ReadOnlySpan<byte> rest = _bytes[_at..^1];
         if (rest.IsEmpty || rest[0] == End) return false;
         long length = rest[0];
-        var header = 1;
+        int header = 1;
         if (length == LongLength)
         {
             if (rest.Length < 5) return false;
@@ -56,7 +56,7 @@ public ref struct ZipmapReader
             header = 5;
         }
         if (rest.Length < header + freeBytes) return false;
-        var unused = freeBytes == 0 ? 0 : rest[header];
+        int unused = freeBytes == 0 ? 0 : rest[header];
         header += freeBytes;
         if (length + unused > rest.Length - header) return false;
         text = rest.Slice(header, (int)length);

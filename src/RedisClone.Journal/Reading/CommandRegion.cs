@@ -33,11 +33,11 @@ internal static class CommandRegion
     {
         while (true)
         {
-            var step = Step(window, state);
+            UnitStep step = Step(window, state);
             if (step.Scan == Scan.Malformed) return BadFormat(window, state);
             if (step.Scan == Scan.Incomplete) return new(FileEnd.ShortRead, window.Offset, ShortReadReason);
             if (step.Length == 0) return new(FileEnd.Whole, window.Offset);
-            var bytes = window.Bytes[..step.Length];
+            ReadOnlySpan<byte> bytes = window.Bytes[..step.Length];
             if (bytes.StartsWith(GroupHeader.Tag))
                 return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
             if (state.Take(step, bytes, isVerified: false, sink) is { } error) return new(FileEnd.Refused, window.Offset, error);
@@ -57,8 +57,8 @@ internal static class CommandRegion
             if (BeginsWithRedis(window.Bytes)) return window.Offset;
             while (true)
             {
-                var length = 0;
-                var scan = RespScanner.Command(window.Bytes, ref length, words: null, out _, out _, out var needed);
+                int length = 0;
+                Scan scan = RespScanner.Command(window.Bytes, ref length, words: null, out _, out _, out long needed);
                 if (scan == Scan.Complete)
                 {
                     window.Advance(length);
@@ -70,7 +70,7 @@ internal static class CommandRegion
     }
 
     private static bool IsTimestamp(ReadOnlySpan<byte> bytes) =>
-        bytes.StartsWith(Timestamp) && Utf8Parser.TryParse(bytes[Timestamp.Length..], out long _, out var digits)
+        bytes.StartsWith(Timestamp) && Utf8Parser.TryParse(bytes[Timestamp.Length..], out long _, out int digits)
         && bytes[(Timestamp.Length + digits)..].StartsWith("\r\n"u8);
 
     /// <summary>The next step, with as much of the file in the window as it takes. Length 0 is the end of the file.</summary>
@@ -80,10 +80,10 @@ internal static class CommandRegion
         if (window.Remaining == 0) return new() { Scan = Scan.Complete };
         while (true)
         {
-            var step = state.Scanner.Next(window.Bytes, state.Database);
+            UnitStep step = state.Scanner.Next(window.Bytes, state.Database);
 
             // At least doubled, so that a long transaction is not scanned again for each of its commands.
-            var more = Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L));
+            long more = Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L));
             if (step.Scan != Scan.Incomplete || !window.Fill(more)) return step;
         }
     }
@@ -93,12 +93,12 @@ internal static class CommandRegion
     /// </summary>
     private static FileResult BadFormat(FileWindow window, StreamState state)
     {
-        var offset = window.Offset;
-        var end = TailScan.EndWithoutZeros(window, offset);
+        long offset = window.Offset;
+        long end = TailScan.EndWithoutZeros(window, offset);
         if (end == window.Length) return new(FileEnd.Refused, offset, "Bad file format reading the append only file");
         window.MoveTo(offset);
         window.Fill(end - offset);
-        var scan = end == offset ? Scan.Incomplete : state.Scanner.Next(window.Bytes[..(int)(end - offset)], state.Database).Scan;
+        Scan scan = end == offset ? Scan.Incomplete : state.Scanner.Next(window.Bytes[..(int)(end - offset)], state.Database).Scan;
         return scan == Scan.Incomplete
             ? new(FileEnd.ShortRead, offset, ShortReadReason)
             : new(FileEnd.Refused, offset, "Bad file format reading the append only file");

@@ -32,7 +32,7 @@ internal sealed class FileWindow
         _file = file;
         _progress = progress;
         Length = file.Length;
-        var size = (int)Math.Min(UsualSize, Length);
+        int size = (int)Math.Min(UsualSize, Length);
         if (_buffer.Length < size) _buffer = new byte[size];
         MoveTo(0);
     }
@@ -78,7 +78,7 @@ internal sealed class FileWindow
             Array.Resize(ref _buffer, (int)Math.Min(Array.MaxLength, Math.Max(atLeast, _buffer.Length * 2L)));
         while (_end - _start < atLeast)
         {
-            var read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
+            int read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
             if (read == 0) break;
             _end += read;
         }

@@ -25,9 +25,9 @@ internal static class IncrementReader
         salt = 0;
         window.MoveTo(0);
         window.Fill(Math.Min(window.Length, FileHeader.Length));
-        var head = window.Bytes[..(int)Math.Min(window.Bytes.Length, FileHeader.Length)];
-        var first = FileHeader.TryReadCopy(head, 0, out salt);
-        var second = FileHeader.TryReadCopy(head, 1, out var otherSalt);
+        ReadOnlySpan<byte> head = window.Bytes[..(int)Math.Min(window.Bytes.Length, FileHeader.Length)];
+        bool first = FileHeader.TryReadCopy(head, 0, out salt);
+        bool second = FileHeader.TryReadCopy(head, 1, out ulong otherSalt);
         isOurs = first || second;
         if (first && second && salt == otherSalt) return true;
         if (isOurs)
@@ -47,20 +47,20 @@ internal static class IncrementReader
         window.MoveTo(FileHeader.Length);
         while (true)
         {
-            var end = window.Offset;
-            var isBehindBlank = SkipPadding(window, salt);
+            long end = window.Offset;
+            bool isBehindBlank = SkipPadding(window, salt);
             if (window.Remaining == 0) return new(FileEnd.Whole, end);
-            var bytes = window.Bytes;
-            if (!GroupHeader.TryRead(bytes, salt, window.Offset, out var header, out var headerLength))
+            ReadOnlySpan<byte> bytes = window.Bytes;
+            if (!GroupHeader.TryRead(bytes, salt, window.Offset, out GroupHeader header, out int headerLength))
             {
                 if (!isBehindBlank && CommandRegion.BeginsAt(bytes)) return CommandRegion.Read(window, state, sink);
-                var what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
+                string what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
                 var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
                 return isBehindBlank || bytes[0] == 0 ? damage : BehindLine(window, damage, state, sink);
             }
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
                 return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
-            var result = ReadGroup(window, salt, header, headerLength, state, sink);
+            FileResult result = ReadGroup(window, salt, header, headerLength, state, sink);
             if (result.End == FileEnd.Damaged) return WithinGroup(window, salt, result, headerLength, header.Payload, state, sink);
             if (result.End != FileEnd.Whole) return result;
         }
@@ -69,20 +69,20 @@ internal static class IncrementReader
     private static FileResult ReadGroup(
         FileWindow window, ulong salt, in GroupHeader header, int headerLength, StreamState state, IJournalSink sink)
     {
-        var offset = window.Offset;
+        long offset = window.Offset;
         if (header.Payload > window.Remaining - headerLength) return new(FileEnd.Damaged, offset, "the file ends within the group");
         if (!window.Fill(headerLength + header.Payload)) return new(FileEnd.Refused, offset, "the group is larger than memory can hold");
-        var payload = window.Bytes.Slice(headerLength, (int)header.Payload);
+        ReadOnlySpan<byte> payload = window.Bytes.Slice(headerLength, (int)header.Payload);
         if (Checksum.Finish(Checksum.Add(GroupHeader.StartCrc(salt, header.Lsn), payload)) != header.Crc)
             return new(FileEnd.Damaged, offset, "the group's checksum does not match");
 
         state.Lsn = header.Lsn;
         state.IsLsnKnown = true;
         state.Durable = header.Durable;
-        var at = 0;
+        int at = 0;
         while (at < payload.Length)
         {
-            var step = state.Scanner.Next(payload[at..], state.Database);
+            UnitStep step = state.Scanner.Next(payload[at..], state.Database);
             if (step.Scan != Scan.Complete) return new(FileEnd.Refused, offset, "the group verifies, but is not a sequence of commands");
             if (state.Take(step, payload.Slice(at, step.Length), isVerified: true, sink) is { } error) return new(FileEnd.Refused, offset, error);
             at += step.Length;
@@ -100,9 +100,9 @@ internal static class IncrementReader
     {
         // Where a later header survives, Redis cut nothing here, and this is damage.
         if (TailScan.Survivors(window, salt, damage.Kept).Durable > state.Lsn) return damage;
-        var start = damage.Kept + headerLength;
+        long start = damage.Kept + headerLength;
         window.MoveTo(start);
-        var redis = CommandRegion.FindContinuation(window);
+        long redis = CommandRegion.FindContinuation(window);
         if (redis < 0) return damage;
         if (redis - start >= payload) return GoneOn(damage);
         window.MoveTo(start);
@@ -116,7 +116,7 @@ internal static class IncrementReader
     private static FileResult BehindLine(FileWindow window, FileResult damage, StreamState state, IJournalSink sink)
     {
         window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength + CommandRegion.BeginningLength));
-        var piece = GroupHeader.FormLength(window.Bytes);
+        int piece = GroupHeader.FormLength(window.Bytes);
         if (piece > 0 && window.Bytes[piece - 1] != (byte)'\n' && CommandRegion.BeginsWithRedis(window.Bytes[piece..]))
         {
             window.Advance(piece);
@@ -124,7 +124,7 @@ internal static class IncrementReader
         }
 
         // What is blank from within a line on is so for the rest of its sector at least; a zero alone is damage.
-        var length = GroupHeader.DamagedLength(window.Bytes);
+        int length = GroupHeader.DamagedLength(window.Bytes);
         if (length == 0 || window.Bytes[length - 1] == 0) return damage;
         window.Advance(length);
         return CommandRegion.FindContinuation(window) < 0 ? damage : GoneOn(damage);
@@ -138,7 +138,7 @@ internal static class IncrementReader
     {
         if (head.IsEmpty || head[0] == '*') return new(FileEnd.Whole, 0);
         if (head[0] == '#' && !head.StartsWith(GroupHeader.Tag) && !LooksLikeHeader(head)) return new(FileEnd.Whole, 0);
-        var version = FileHeader.ClaimedVersion(head);
+        int version = FileHeader.ClaimedVersion(head);
         if (version > FileHeader.Version)
             return new(FileEnd.Refused, 0, $"the journal's format is of version {version}; this server reads version {FileHeader.Version}");
         if (TailScan.EndWithoutZeros(window, 0) <= FileHeader.Length)
@@ -153,11 +153,11 @@ internal static class IncrementReader
     /// <summary>Skips padding; true when something blank was skipped, and not to its very end.</summary>
     private static bool SkipPadding(FileWindow window, ulong salt)
     {
-        var start = window.Offset;
+        long start = window.Offset;
         while (true)
         {
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
-            var padding = Padding.Count(window.Bytes);
+            int padding = Padding.Count(window.Bytes);
             window.Advance(padding);
             if (padding == 0 || window.Remaining == 0) break;
         }

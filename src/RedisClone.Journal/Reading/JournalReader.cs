@@ -33,20 +33,20 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     {
         if (manifest.IsEmpty) return new() { Outcome = JournalOutcome.Absent };
         ManifestFile[] files = [.. manifest.Files];
-        foreach (var file in files)
+        foreach (ManifestFile file in files)
         {
             if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
-            using var opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
+            using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
             TotalBytes += opened.Length;
         }
-        for (var i = 0; i < files.Length; i++)
+        for (int i = 0; i < files.Length; i++)
         {
-            using var opened = disk.Open(names.PathOf(files[i].Name), DiskOpen.Read);
+            using IDiskFile opened = disk.Open(names.PathOf(files[i].Name), DiskOpen.Read);
             _window.Open(opened, done => Volatile.Write(ref _bytesRead, done + _reports.Sum(r => r.Length)));
-            var (units, unverified, firstLsn) = (_state.Units, _state.UnverifiedUnits, _state.Lsn);
-            var wasKnown = _state.IsLsnKnown;
-            var result = ReadFile(opened, files[i], sink, out var salt);
-            var (name, kind) = (files[i].Name, files[i].Kind);
+            (long units, long unverified, long firstLsn) = (_state.Units, _state.UnverifiedUnits, _state.Lsn);
+            bool wasKnown = _state.IsLsnKnown;
+            FileResult result = ReadFile(opened, files[i], sink, out ulong? salt);
+            (string? name, ManifestFileKind kind) = (files[i].Name, files[i].Kind);
             _reports.Add(new(name, kind, opened.Length, result.Kept, _state.Units - units, _state.UnverifiedUnits - unverified)
             {
                 HoldsNothing = _state.Units == units && _state.Lsn == firstLsn && wasKnown,
@@ -73,7 +73,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         if (_window.Bytes.StartsWith("REDIS"u8))
         {
             if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB stands where an increment should");
-            var error = sink.LoadSnapshot(opened, file.Name, out var end, out var lsn);
+            string? error = sink.LoadSnapshot(opened, file.Name, out long end, out long lsn);
             if (error is not null) return new(FileEnd.Refused, end, error);
             _state.Lsn = Math.Max(lsn, 0);
             _state.IsLsnKnown = lsn >= 0;
@@ -82,7 +82,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         }
         if (file.Kind == ManifestFileKind.Base && file.Name.EndsWith(".rdb", StringComparison.Ordinal))
             return new(FileEnd.Refused, 0, "the base is not an RDB");
-        if (IncrementReader.TryReadHeader(_window, out var found, out var isOurs, out var result))
+        if (IncrementReader.TryReadHeader(_window, out ulong found, out bool isOurs, out FileResult result))
         {
             salt = found;
             return IncrementReader.Read(_window, found, _state, sink);
@@ -97,8 +97,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
 
         // The bytes of a base say nothing of the stream that it stands for.
         _window.Fill(Math.Min(_window.Length, FileHeader.Length));
-        var position = BasePosition.Read(_window.Bytes);
-        var read = CommandRegion.Read(_window, _state, sink);
+        long position = BasePosition.Read(_window.Bytes);
+        FileResult read = CommandRegion.Read(_window, _state, sink);
         if (position >= 0) _state.Lsn = position;
         _state.IsLsnKnown = position >= 0;
         return read;
@@ -107,25 +107,25 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     /// <summary>A file ended early: is that what a power loss may leave?</summary>
     private JournalReport Judge(ManifestFile[] files, int index, FileResult damage, ulong? salt)
     {
-        var file = files[index];
-        var (mark, markFile, markOffset) = (-1L, file.Name, 0L);
-        var lost = TailScan.Substance(_window, salt ?? 0, damage.Kept);
+        ManifestFile file = files[index];
+        (long mark, string? markFile, long markOffset) = (-1L, file.Name, 0L);
+        long lost = TailScan.Substance(_window, salt ?? 0, damage.Kept);
         if (salt is not null && damage.End == FileEnd.Damaged)
         {
-            (mark, markOffset, var redisAt) = TailScan.Survivors(_window, salt.Value, damage.Kept);
+            (mark, markOffset, long redisAt) = TailScan.Survivors(_window, salt.Value, damage.Kept);
             if (redisAt >= 0 && !options.AcceptDamage)
                 return Refuse(file, damage.Kept, $"{damage.Reason}, but redis-server has gone on in this file at offset {redisAt}");
         }
         var dropped = new List<string>();
-        foreach (var later in files[(index + 1)..])
+        foreach (ManifestFile later in files[(index + 1)..])
         {
-            using var opened = disk.Open(names.PathOf(later.Name), DiskOpen.Read);
+            using IDiskFile opened = disk.Open(names.PathOf(later.Name), DiskOpen.Read);
             _window.Open(opened, static _ => { });
             dropped.Add(later.Name);
-            var hasHeader = IncrementReader.TryReadHeader(_window, out var laterSalt, out var isOurs, out _);
+            bool hasHeader = IncrementReader.TryReadHeader(_window, out ulong laterSalt, out bool isOurs, out _);
             if (hasHeader || isOurs)
             {
-                var found = TailScan.Survivors(_window, laterSalt, FileHeader.Length);
+                TailFindings found = TailScan.Survivors(_window, laterSalt, FileHeader.Length);
                 if (found.Durable > mark) (mark, markFile, markOffset) = (found.Durable, later.Name, found.Offset);
                 lost += TailScan.Substance(_window, laterSalt, FileHeader.Length);
             }
@@ -136,11 +136,10 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         }
         if (mark > _state.Lsn && !options.AcceptDamage)
         {
-            var known = $"the journal was durable up to {mark} ({markFile} says so at offset {markOffset})";
+            string known = $"the journal was durable up to {mark} ({markFile} says so at offset {markOffset})";
             return Refuse(file, damage.Kept, $"{damage.Reason}; what is good ends at position {_state.Lsn}, but {known}");
         }
-        if (lost > 0 && !options.LoadTruncated)
-            return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
+        if (lost > 0 && !options.LoadTruncated) return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
         return new()
         {
             Outcome = JournalOutcome.Cut,

@@ -70,14 +70,14 @@ public sealed record JournalReport
     public override string ToString()
     {
         var text = new StringBuilder();
-        foreach (var file in Files)
+        foreach (JournalFileReport file in Files)
         {
             text.Append(CultureInfo.InvariantCulture, $"{file.Name}: kept {file.Kept} of {file.Length} bytes, {file.Units} units");
             if (file.UnverifiedUnits > 0)
                 text.Append(CultureInfo.InvariantCulture, $" ({file.UnverifiedUnits} written by Redis, without checksums)");
             text.Append('\n');
         }
-        foreach (var file in DroppedFiles) text.Append(CultureInfo.InvariantCulture, $"{file}: nothing kept\n");
+        foreach (string file in DroppedFiles) text.Append(CultureInfo.InvariantCulture, $"{file}: nothing kept\n");
         text.Append(Outcome switch
         {
             JournalOutcome.Absent => "No journal.",

@@ -28,7 +28,7 @@ internal sealed class StreamState
     {
         if (step.IsUnit)
         {
-            var error = sink.Apply(new JournalUnit
+            string? error = sink.Apply(new JournalUnit
             {
                 Lsn = Lsn + step.Length,
                 Database = step.DatabaseBefore,

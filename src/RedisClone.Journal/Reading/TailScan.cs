@@ -17,13 +17,13 @@ internal static class TailScan
     /// </summary>
     public static TailFindings Survivors(FileWindow window, ulong salt, long from)
     {
-        var (highest, highestAt, redisAt) = (-1L, 0L, -1L);
+        (long highest, long highestAt, long redisAt) = (-1L, 0L, -1L);
         window.MoveTo(from);
         while (window.Fill(1))
         {
             window.Fill(Math.Min(window.Remaining, 64 * 1024));
-            var bytes = window.Bytes;
-            var at = bytes.IndexOf(GroupHeader.Tag);
+            ReadOnlySpan<byte> bytes = window.Bytes;
+            int at = bytes.IndexOf(GroupHeader.Tag);
             if (at < 0)
             {
                 if (bytes.Length >= window.Remaining) break;
@@ -34,8 +34,8 @@ internal static class TailScan
             }
             window.Advance(at);
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
-            var end = 0L;
-            if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out var header, out var length))
+            long end = 0L;
+            if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out GroupHeader header, out int length))
             {
                 if (header.Durable > highest) (highest, highestAt) = (header.Durable, window.Offset);
                 end = length + header.Payload;
@@ -54,12 +54,12 @@ internal static class TailScan
     /// <summary>The offset after the last byte that is not zero, or <paramref name="from"/>.</summary>
     public static long EndWithoutZeros(FileWindow window, long from)
     {
-        var end = from;
+        long end = from;
         window.MoveTo(from);
         while (window.Fill(1))
         {
             window.Fill(Math.Min(window.Remaining, 64 * 1024));
-            var last = window.Bytes.LastIndexOfAnyExcept((byte)0);
+            int last = window.Bytes.LastIndexOfAnyExcept((byte)0);
             if (last >= 0) end = window.Offset + last + 1;
             window.Advance(window.Bytes.Length);
         }
@@ -74,8 +74,8 @@ internal static class TailScan
         while (window.Fill(1))
         {
             window.Fill(Math.Min(window.Remaining, 64 * 1024));
-            var bytes = window.Bytes;
-            var skip = FillMark.IsAt(bytes, salt, window.Offset) ? FillMark.Length : Padding.Count(bytes);
+            ReadOnlySpan<byte> bytes = window.Bytes;
+            int skip = FillMark.IsAt(bytes, salt, window.Offset) ? FillMark.Length : Padding.Count(bytes);
             if (skip == 0)
             {
                 skip = bytes.IndexOfAnyExcept((byte)0);

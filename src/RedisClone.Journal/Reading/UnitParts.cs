@@ -45,7 +45,7 @@ internal sealed class UnitParts
 
     public JournalCommand Command(ReadOnlySpan<byte> unit, int index)
     {
-        ref readonly var part = ref _commands[index];
+        ref readonly Part part = ref _commands[index];
         return new()
         {
             Bytes = unit.Slice(part.Offset, part.Length),

@@ -38,12 +38,12 @@ internal sealed class UnitScanner
     {
         var step = new UnitStep { DatabaseBefore = database, DatabaseAfter = database };
         Parts.Begin(database);
-        var position = 0;
+        int position = 0;
         while (true)
         {
             if (position < bytes.Length && bytes[position] == '#')
             {
-                var newline = bytes[position..Math.Min(bytes.Length, position + MaxAnnotation)].IndexOf((byte)'\n');
+                int newline = bytes[position..Math.Min(bytes.Length, position + MaxAnnotation)].IndexOf((byte)'\n');
                 if (newline < 0)
                 {
                     step.Scan = bytes.Length - position < MaxAnnotation ? Scan.Incomplete : Scan.Malformed;
@@ -54,8 +54,8 @@ internal sealed class UnitScanner
                 if (!step.IsTransaction) return Done(step, position, isUnit: false);
                 continue;
             }
-            var start = position;
-            var scan = RespScanner.Command(bytes, ref position, Parts.Words, out var command, out var selected, out var needed);
+            int start = position;
+            Scan scan = RespScanner.Command(bytes, ref position, Parts.Words, out StreamCommand command, out int selected, out long needed);
             if (scan != Scan.Complete)
             {
                 step.Scan = scan;

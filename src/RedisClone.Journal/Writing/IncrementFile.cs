@@ -36,7 +36,7 @@ internal sealed class IncrementFile : IDisposable
     /// </summary>
     public static IncrementFile Create(IDisk disk, string path, long lsn, WriterTuning tuning)
     {
-        var salt = tuning.Salts is null
+        ulong salt = tuning.Salts is null
             ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)))
             : (ulong)tuning.Salts.NextInt64();
         var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt, tuning);
@@ -44,7 +44,7 @@ internal sealed class IncrementFile : IDisposable
         {
             Span<byte> start = stackalloc byte[FileHeader.Length + GroupHeader.MaxLength];
             FileHeader.Write(start, salt);
-            var length = FileHeader.Length;
+            int length = FileHeader.Length;
             length += Mark(lsn, lsn, salt).Write(start[length..], salt, length);
             increment._file.Write(0, start[..length]);
             increment._file.Flush();
@@ -68,7 +68,7 @@ internal sealed class IncrementFile : IDisposable
         RespellAsOurs(commands);
         var segment = new Segment(Math.Max(commands.Length, 1));
         segment.Append(commands);
-        var start = end - commands.Length;
+        long start = end - commands.Length;
         if (commands.Length > 0) Write(new PendingGroup(segment, start, commands.Length, Units: 1, EndsIncrement: false), start, fillAhead: false);
         _file.Flush();
         WriteMark(end, end);
@@ -81,19 +81,19 @@ internal sealed class IncrementFile : IDisposable
     /// </summary>
     public void Write(in PendingGroup group, long durable, bool fillAhead)
     {
-        var first = group.First!;
-        var crc = GroupHeader.StartCrc(_salt, group.Lsn);
-        for (var segment = first; segment is not null; segment = segment.Next) crc = Checksum.Add(crc, segment.Bytes);
+        Segment first = group.First!;
+        uint crc = GroupHeader.StartCrc(_salt, group.Lsn);
+        for (Segment? segment = first; segment is not null; segment = segment.Next) crc = Checksum.Add(crc, segment.Bytes);
         var header = new GroupHeader(group.Lsn, durable, group.Length, Checksum.Finish(crc));
 
         // The line goes right in front of the first segment's bytes.
         Span<byte> line = stackalloc byte[GroupHeader.MaxLength];
-        var lineLength = header.Write(line, _salt, Offset);
-        var lineStart = Segment.HeaderRoom - lineLength;
+        int lineLength = header.Write(line, _salt, Offset);
+        int lineStart = Segment.HeaderRoom - lineLength;
         line[..lineLength].CopyTo(first.Buffer.AsSpan(lineStart));
-        var end = Offset + lineLength + group.Length;
+        long end = Offset + lineLength + group.Length;
 
-        var filledTo = FillTarget(end, group.Length, fillAhead);
+        long filledTo = FillTarget(end, group.Length, fillAhead);
         if (first.Next is null && filledTo <= _filledTo)
         {
             _file.Write(Offset, first.Buffer.AsSpan(lineStart, lineLength + first.Length));
@@ -102,7 +102,7 @@ internal sealed class IncrementFile : IDisposable
         {
             _parts.Clear();
             _parts.Add(first.Buffer.AsMemory(lineStart, lineLength + first.Length));
-            for (var segment = first.Next; segment is not null; segment = segment.Next) _parts.Add(segment.Memory);
+            for (Segment? segment = first.Next; segment is not null; segment = segment.Next) _parts.Add(segment.Memory);
             WriteParts(end, filledTo);
         }
         Advance(end, filledTo, durable);
@@ -111,9 +111,9 @@ internal sealed class IncrementFile : IDisposable
     /// <summary>Writes a group without payload, so that what is durable is known to be so after a crash.</summary>
     public void WriteMark(long lsn, long durable)
     {
-        var length = Mark(lsn, durable, _salt).Write(_markLine, _salt, Offset);
-        var end = Offset + length;
-        var filledTo = FillTarget(end, groupLength: 0, fillAhead: false);
+        int length = Mark(lsn, durable, _salt).Write(_markLine, _salt, Offset);
+        long end = Offset + length;
+        long filledTo = FillTarget(end, groupLength: 0, fillAhead: false);
         _parts.Clear();
         _parts.Add(_markLine.AsMemory(0, length));
         WriteParts(end, filledTo);
@@ -134,19 +134,19 @@ internal sealed class IncrementFile : IDisposable
 
     private static void RespellAsOurs(byte[] commands)
     {
-        for (var at = 0; at < commands.Length;)
+        for (int at = 0; at < commands.Length;)
         {
             if (commands[at] == '#')
             {
-                var line = commands.AsSpan(at, Array.IndexOf(commands, (byte)'\n', at) + 1 - at);
+                Span<byte> line = commands.AsSpan(at, Array.IndexOf(commands, (byte)'\n', at) + 1 - at);
                 if (line.StartsWith("#TS:"u8)) "#ts:"u8.CopyTo(line);
                 at += line.Length;
                 continue;
             }
-            var bytes = commands.AsSpan(at);
-            RespScanner.Command(commands, ref at, words: null, out var command, out _, out _);
+            Span<byte> bytes = commands.AsSpan(at);
+            RespScanner.Command(commands, ref at, words: null, out StreamCommand command, out _, out _);
             if (command != StreamCommand.Select) continue;
-            var name = bytes.IndexOf((byte)'$');
+            int name = bytes.IndexOf((byte)'$');
             "select"u8.CopyTo(bytes[(name + bytes[name..].IndexOf((byte)'\n') + 1)..]);
         }
     }
@@ -159,7 +159,7 @@ internal sealed class IncrementFile : IDisposable
     {
         if (filledTo > end && filledTo > _filledTo)
         {
-            var mark = filledTo - FillMark.Length;
+            long mark = filledTo - FillMark.Length;
             Padding.Add(_parts, mark - end);
             FillMark.Write(_fillMark, _salt, mark);
             _parts.Add(_fillMark);
@@ -180,11 +180,11 @@ internal sealed class IncrementFile : IDisposable
         if (end <= _filledTo - FillMark.Length) return _filledTo;
 
         // A group does not end within a fill mark: no loader would take what it left of the line.
-        var leavesPiece = end < _filledTo;
+        bool leavesPiece = end < _filledTo;
         if (!leavesPiece && (!fillAhead || groupLength > _tuning.LargestGroupToFill)) return end;
 
         // For a dozen groups of this size at least.
-        var target = Padding.End(end + Math.Max(_fill, Math.Min(groupLength * 16, _tuning.LargestFill)));
+        long target = Padding.End(end + Math.Max(_fill, Math.Min(groupLength * 16, _tuning.LargestFill)));
         _fill = Math.Min(_fill * 2, _tuning.LargestFill);
         return target;
     }

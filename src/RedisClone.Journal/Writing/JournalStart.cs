@@ -17,11 +17,11 @@ internal static class JournalStart
     /// </summary>
     public static Manifest Prepare(JournalDirectory directory, JournalReport report)
     {
-        var (disk, names) = (directory.Disk, directory.Names);
-        foreach (var leftover in new[] { names.TemporaryManifest, names.TemporaryIncrement, names.TemporaryBase })
+        (IDisk disk, JournalNames names) = (directory.Disk, directory.Names);
+        foreach (string leftover in new[] { names.TemporaryManifest, names.TemporaryIncrement, names.TemporaryBase })
             disk.Delete(names.PathOf(leftover));
         var dropped = report.DroppedFiles.ToHashSet();
-        foreach (var file in report.Files)
+        foreach (JournalFileReport file in report.Files)
         {
             if (file.HoldsNothing && file.Kind == ManifestFileKind.Increment) dropped.Add(file.Name);
             else Settle(disk, names.PathOf(file.Name), file.Kept);
@@ -36,7 +36,7 @@ internal static class JournalStart
     public static bool MayWait(JournalDirectory directory, JournalReport report, Manifest kept, WriterTuning tuning)
     {
         if (!kept.Files.SequenceEqual(directory.Manifest.Files) || directory.Manifest.History.Count > 0 || report.Files.Count == 0) return false;
-        var last = report.Files[^1];
+        JournalFileReport last = report.Files[^1];
         return last.Kind == ManifestFileKind.Increment && (last.IsOurs ? last.IsSealed : last.Kept <= tuning.LargestAdopted);
     }
 
@@ -44,13 +44,13 @@ internal static class JournalStart
     public static void DeleteDropped(JournalDirectory directory, Manifest before)
     {
         var named = directory.Manifest.Files.Select(f => f.Name).ToHashSet();
-        foreach (var file in before.Files.Concat(before.History))
+        foreach (ManifestFile file in before.Files.Concat(before.History))
             if (!named.Contains(file.Name)) directory.Disk.Delete(directory.Names.PathOf(file.Name));
     }
 
     private static void Settle(IDisk disk, string path, long kept)
     {
-        using var file = disk.Open(path, DiskOpen.Existing);
+        using IDiskFile file = disk.Open(path, DiskOpen.Existing);
         if (file.Length > kept) file.Truncate(kept);
         file.Flush();
     }

@@ -51,10 +51,10 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>Starts on what was read: cleans the directory and opens a new increment, at once or with the first write.</summary>
     public void Start(JournalDirectory directory, JournalReport report)
     {
-        var before = directory.Manifest;
-        var kept = JournalStart.Prepare(directory, report);
+        Manifest before = directory.Manifest;
+        Manifest kept = JournalStart.Prepare(directory, report);
         _directory = directory;
-        var lsn = buffer.Resume(report.Lsn);
+        long lsn = buffer.Resume(report.Lsn);
         _last = JournalStart.MayWait(directory, report, kept, tuning) ? report.Files[^1] : null;
         IncrementName = _last is { IsOurs: false } ? _last.Name : "";
         if (_last is null)
@@ -73,7 +73,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public long BeginRebuild(JournalDirectory directory)
     {
         _directory = directory;
-        var lsn = buffer.Resume(0);
+        long lsn = buffer.Resume(0);
         Volatile.Write(ref _written, lsn);
         _flushed = _switchedAt = lsn;
         _beforeRebuild = State;
@@ -85,7 +85,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public bool WriteNext(bool fillAhead, bool maySwitch = true)
     {
         if (_file is null && State == JournalState.Rebuilding) OpenTemporaryIncrement();
-        if (!buffer.TryTake(maySwitch, out var group)) return false;
+        if (!buffer.TryTake(maySwitch, out PendingGroup group)) return false;
         if (_file is null) GoOn(group.Lsn);
         if (group.Length > 0) _file!.Write(group, _flushed, fillAhead);
         buffer.Return(group);
@@ -98,7 +98,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public void Flush()
     {
         if (_file is null || _written == _flushed) return;
-        var written = _written;
+        long written = _written;
         _file.Flush();
         Flushed(written);
     }
@@ -129,18 +129,18 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// </summary>
     public void InstallBase(long lsn, bool rdb)
     {
-        var directory = _directory!;
-        var (disk, names) = (directory.Disk, directory.Names);
+        JournalDirectory directory = _directory!;
+        (IDisk disk, JournalNames names) = (directory.Disk, directory.Names);
         while (_switchedAt != lsn && WriteNext(fillAhead: false)) { }
-        var sequence = directory.TakeBaseSequence();
+        long sequence = directory.TakeBaseSequence();
         var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
-        using (var file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
+        using (IDiskFile file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
         disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
         if (State == JournalState.Rebuilding)
         {
             if (_file is null) OpenTemporaryIncrement();
             Flush();
-            var first = directory.TakeIncrementSequence();
+            long first = directory.TakeIncrementSequence();
             var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment);
             disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
             directory.Publish(directory.Manifest.WithBase(@base, first).WithIncrement(increment));
@@ -166,7 +166,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>Deletes history; needs no role, since nobody else looks at these files.</summary>
     public void DeleteFiles(IReadOnlyList<ManifestFile> history)
     {
-        foreach (var file in history) _directory!.Disk.Delete(_directory.Names.PathOf(file.Name));
+        foreach (ManifestFile file in history) _directory!.Disk.Delete(_directory.Names.PathOf(file.Name));
     }
 
     /// <summary>Strikes deleted files from the manifest.</summary>
@@ -211,7 +211,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>The first write: in a file that Redis wrote, which becomes one of ours, or behind ours in a new one.</summary>
     private void GoOn(long lsn)
     {
-        var last = _last!;
+        JournalFileReport last = _last!;
         if (last.IsOurs) OpenIncrement(lsn, _directory!.Manifest);
         else Adopt(last, lsn);
         _last = null;
@@ -219,13 +219,13 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 
     private void Adopt(JournalFileReport last, long lsn)
     {
-        var (disk, names) = (_directory!.Disk, _directory.Names);
-        var commands = new byte[last.Kept];
-        using (var old = disk.Open(names.PathOf(last.Name), DiskOpen.Read))
+        (IDisk disk, JournalNames names) = (_directory!.Disk, _directory.Names);
+        byte[] commands = new byte[last.Kept];
+        using (IDiskFile old = disk.Open(names.PathOf(last.Name), DiskOpen.Read))
         {
-            for (var at = 0; at < commands.Length;)
+            for (int at = 0; at < commands.Length;)
             {
-                var read = old.Read(at, commands.AsSpan(at));
+                int read = old.Read(at, commands.AsSpan(at));
                 if (read == 0) throw new IOException($"{last.Name} has become shorter");
                 at += read;
             }
@@ -238,7 +238,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 
     private void FinishIncrement(long lsn)
     {
-        var old = _file;
+        IncrementFile? old = _file;
         old?.Finish();
         Flushed(lsn);
         _firstIncrement = OpenIncrement(lsn, _directory!.Manifest);
@@ -248,8 +248,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 
     private long OpenIncrement(long lsn, Manifest others)
     {
-        var directory = _directory!;
-        var sequence = directory.TakeIncrementSequence();
+        JournalDirectory directory = _directory!;
+        long sequence = directory.TakeIncrementSequence();
         var increment = new ManifestFile(directory.Names.Increment(sequence), sequence, ManifestFileKind.Increment);
         var file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
         try
@@ -267,7 +267,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 
     private void OpenTemporaryIncrement()
     {
-        var directory = _directory!;
+        JournalDirectory directory = _directory!;
         _file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryIncrement), _switchedAt, tuning);
     }
 

@@ -62,7 +62,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
             Copy(unit);
             _units++;
         }
-        var end = _lsn += unit.Length;
+        long end = _lsn += unit.Length;
         if (_discarding) _activeLsn = end;
         Exit();
         return end;
@@ -76,10 +76,10 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         {
             if (_lsn - _activeLsn >= tuning.MaxGroup) Close(endsIncrement: false);
             if (database != _database) Select(database);
-            foreach (var part in unit) Copy(part.Span);
+            foreach (ReadOnlyMemory<byte> part in unit) Copy(part.Span);
             _units++;
         }
-        var end = _lsn += unit.Length;
+        long end = _lsn += unit.Length;
         if (_discarding) _activeLsn = end;
         Exit();
         return end;
@@ -93,7 +93,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
 
         // Each file selects its own database: a loader begins each with 0.
         _database = Unselected;
-        var end = _lsn;
+        long end = _lsn;
         Exit();
         return end;
     }
@@ -106,7 +106,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     {
         Enter();
         if (_closed.Count == 0 && _lsn != _activeLsn) Close(endsIncrement: false);
-        var taken = _closed.TryPeek(out group) && (mayEndIncrement || !group.EndsIncrement);
+        bool taken = _closed.TryPeek(out group) && (mayEndIncrement || !group.EndsIncrement);
         if (taken) _closed.Dequeue();
         Volatile.Write(ref _closedCount, _closed.Count);
         Exit();
@@ -126,7 +126,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         Enter();
         _discarding = true;
         Close(endsIncrement: false);
-        while (_closed.TryDequeue(out var group)) _pool.Return(group.First);
+        while (_closed.TryDequeue(out PendingGroup group)) _pool.Return(group.First);
         Volatile.Write(ref _closedCount, 0);
         Exit();
     }
@@ -138,7 +138,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         _discarding = false;
         _activeLsn = _lsn = Math.Max(_lsn, atLeast);
         _database = Unselected;
-        var start = _lsn;
+        long start = _lsn;
         Exit();
         return start;
     }
@@ -162,10 +162,10 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         if (database < 0) return;
         Span<byte> command = stackalloc byte[40];
         Span<byte> digits = stackalloc byte[11];
-        Utf8Formatter.TryFormat(database, digits, out var count);
+        Utf8Formatter.TryFormat(database, digits, out int count);
         "*2\r\n$6\r\nselect\r\n$"u8.CopyTo(command);
-        var length = 17;
-        Utf8Formatter.TryFormat(count, command[length..], out var written);
+        int length = 17;
+        Utf8Formatter.TryFormat(count, command[length..], out int written);
         length += written;
         "\r\n"u8.CopyTo(command[length..]);
         length += 2;
@@ -179,7 +179,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
 
     private void Copy(ReadOnlySpan<byte> bytes)
     {
-        var last = _last;
+        Segment? last = _last;
         if (last is not null && bytes.Length <= last.Free)
         {
             last.Append(bytes);
@@ -194,12 +194,12 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         {
             if (_last is null || _last.Free == 0)
             {
-                var added = _pool.Rent();
+                Segment added = _pool.Rent();
                 if (_last is null) _first = added;
                 else _last.Next = added;
                 _last = added;
             }
-            var part = Math.Min(_last.Free, bytes.Length);
+            int part = Math.Min(_last.Free, bytes.Length);
             _last.Append(bytes[..part]);
             bytes = bytes[part..];
         }

@@ -18,7 +18,7 @@ internal sealed class RoundTracker(int loops)
     {
         get
         {
-            for (var i = 0; i < loops; i++)
+            for (int i = 0; i < loops; i++)
                 if (Volatile.Read(ref _cells[i].InRound)) return true;
             return false;
         }

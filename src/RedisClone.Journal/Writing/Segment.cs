@@ -35,7 +35,7 @@ internal sealed class SegmentPool(int segmentSize)
 
     public Segment Rent()
     {
-        var segment = _free;
+        Segment? segment = _free;
         if (segment is null) return new(segmentSize);
         _free = segment.Next;
         _count--;
@@ -47,7 +47,7 @@ internal sealed class SegmentPool(int segmentSize)
     {
         while (chain is not null)
         {
-            var next = chain.Next;
+            Segment? next = chain.Next;
             if (_count < MaxKept)
             {
                 chain.Length = 0;

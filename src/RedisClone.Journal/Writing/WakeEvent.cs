@@ -28,7 +28,7 @@ internal sealed class WakeEvent : IDisposable
             if (_semaphore!.CurrentCount == 0) _semaphore.Release();
             return;
         }
-        var one = 1L;
+        long one = 1L;
         _ = Write(_handle, ref one, sizeof(long));
     }
 
