@@ -16,12 +16,11 @@ public static class InlineSplitter
     /// <summary>The words of a line. Null: unbalanced quotes.</summary>
     public static byte[][]? Split(ReadOnlySpan<byte> line)
     {
-        var buffer = line.ToArray();
+        byte[] buffer = line.ToArray();
         var slices = new SliceList();
         if (!Split(buffer, 0, buffer.Length, slices)) return null;
-        var words = new byte[slices.Count][];
-        for (int i = 0; i < words.Length; i++)
-            words[i] = buffer.AsSpan(slices.Items[i].Offset, slices.Items[i].Length).ToArray();
+        byte[][] words = new byte[slices.Count][];
+        for (int i = 0; i < words.Length; i++) words[i] = buffer.AsSpan(slices.Items[i].Offset, slices.Items[i].Length).ToArray();
         return words;
     }
 

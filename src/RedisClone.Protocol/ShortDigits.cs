@@ -151,7 +151,7 @@ internal static class ShortDigits
 
     private static ulong[] BuildTens()
     {
-        var tens = new ulong[20];
+        ulong[] tens = new ulong[20];
         tens[0] = 1;
         for (int i = 1; i < tens.Length; i++) tens[i] = tens[i - 1] * 10;
         return tens;

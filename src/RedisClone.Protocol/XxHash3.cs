@@ -115,8 +115,7 @@ public static class XxHash3
 
     private static void Scramble(Span<ulong> sums)
     {
-        for (int i = 0; i < Lanes; i++)
-            sums[i] = (sums[i] ^ sums[i] >> 47 ^ Word(Secret, 192 - Stripe + 8 * i)) * Prime32A;
+        for (int i = 0; i < Lanes; i++) sums[i] = (sums[i] ^ sums[i] >> 47 ^ Word(Secret, 192 - Stripe + 8 * i)) * Prime32A;
     }
 
     private static ulong Mix16(ReadOnlySpan<byte> data, int at, int secret) =>

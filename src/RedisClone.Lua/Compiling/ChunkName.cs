@@ -25,7 +25,7 @@ internal static class ChunkName
         int line = name.AsSpan().IndexOfAny('\n', '\r');
         int length = line < 0 ? name.Length : line;
         length = Math.Min(length, room - (" [string \"...\"] ".Length + 1));
-        var text = new StringBuilder("[string \"").Append(name, 0, length);
+        StringBuilder text = new StringBuilder("[string \"").Append(name, 0, length);
         if (length < name.Length) text.Append("...");
         return text.Append("\"]").ToString();
     }

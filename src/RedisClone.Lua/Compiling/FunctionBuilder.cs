@@ -160,15 +160,13 @@ internal sealed partial class FunctionBuilder
 
     public int StringConstant(LuaString value)
     {
-        if (!_stringConstants.TryGetValue(value, out int index))
-            _stringConstants.Add(value, index = AddConstant(value));
+        if (!_stringConstants.TryGetValue(value, out int index)) _stringConstants.Add(value, index = AddConstant(value));
         return index;
     }
 
     private int NumberConstant(double value)
     {
-        if (!_numberConstants.TryGetValue(value, out int index))
-            _numberConstants.Add(value, index = AddConstant(value));
+        if (!_numberConstants.TryGetValue(value, out int index)) _numberConstants.Add(value, index = AddConstant(value));
         return index;
     }
 

@@ -68,8 +68,7 @@ internal sealed partial class Parser
             if (next.Kind == ExpressionKind.Local) KeepOldValue(target, next.Info);
             if (variables > LuaLimits.HostCalls - _depth)
                 _function.Limit(LuaLimits.HostCalls - _depth, "variables in assignment");
-            else
-                Assignment(new AssignmentTarget(target, next), variables + 1);
+            else Assignment(new AssignmentTarget(target, next), variables + 1);
         }
         else
         {

@@ -313,10 +313,8 @@ internal sealed partial class Parser
         {
             if (_lexer.Kind == (Token)'}') break;
             FlushItems(ref c);
-            if (_lexer.Kind == (Token)'[' || (_lexer.Kind == Token.Name && _lexer.Peek() == (Token)'='))
-                RecordField(ref c);
-            else
-                ListItem(ref c);
+            if (_lexer.Kind == (Token)'[' || (_lexer.Kind == Token.Name && _lexer.Peek() == (Token)'=')) RecordField(ref c);
+            else ListItem(ref c);
         }
         while (Accept((Token)',') || Accept((Token)';'));
         ExpectMatch((Token)'}', (Token)'{', line);

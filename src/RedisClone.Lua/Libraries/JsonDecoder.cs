@@ -267,8 +267,7 @@ internal ref struct JsonDecoder
         if (text[0] == '+') return true;
         if (text[0] == '-') text = text[1..];
         if (text.Length == 0) return false;
-        if (text[0] == '0')
-            return text.Length > 1 && ((text[1] | 0x20) == 'x' || char.IsAsciiDigit((char)text[1]));
+        if (text[0] == '0') return text.Length > 1 && ((text[1] | 0x20) == 'x' || char.IsAsciiDigit((char)text[1]));
         if (text[0] <= '9') return false;
         return text.Length >= 3 && (IsWord(text, "inf"u8) || IsWord(text, "nan"u8));
     }

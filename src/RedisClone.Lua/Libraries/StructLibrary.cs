@@ -43,8 +43,7 @@ internal static class StructLibrary
                     return Number(ref call, 1);
                 case (byte)'i' or (byte)'I':
                     int size = Number(ref call, 4);
-                    if (size > MaxIntegerSize)
-                        call.Error($"integral size {size} is larger than limit of {MaxIntegerSize}");
+                    if (size > MaxIntegerSize) call.Error($"integral size {size} is larger than limit of {MaxIntegerSize}");
                     return size;
                 default:
                     return 0;
@@ -234,8 +233,7 @@ internal static class StructLibrary
 
     private static void CheckRoom(ref LuaCall call, ReadOnlySpan<byte> data, ulong position, int size)
     {
-        if (!call.Failed)
-            call.Check(size <= data.Length && position <= (ulong)(data.Length - size), 2, "data string too short");
+        if (!call.Failed) call.Check(size <= data.Length && position <= (ulong)(data.Length - size), 2, "data string too short");
     }
 
     private static double UnpackInteger(ReadOnlySpan<byte> bytes, bool bigEndian, bool signed)

@@ -68,8 +68,7 @@ internal sealed partial class LuaThread
     private bool CallUncounted(int callee, int wanted)
     {
         if (Stack[callee].Tag is not LuaFunction && !InsertCallMethod(callee)) return false;
-        if (Stack[callee].Tag is LuaClosure lua)
-            return EnterLua(lua, callee, wanted) && Execute(FrameCount) == RunResult.Done;
+        if (Stack[callee].Tag is LuaClosure lua) return EnterLua(lua, callee, wanted) && Execute(FrameCount) == RunResult.Done;
         int count = InvokeHost((LuaHostFunction)Stack[callee].Tag!, callee, wanted);
         if (count < 0) return false;
         FinishCall(Top - count, count);
@@ -140,8 +139,7 @@ internal sealed partial class LuaThread
     private bool InsertCallMethod(int callee)
     {
         LuaValue method = State.Metamethod(in Stack[callee], Metamethod.Call);
-        if (method.Tag is not LuaFunction)
-            return FailType("call", in Stack[callee], Frame.IsLua ? callee - Frame.Base : -1);
+        if (method.Tag is not LuaFunction) return FailType("call", in Stack[callee], Frame.IsLua ? callee - Frame.Base : -1);
         if (!EnsureStack(Top, 1)) return false;
         Stack.AsSpan(callee, Top - callee).CopyTo(Stack.AsSpan(callee + 1));
         Top++;

@@ -76,8 +76,7 @@ internal sealed partial class LuaThread
                     int index;
                     if (key.Tag == LuaValue.NumberTag && (index = double.ConvertToIntegerNative<int>(key.Number)) == key.Number)
                         value = ref table.Get(index);
-                    else
-                        value = ref table.Get(in key);
+                    else value = ref table.Get(in key);
                     if (value.IsNil && table.Metatable is not null) break;
                     r[i.A].Set(in value);
                     continue;

@@ -88,7 +88,7 @@ internal sealed class UserTable
     {
         lock (_changing)
         {
-            var byName = ImmutableSortedDictionary.CreateBuilder<string, User>(StringComparer.Ordinal);
+            ImmutableSortedDictionary<string, User>.Builder byName = ImmutableSortedDictionary.CreateBuilder<string, User>(StringComparer.Ordinal);
             foreach ((string name, Permissions permissions) in users)
             {
                 if (_byName.GetValueOrDefault(name) is { } user) Change(user, permissions, author);

@@ -19,8 +19,7 @@ internal sealed class Prefixes
             var clients = new Dictionary<byte[], ClientTracking[]>(ByteComparer.Instance);
             foreach (Prefix prefix in _all)
                 if (prefix.Clients.Where(c => c != before).ToArray() is { Length: > 0 } others) clients[prefix.Text] = others;
-            foreach (byte[] prefix in after?.Prefixes ?? [])
-                clients[prefix] = [.. clients.GetValueOrDefault(prefix, []), after!];
+            foreach (byte[] prefix in after?.Prefixes ?? []) clients[prefix] = [.. clients.GetValueOrDefault(prefix, []), after!];
             _all = [.. clients.Select(pair => new Prefix(pair.Key, pair.Value))];
         }
     }

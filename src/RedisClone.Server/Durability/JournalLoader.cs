@@ -38,7 +38,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
 
     string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
     {
-        var loader = _snapshot = new SnapshotLoader(_server, keepExpired: true);
+        SnapshotLoader loader = _snapshot = new SnapshotLoader(_server, keepExpired: true);
         string? error = loader.Load(file, out end);
         _snapshot = null;
         lsn = loader.Lsn;

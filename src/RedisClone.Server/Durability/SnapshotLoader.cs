@@ -55,7 +55,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     public string? Load(IDiskFile file, out long end)
     {
         _reader = new RdbReader(file);
-        using var workers = _workers = new LoadWorkers<SnapshotBatch>("load", () => NewBuilder().Run);
+        using LoadWorkers<SnapshotBatch> workers = _workers = new LoadWorkers<SnapshotBatch>("load", () => NewBuilder().Run);
         string? error;
         try
         {

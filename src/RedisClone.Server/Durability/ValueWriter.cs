@@ -95,7 +95,7 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
                 List(entry, shape.Count);
                 break;
             case RdbType.SetIntset:
-                var numbers = new long[shape.Count];
+                long[] numbers = new long[shape.Count];
                 int at = 0;
                 foreach (Element member in SetValue.Members(entry)) numbers[at++] = member.Integer;
                 writer.String(IntsetWriter.Write(numbers));

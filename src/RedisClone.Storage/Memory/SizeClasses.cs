@@ -33,7 +33,7 @@ internal static class SizeClasses
 
     private static int[] BuildSizes()
     {
-        var sizes = new int[Count + 1];
+        int[] sizes = new int[Count + 1];
         for (int i = 1; i <= LinearCount; i++) sizes[i] = i * 8;
         for (int i = LinearCount + 1; i <= Count; i++)
         {

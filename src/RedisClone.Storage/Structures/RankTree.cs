@@ -111,8 +111,7 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         while (level < _root.Height && path[level].Index + 1 >= Count(path[level].Node)) level++;
         if (level >= _root.Height) return false;
         path[level].Index++;
-        for (; level > 0; level--)
-            path[level - 1] = new TreeStep { Node = Children(path[level].Node)[path[level].Index].Node };
+        for (; level > 0; level--) path[level - 1] = new TreeStep { Node = Children(path[level].Node)[path[level].Index].Node };
         return true;
     }
 

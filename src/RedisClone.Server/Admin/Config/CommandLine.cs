@@ -15,32 +15,28 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
     {
         // Written for Redis's own image, a container's command begins with the program's name.
         if (args is ["redis-server", ..]) args = [.. args.Skip(1)];
-        if (Immediate(args) is { } answer)
-            return new CommandLine(null, false, "") { Answer = answer };
+        if (Immediate(args) is { } answer) return new CommandLine(null, false, "") { Answer = answer };
 
-        var next = 0;
+        int next = 0;
         string? file = null;
-        if (args.Count > 0 && !args[0].StartsWith('-'))
-            file = Path.GetFullPath(args[next++]);
+        if (args.Count > 0 && !args[0].StartsWith('-')) file = Path.GetFullPath(args[next++]);
 
-        var standardInput = false;
+        bool standardInput = false;
         var lines = new StringBuilder();
-        var hasValue = true;
+        bool hasValue = true;
         for (; next < args.Count; next++)
         {
-            var arg = args[next];
-            var isLast = next == args.Count - 1;
-            if (arg == "-" && (next == 0 || isLast))
-                standardInput = true;
+            string arg = args[next];
+            bool isLast = next == args.Count - 1;
+            if (arg == "-" && (next == 0 || isLast)) standardInput = true;
             else if (hasValue && arg.StartsWith("--", StringComparison.Ordinal))
             {
-                if (lines.Length > 0)
-                    lines.Append('\n');
+                if (lines.Length > 0) lines.Append('\n');
                 lines.Append(ConfigText.ToLine(arg[2..])).Append(' ');
                 hasValue = ConfigText.SplitWords(ConfigText.ToLine(arg))?.Length != 1; // "--port 7000" may be one argument, too
 
                 // A script that builds its command line from an empty list means an empty list of save points.
-                var isNameFollowing = !isLast && args[next + 1].StartsWith("--", StringComparison.Ordinal);
+                bool isNameFollowing = !isLast && args[next + 1].StartsWith("--", StringComparison.Ordinal);
                 if (!hasValue && arg.Equals("--save", StringComparison.OrdinalIgnoreCase) && (isLast || isNameFollowing))
                 {
                     lines.Append("\"\"");

@@ -19,21 +19,19 @@ internal static class ConfigEnvironment
     {
         var settings = new List<Setting>();
         var known = new HashSet<string>();
-        foreach (var parameter in ConfigTable.Parameters)
+        foreach (Parameter parameter in ConfigTable.Parameters)
         {
-            var variable = VariableOf(parameter.Name);
+            string variable = VariableOf(parameter.Name);
             known.Add(variable);
             known.Add(variable + FileSuffix);
-            var value = environment[variable] as string;
-            var file = environment[variable + FileSuffix] as string;
+            string? value = environment[variable] as string;
+            string? file = environment[variable + FileSuffix] as string;
             if (value is not null && file is not null)
                 settings.Add(new Setting(variable, parameter, "", $"{variable + FileSuffix} is set, too; only one of them can be meant"));
-            else if (file is not null)
-                settings.Add(ReadFile(variable + FileSuffix, parameter, file));
-            else if (value is not null)
-                settings.Add(new Setting(variable, parameter, value, null));
+            else if (file is not null) settings.Add(ReadFile(variable + FileSuffix, parameter, file));
+            else if (value is not null) settings.Add(new Setting(variable, parameter, value, null));
         }
-        foreach (var variable in environment.Keys.OfType<string>().Order(StringComparer.Ordinal))
+        foreach (string variable in environment.Keys.OfType<string>().Order(StringComparer.Ordinal))
             if (variable.StartsWith(Prefix, StringComparison.Ordinal) && !known.Contains(variable))
                 warnings.Add($"The environment variable {variable} names no parameter and is ignored");
         return settings;
@@ -42,7 +40,7 @@ internal static class ConfigEnvironment
     public static string VariableOf(string name) => Prefix + name.ToUpperInvariant().Replace('-', '_');
 
     private static Setting ReadFile(string variable, Parameter parameter, string path) =>
-        ConfigFiles.Read(path, out var text) is { } error
+        ConfigFiles.Read(path, out string text) is { } error
             ? new Setting(variable, parameter, "", error.TrimEnd('\n'))
             : new Setting(variable, parameter, ConfigText.FromLine(WithoutFinalNewline(text)), null);
 

@@ -18,7 +18,7 @@ internal static class ConfigFiles
         text = "";
         try
         {
-            using var stream = open();
+            using Stream stream = open();
             text = ReadToEnd(stream);
             return null;
         }
@@ -31,11 +31,10 @@ internal static class ConfigFiles
     private static string ReadToEnd(Stream stream)
     {
         using var bytes = new MemoryStream();
-        var buffer = new byte[16 * 1024];
+        byte[] buffer = new byte[16 * 1024];
         for (int read; (read = stream.Read(buffer)) > 0;)
         {
-            if (bytes.Length + read > MaxBytes)
-                throw new IOException($"It is larger than {MaxBytes} bytes");
+            if (bytes.Length + read > MaxBytes) throw new IOException($"It is larger than {MaxBytes} bytes");
             bytes.Write(buffer, 0, read);
         }
         return Encoding.Latin1.GetString(bytes.GetBuffer(), 0, (int)bytes.Length);
@@ -47,12 +46,11 @@ internal static class ConfigFiles
     /// </summary>
     public static IReadOnlyList<string> Expand(string fullPath)
     {
-        if (!ConfigText.HasWildcard(fullPath))
-            return [fullPath];
+        if (!ConfigText.HasWildcard(fullPath)) return [fullPath];
 
         List<string> found = [Path.GetPathRoot(fullPath)!];
-        var segments = fullPath[found[0].Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
-        foreach (var segment in segments)
+        string[] segments = fullPath[found[0].Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
+        foreach (string segment in segments)
             found = ConfigText.HasWildcard(segment)
                 ? [.. found.SelectMany(directory => Entries(directory, segment))]
                 : [.. found.Select(directory => Path.Combine(directory, segment)).Where(Path.Exists)];

@@ -34,12 +34,11 @@ internal sealed class ConfigLoader
     public static ConfigLoad Load(IReadOnlyList<string> args, IDictionary environment, Func<Stream> openStandardInput)
     {
         var commandLine = CommandLine.Parse(args);
-        if (commandLine.Answer is var (text, exitCode))
-            return new ConfigLoad(null, text, exitCode, []);
+        if (commandLine.Answer is var (text, exitCode)) return new ConfigLoad(null, text, exitCode, []);
 
         var warnings = new List<string>();
         var loader = new ConfigLoader();
-        var error = loader.Load(commandLine, environment, openStandardInput, warnings);
+        string? error = loader.Load(commandLine, environment, openStandardInput, warnings);
         return error is null ? new ConfigLoad(loader._config, "", 0, warnings) : new ConfigLoad(null, error, 1, warnings);
     }
 
@@ -48,8 +47,7 @@ internal sealed class ConfigLoader
     {
         _config.ConfigFile = commandLine.ConfigFile;
         string text = "", input = "";
-        if (commandLine.ConfigFile is { } file && ConfigFiles.Read(file, out text) is { } noFile)
-            return noFile;
+        if (commandLine.ConfigFile is { } file && ConfigFiles.Read(file, out text) is { } noFile) return noFile;
         if (commandLine.ReadsStandardInput && ConfigFiles.ReadStandardInput(openStandardInput, out input) is { } noInput)
             return noInput;
         text += input;
@@ -65,33 +63,29 @@ internal sealed class ConfigLoader
 
     private string? ReadLines(string text, int firstLine, int depth)
     {
-        var number = firstLine - 1;
-        foreach (var raw in text.Split('\n'))
+        int number = firstLine - 1;
+        foreach (string raw in text.Split('\n'))
         {
             number++;
-            var line = raw.Trim(' ', '\t', '\r', '\n');
-            if (line.Length == 0 || line[0] == '#')
-                continue;
+            string line = raw.Trim(' ', '\t', '\r', '\n');
+            if (line.Length == 0 || line[0] == '#') continue;
             if (ConfigText.SplitWords(line) is not { } words)
                 return Fatal(number, line, "Unbalanced quotes in configuration line");
-            if (words.Length == 0)
-                continue;
+            if (words.Length == 0) continue;
 
             words[0] = words[0].ToLowerInvariant();
             if (words is ["include", var path])
             {
-                if (Include(path, depth) is { } error)
-                    return error;
+                if (Include(path, depth) is { } error) return error;
             }
-            else if (ReadLine(new ConfigDirective(words, number, line)) is { } error)
-                return Fatal(number, line, error);
+            else if (ReadLine(new ConfigDirective(words, number, line)) is { } error) return Fatal(number, line, error);
         }
         return null;
     }
 
     private string? ReadLine(ConfigDirective line)
     {
-        var words = line.Words;
+        string[] words = line.Words;
         if (ConfigTable.Find(words[0]) is { } parameter)
         {
             _origins[parameter] = Place(line.Line, line.Text);
@@ -125,14 +119,13 @@ internal sealed class ConfigLoader
 
     private string? ReadParameter(Parameter parameter, ReadOnlySpan<string> words)
     {
-        if (!parameter.TakesWords && words.Length != 1)
-            return "wrong number of arguments";
+        if (!parameter.TakesWords && words.Length != 1) return "wrong number of arguments";
 
         // --save "900 1": several words may come as one, but an empty one is meant as it is.
         if (parameter.TakesWords && words.Length == 1 && words[0].Length > 0)
             words = ConfigText.SplitWords(ConfigText.ToLine(words[0])) ?? [];
 
-        var isFirst = _seen.Add(parameter);
+        bool isFirst = _seen.Add(parameter);
         return isFirst ? parameter.Set(_config, words) : parameter.Add(_config, words);
     }
 
@@ -140,25 +133,23 @@ internal sealed class ConfigLoader
     {
         if (depth == MaxIncludeDepth)
             return $"Fatal error, can't open config file '{path}': more than {MaxIncludeDepth} files include each other\n";
-        foreach (var file in ConfigFiles.Expand(_config.PathOf(path)))
-            if ((ConfigFiles.Read(file, out var text) ?? ReadLines(text, firstLine: 1, depth + 1)) is { } error)
-                return error;
+        foreach (string file in ConfigFiles.Expand(_config.PathOf(path)))
+            if ((ConfigFiles.Read(file, out string text) ?? ReadLines(text, firstLine: 1, depth + 1)) is { } error) return error;
         return null;
     }
 
     private string? ReadEnvironment(IDictionary environment, List<string> warnings)
     {
-        foreach (var setting in ConfigEnvironment.Read(environment, warnings))
+        foreach (ConfigEnvironment.Setting setting in ConfigEnvironment.Read(environment, warnings))
         {
-            var error = setting.Error;
+            string? error = setting.Error;
             if (error is null)
             {
                 _seen.Remove(setting.Parameter); // replaces what the file has, also where lines add up
                 _origins[setting.Parameter] = Place(setting.Variable);
                 error = ReadParameter(setting.Parameter, [setting.Value]);
             }
-            if (error is not null)
-                return Fatal($"{Place(setting.Variable)}\n{error}");
+            if (error is not null) return Fatal($"{Place(setting.Variable)}\n{error}");
         }
         return null;
     }
@@ -166,17 +157,15 @@ internal sealed class ConfigLoader
     /// <summary>Last of all: a later line may have put back what an earlier one asks for in vain.</summary>
     private string? CheckSupported()
     {
-        foreach (var (parameter, place) in _origins)
-            if (ConfigTable.NotSupported(parameter, _config) is { } error)
-                return Fatal($"{place}\n{error}");
+        foreach ((Parameter parameter, string place) in _origins)
+            if (ConfigTable.NotSupported(parameter, _config) is { } error) return Fatal($"{place}\n{error}");
         return null;
     }
 
     private string? CheckUnixSocket()
     {
-        if (_config.UnixSocket.Length == 0)
-            return null;
-        var length = Encoding.UTF8.GetByteCount(_config.PathOf(_config.UnixSocket));
+        if (_config.UnixSocket.Length == 0) return null;
+        int length = Encoding.UTF8.GetByteCount(_config.PathOf(_config.UnixSocket));
         return length < MaxUnixPath
             ? null
             : Fatal($"Failed opening Unix socket: unix socket path too long ({length}), must be under {MaxUnixPath}");
@@ -185,8 +174,7 @@ internal sealed class ConfigLoader
     /// <summary>Found out now, because later there is no one to tell.</summary>
     private string? CheckLogFile()
     {
-        if (_config.LogFile.Length == 0)
-            return null;
+        if (_config.LogFile.Length == 0) return null;
         try
         {
             using var file = new FileStream(_config.PathOf(_config.LogFile), FileMode.Append, FileAccess.Write, FileShare.ReadWrite);

@@ -43,11 +43,11 @@ internal static class ConfigReference
     public static string ToMarkdown()
     {
         var text = new StringBuilder(Head.ReplaceLineEndings("\n"));
-        foreach (var group in ConfigTable.Groups)
+        foreach (ParameterGroup group in ConfigTable.Groups)
         {
             text.Append('\n').Append("## ").Append(group.Title).Append("\n\n");
             text.Append("| Parameter | Default | Values | Notes | Meaning |\n| --- | --- | --- | --- | --- |\n");
-            foreach (var parameter in group.Parameters)
+            foreach (Parameter parameter in group.Parameters)
                 text.Append(CultureInfo.InvariantCulture,
                     $"| `{parameter.Name}`{Alias(parameter)} | {DefaultOf(parameter)} | {parameter.Values} | {Notes(parameter)} | {parameter.Doc} |\n");
         }
@@ -68,17 +68,11 @@ internal static class ConfigReference
 
     private static IEnumerable<string> AllNotes(Parameter parameter)
     {
-        if (parameter.Has(ParameterFlags.Immutable))
-            yield return "start";
-        if (parameter.Has(ParameterFlags.Protected))
-            yield return "protected";
-        if (parameter.Has(ParameterFlags.Hidden))
-            yield return "hidden";
-        if (parameter.Has(ParameterFlags.Secret))
-            yield return "secret";
-        if (parameter.Has(ParameterFlags.TunesNothing))
-            yield return "tunes nothing here";
-        if (parameter.Has(ParameterFlags.Unsupported))
-            yield return "not supported";
+        if (parameter.Has(ParameterFlags.Immutable)) yield return "start";
+        if (parameter.Has(ParameterFlags.Protected)) yield return "protected";
+        if (parameter.Has(ParameterFlags.Hidden)) yield return "hidden";
+        if (parameter.Has(ParameterFlags.Secret)) yield return "secret";
+        if (parameter.Has(ParameterFlags.TunesNothing)) yield return "tunes nothing here";
+        if (parameter.Has(ParameterFlags.Unsupported)) yield return "not supported";
     }
 }

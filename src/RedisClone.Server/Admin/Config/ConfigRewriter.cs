@@ -23,16 +23,14 @@ internal sealed class ConfigRewriter
     private ConfigRewriter(string oldText, bool everything)
     {
         _everything = everything;
-        if (oldText.EndsWith('\n'))
-            oldText = oldText[..^1];
-        foreach (var raw in oldText.Split('\n'))
-            AddOld(raw.Trim(' ', '\t', '\r'));
+        if (oldText.EndsWith('\n')) oldText = oldText[..^1];
+        foreach (string raw in oldText.Split('\n')) AddOld(raw.Trim(' ', '\t', '\r'));
     }
 
     /// <summary>Null, or why the file could not be replaced.</summary>
     public static string? Rewrite(string path, ConfigTable table, ServerConfig config, bool everything) => ReplacedFile.Write(path, () =>
     {
-        var old = File.Exists(path) ? Encoding.Latin1.GetString(File.ReadAllBytes(path)) : "";
+        string old = File.Exists(path) ? Encoding.Latin1.GetString(File.ReadAllBytes(path)) : "";
         return Encoding.Latin1.GetBytes(Rewrite(old, config, table.DescribeUsers, everything));
     });
 
@@ -40,8 +38,7 @@ internal sealed class ConfigRewriter
     public static string Rewrite(string oldText, ServerConfig config, Func<IEnumerable<string>>? describeUsers, bool everything)
     {
         var rewriter = new ConfigRewriter(oldText, everything);
-        foreach (var parameter in ConfigTable.Parameters)
-            rewriter.Replace(parameter.Name, parameter.RewriteLines(config));
+        foreach (Parameter parameter in ConfigTable.Parameters) rewriter.Replace(parameter.Name, parameter.RewriteLines(config));
         if (describeUsers is not null)
             rewriter.Replace("user", config.AclFile.Length > 0 ? [] : describeUsers().Select(user => new RewriteLine($"user {user}", Forced: true)));
         return rewriter.Join();
@@ -56,15 +53,14 @@ internal sealed class ConfigRewriter
             return;
         }
 
-        var words = ConfigText.SplitWords(line);
-        var name = words is [var first, ..] ? ConfigTable.Find(first)?.Name ?? first.ToLowerInvariant() : "";
+        string[]? words = ConfigText.SplitWords(line);
+        string name = words is [var first, ..] ? ConfigTable.Find(first)?.Name ?? first.ToLowerInvariant() : "";
         if (ConfigTable.Find(name) is null && !Directives.Contains(name))
         {
             _lines.Add($"# ??? {line}");
             return;
         }
-        if (!_linesOf.TryGetValue(name, out var numbers))
-            _linesOf[name] = numbers = new Queue<int>();
+        if (!_linesOf.TryGetValue(name, out Queue<int>? numbers)) _linesOf[name] = numbers = new Queue<int>();
         numbers.Enqueue(_lines.Count);
         _lines.Add(line);
     }
@@ -72,22 +68,18 @@ internal sealed class ConfigRewriter
     /// <summary>Puts new lines over the old ones of this name, in turn; old ones that are left over become empty.</summary>
     private void Replace(string name, IEnumerable<RewriteLine> lines)
     {
-        var numbers = _linesOf.GetValueOrDefault(name);
-        foreach (var line in lines)
+        Queue<int>? numbers = _linesOf.GetValueOrDefault(name);
+        foreach (RewriteLine line in lines)
         {
-            if (numbers is { Count: > 0 })
-                _lines[numbers.Dequeue()] = ConfigText.ToLine(line.Text);
-            else if (line.Forced || _everything)
-                Append(ConfigText.ToLine(line.Text));
+            if (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = ConfigText.ToLine(line.Text);
+            else if (line.Forced || _everything) Append(ConfigText.ToLine(line.Text));
         }
-        while (numbers is { Count: > 0 })
-            _lines[numbers.Dequeue()] = "";
+        while (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = "";
     }
 
     private void Append(string line)
     {
-        if (!_hasSignature)
-            _lines.Add(Signature);
+        if (!_hasSignature) _lines.Add(Signature);
         _hasSignature = true;
         _lines.Add(line);
     }
@@ -96,11 +88,10 @@ internal sealed class ConfigRewriter
     private string Join()
     {
         var text = new StringBuilder();
-        var previous = "";
-        foreach (var line in _lines)
+        string previous = "";
+        foreach (string line in _lines)
         {
-            if (line.Length > 0 || previous.Length > 0)
-                text.Append(line).Append('\n');
+            if (line.Length > 0 || previous.Length > 0) text.Append(line).Append('\n');
             previous = line;
         }
         return text.ToString();

@@ -36,5 +36,5 @@ internal sealed partial class ConfigTable
 
     /// <summary>Redis takes any rate, and brings it into the range that makes sense.</summary>
     private static long? ClampedHz(string text) =>
-        ConfigText.TryParseInteger(text, out var hz) && hz is >= 0 and <= int.MaxValue ? Math.Clamp(hz, 1, 500) : null;
+        ConfigText.TryParseInteger(text, out long hz) && hz is >= 0 and <= int.MaxValue ? Math.Clamp(hz, 1, 500) : null;
 }

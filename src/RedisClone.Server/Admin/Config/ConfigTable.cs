@@ -49,7 +49,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     /// </summary>
     public void OnChanged(string name, Func<string?> apply)
     {
-        var parameter = Find(name) ?? throw new ArgumentException($"no parameter '{name}'", nameof(name));
+        Parameter parameter = Find(name) ?? throw new ArgumentException($"no parameter '{name}'", nameof(name));
         lock (_gate)
             _applies.Add(parameter, apply);
     }
@@ -61,15 +61,14 @@ internal sealed partial class ConfigTable(ServerConfig config)
         var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
         lock (_gate)
         {
-            foreach (var pattern in patterns)
+            foreach (string pattern in patterns)
             {
                 if (!ConfigText.HasWildcard(pattern))
                 {
-                    if (Find(pattern) is { } parameter && seen.Add(pattern))
-                        answer.Add(new(pattern, parameter.GetText(config)));
+                    if (Find(pattern) is { } parameter && seen.Add(pattern)) answer.Add(new(pattern, parameter.GetText(config)));
                     continue;
                 }
-                foreach (var (name, parameter) in ByName)
+                foreach ((string name, Parameter parameter) in ByName)
                     if (!parameter.Has(ParameterFlags.Hidden) && ConfigText.MatchesGlob(pattern, name, ignoreCase: true) && seen.Add(name))
                         answer.Add(new(name, parameter.GetText(config)));
             }
@@ -82,33 +81,30 @@ internal sealed partial class ConfigTable(ServerConfig config)
     {
         lock (_gate)
         {
-            if (Refusal(values, isLocalClient, isLoading) is { } refusal)
-                return refusal;
+            if (Refusal(values, isLocalClient, isLoading) is { } refusal) return refusal;
 
             var restores = new List<Action>(values.Count);
             var applies = new List<(Func<string?> Apply, string Name)>();
-            foreach (var (name, value) in values)
+            foreach ((string name, string value) in values)
             {
-                var parameter = ByName[name];
-                var before = parameter.GetText(config);
+                Parameter parameter = ByName[name];
+                string before = parameter.GetText(config);
                 restores.Add(parameter.Remember(config));
                 if ((parameter.Set(config, SetWords(parameter, value)) ?? NotSupported(parameter, config)) is { } error)
                 {
                     RunBackwards(restores);
                     return Failure(name.ToLowerInvariant(), error);
                 }
-                var isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
-                if (isChange && _applies.TryGetValue(parameter, out var apply) && !applies.Exists(known => known.Apply == apply))
+                bool isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
+                if (isChange && _applies.TryGetValue(parameter, out Func<string?>? apply) && !applies.Exists(known => known.Apply == apply))
                     applies.Add((apply, name.ToLowerInvariant()));
             }
 
-            foreach (var (apply, name) in applies)
+            foreach ((Func<string?> apply, string name) in applies)
             {
-                if (apply() is not { } error)
-                    continue;
+                if (apply() is not { } error) continue;
                 RunBackwards(restores);
-                foreach (var (again, _) in applies)
-                    again();
+                foreach ((Func<string?> again, string _) in applies) again();
                 return Failure(name, error);
             }
             return null;
@@ -118,8 +114,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     /// <summary>CONFIG REWRITE; with <paramref name="everything"/> also what has its default value.</summary>
     public string? Rewrite(bool everything = false)
     {
-        if (config.ConfigFile is not { } path)
-            return "ERR The server is running without a config file";
+        if (config.ConfigFile is not { } path) return "ERR The server is running without a config file";
         lock (_gate)
         {
             return ConfigRewriter.Rewrite(path, this, config, everything) is { } error ? $"ERR Rewriting config file: {error}" : null;
@@ -136,18 +131,14 @@ internal sealed partial class ConfigTable(ServerConfig config)
     private string? Refusal(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient, bool isLoading)
     {
         var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
-        foreach (var (name, _) in values)
+        foreach ((string name, string _) in values)
         {
-            if (Find(name) is not { } parameter)
-                return $"ERR Unknown option or number of arguments for CONFIG SET - '{name}'";
-            if (parameter.Has(ParameterFlags.Immutable))
-                return Failure(name, "can't set immutable config");
+            if (Find(name) is not { } parameter) return $"ERR Unknown option or number of arguments for CONFIG SET - '{name}'";
+            if (parameter.Has(ParameterFlags.Immutable)) return Failure(name, "can't set immutable config");
             if (parameter.Has(ParameterFlags.Protected) && !ServerConfig.Allows(config.EnableProtectedConfigs, isLocalClient))
                 return Failure(name, "can't set protected config");
-            if (parameter.Has(ParameterFlags.DenyLoading) && isLoading)
-                return Commands.Errors.Loading;
-            if (!seen.Add(name))
-                return Failure(name, "duplicate parameter");
+            if (parameter.Has(ParameterFlags.DenyLoading) && isLoading) return Commands.Errors.Loading;
+            if (!seen.Add(name)) return Failure(name, "duplicate parameter");
         }
         return null;
     }
@@ -161,18 +152,16 @@ internal sealed partial class ConfigTable(ServerConfig config)
 
     private static void RunBackwards(List<Action> actions)
     {
-        for (var i = actions.Count - 1; i >= 0; i--)
-            actions[i]();
+        for (int i = actions.Count - 1; i >= 0; i--) actions[i]();
     }
 
     private static Dictionary<string, Parameter> IndexByName()
     {
         var index = new Dictionary<string, Parameter>(StringComparer.OrdinalIgnoreCase);
-        foreach (var parameter in Parameters)
+        foreach (Parameter parameter in Parameters)
         {
             index.Add(parameter.Name, parameter);
-            if (parameter.Alias is { } alias)
-                index.Add(alias, parameter);
+            if (parameter.Alias is { } alias) index.Add(alias, parameter);
         }
         return index;
     }

@@ -32,7 +32,7 @@ internal static class ConfigText
     public static void AppendQuoted(StringBuilder quoted, ReadOnlySpan<byte> text)
     {
         quoted.Append('"');
-        foreach (var b in text)
+        foreach (byte b in text)
         {
             _ = b switch
             {
@@ -53,7 +53,7 @@ internal static class ConfigText
     public static bool TryParseInteger(string text, out long value)
     {
         value = 0;
-        if (!long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out var parsed) ||
+        if (!long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out long parsed) ||
             parsed.ToString(CultureInfo.InvariantCulture) != text)
             return false;
         value = parsed;

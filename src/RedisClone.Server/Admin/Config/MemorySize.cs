@@ -10,12 +10,11 @@ internal static class MemorySize
     public static bool TryParse(string text, out long bytes)
     {
         bytes = 0;
-        var digits = 0;
-        while (digits < text.Length && char.IsAsciiDigit(text[digits]))
-            digits++;
+        int digits = 0;
+        while (digits < text.Length && char.IsAsciiDigit(text[digits])) digits++;
 
-        var unit = text.AsSpan(digits);
-        var factor = unit switch
+        ReadOnlySpan<char> unit = text.AsSpan(digits);
+        long factor = unit switch
         {
             "" => 1,
             _ when Is(unit, "b") => 1,
@@ -27,11 +26,10 @@ internal static class MemorySize
             _ when Is(unit, "gb") => Giga,
             _ => 0L,
         };
-        if (factor == 0)
-            return false;
+        if (factor == 0) return false;
         if (digits == 0)
             return true; // Redis reads "" and "kb" as zero
-        if (!long.TryParse(text.AsSpan(0, digits), NumberStyles.None, CultureInfo.InvariantCulture, out var value) ||
+        if (!long.TryParse(text.AsSpan(0, digits), NumberStyles.None, CultureInfo.InvariantCulture, out long value) ||
             value > long.MaxValue / factor)
             return false;
         bytes = value * factor;

@@ -103,15 +103,14 @@ internal abstract class Parameter<T>(string name, T defaultValue, Field<T> field
 
     public sealed override string? Set(ServerConfig config, ReadOnlySpan<string> words)
     {
-        if (Parse(config, words, out var value) is { } error)
-            return error;
+        if (Parse(config, words, out T? value) is { } error) return error;
         field(config) = value;
         return null;
     }
 
     public sealed override Action Remember(ServerConfig config)
     {
-        var value = field(config);
+        T? value = field(config);
         return () => field(config) = value;
     }
 
@@ -126,8 +125,7 @@ internal static class Unread
     // Every cell is made by the first Reset, in the constructor of ServerConfig: later calls only read the dictionary.
     private static StrongBox<T> Cell<T>(ServerConfig config, string name)
     {
-        if (config.UnreadValues.TryGetValue(name, out var cell))
-            return (StrongBox<T>)cell;
+        if (config.UnreadValues.TryGetValue(name, out object? cell)) return (StrongBox<T>)cell;
         var made = new StrongBox<T>();
         config.UnreadValues.Add(name, made);
         return made;

@@ -31,14 +31,11 @@ internal static class ParameterChecks
     public static string? TitleTemplate(string value)
     {
         const string Error = "template format is invalid or contains unknown variables";
-        for (var at = value.IndexOf('{', StringComparison.Ordinal); at >= 0; at = value.IndexOf('{', at))
+        for (int at = value.IndexOf('{', StringComparison.Ordinal); at >= 0; at = value.IndexOf('{', at))
         {
-            if (at + 1 < value.Length && value[at + 1] == '{')
-                at += 2;
-            else if (value.IndexOf('}', at) is var end && end > 0 && TitleVariables.Contains(value[(at + 1)..end]))
-                at = end + 1;
-            else
-                return Error;
+            if (at + 1 < value.Length && value[at + 1] == '{') at += 2;
+            else if (value.IndexOf('}', at) is var end && end > 0 && TitleVariables.Contains(value[(at + 1)..end])) at = end + 1;
+            else return Error;
         }
         return null;
     }

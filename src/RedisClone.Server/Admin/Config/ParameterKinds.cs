@@ -57,15 +57,14 @@ internal sealed class NumberParameter<T>(
 
     protected override string Format(T value)
     {
-        var number = long.CreateChecked(value);
+        long number = long.CreateChecked(value);
         return number < 0 && form == NumberForm.MemoryOrPercent ? $"{Show(-number)}%" : Show(number);
     }
 
     protected override string RewriteText(ServerConfig config)
     {
-        if (IsWord(config))
-            return word!.Text;
-        var number = long.CreateChecked(Value(config));
+        if (IsWord(config)) return word!.Text;
+        long number = long.CreateChecked(Value(config));
         return form is NumberForm.Memory or NumberForm.MemoryOrPercent && number >= 0 ? MemorySize.Format(number) : GetText(config);
     }
 
@@ -77,7 +76,7 @@ internal sealed class NumberParameter<T>(
             value = T.CreateChecked(given);
             return null;
         }
-        if (!TryRead(words[0], out var number))
+        if (!TryRead(words[0], out long number))
             return form switch
             {
                 NumberForm.Memory => "argument must be a memory value",
@@ -87,10 +86,8 @@ internal sealed class NumberParameter<T>(
             };
         if (number < _min && form == NumberForm.MemoryOrPercent)
             return $"percentage argument must be less or equal to {Show(-_min)}";
-        if (number < _min || number > _max)
-            return $"argument must be between {Show(_min)} and {Show(_max)} inclusive";
-        if (check?.Invoke(number) is { } error)
-            return error;
+        if (number < _min || number > _max) return $"argument must be between {Show(_min)} and {Show(_max)} inclusive";
+        if (check?.Invoke(number) is { } error) return error;
         value = T.CreateChecked(number);
         return null;
     }
@@ -106,8 +103,7 @@ internal sealed class NumberParameter<T>(
             case NumberForm.Octal:
                 return TryReadOctal(text, out number);
             default:
-                if (MemorySize.TryParse(text, out number))
-                    return true;
+                if (MemorySize.TryParse(text, out number)) return true;
                 if (form == NumberForm.Memory || !text.EndsWith('%') || !ConfigText.TryParseInteger(text[..^1], out number) || number < 0)
                     return false;
                 number = -number;
@@ -118,10 +114,9 @@ internal sealed class NumberParameter<T>(
     private static bool TryReadOctal(string text, out long number)
     {
         number = 0;
-        foreach (var c in text)
+        foreach (char c in text)
         {
-            if (c is < '0' or > '7' || number > long.MaxValue >> 3)
-                return false;
+            if (c is < '0' or > '7' || number > long.MaxValue >> 3) return false;
             number = (number << 3) + (c - '0');
         }
         return text.Length > 0;
@@ -167,10 +162,9 @@ internal sealed class ChoiceParameter<T>(
 
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out T value)
     {
-        foreach (var choice in choices)
+        foreach ((string Word, T Value) choice in choices)
         {
-            if (!choice.Word.Equals(words[0], StringComparison.OrdinalIgnoreCase))
-                continue;
+            if (!choice.Word.Equals(words[0], StringComparison.OrdinalIgnoreCase)) continue;
             value = choice.Value;
             return check?.Invoke(value);
         }

@@ -151,8 +151,7 @@ internal sealed class ServerConfig
     {
         // The rest is for clients, scripts and the runtime.
         _autoMaxMemory = new Lazy<long>(() => Math.Min(HostMemory, CollectorLimit) / 4 * 3);
-        foreach (var parameter in ConfigTable.Parameters)
-            parameter.Reset(this);
+        foreach (Parameter parameter in ConfigTable.Parameters) parameter.Reset(this);
     }
 
     /// <summary>What a server without any configuration runs with. Not to be changed.</summary>

@@ -14,17 +14,15 @@ internal sealed class SaveParameter(string name, SavePoint[] defaultValue, Field
 
     public override string? Add(ServerConfig config, ReadOnlySpan<string> words)
     {
-        var before = Value(config);
-        if (Set(config, words) is { } error)
-            return error;
-        if (Value(config).Length > 0)
-            Set(config, [.. Words(before), .. words]);
+        SavePoint[] before = Value(config);
+        if (Set(config, words) is { } error) return error;
+        if (Value(config).Length > 0) Set(config, [.. Words(before), .. words]);
         return null;
     }
 
     public override IEnumerable<RewriteLine> RewriteLines(ServerConfig config)
     {
-        var points = Value(config);
+        SavePoint[] points = Value(config);
         return points.Length == 0
             ? [new RewriteLine($"{Name} \"\"", Forced: true)]
             : points.Select(point => new RewriteLine(FormattableString.Invariant($"{Name} {point.Seconds} {point.Changes}"), Forced: true));
@@ -35,15 +33,13 @@ internal sealed class SaveParameter(string name, SavePoint[] defaultValue, Field
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out SavePoint[] value)
     {
         value = [];
-        if (words is [] or [""])
-            return null;
-        if (words.Length % 2 != 0)
-            return "Invalid save parameters";
+        if (words is [] or [""]) return null;
+        if (words.Length % 2 != 0) return "Invalid save parameters";
         var points = new SavePoint[words.Length / 2];
-        for (var i = 0; i < points.Length; i++)
+        for (int i = 0; i < points.Length; i++)
         {
-            if (!ConfigText.TryParseInteger(words[2 * i], out var seconds) || seconds < 1 ||
-                !ConfigText.TryParseInteger(words[2 * i + 1], out var changes) || changes is < 0 or > int.MaxValue)
+            if (!ConfigText.TryParseInteger(words[2 * i], out long seconds) || seconds < 1 ||
+                !ConfigText.TryParseInteger(words[2 * i + 1], out long changes) || changes is < 0 or > int.MaxValue)
                 return "Invalid save parameters";
             points[i] = new SavePoint(seconds, (int)changes);
         }
@@ -98,14 +94,13 @@ internal sealed class OutputLimitParameter(string name, OutputBufferLimit[] defa
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out OutputBufferLimit[] value)
     {
         value = [.. Value(config)];
-        if (words.Length % 4 != 0)
-            return "Wrong number of arguments in buffer limit configuration.";
+        if (words.Length % 4 != 0) return "Wrong number of arguments in buffer limit configuration.";
         for (; words.Length > 0; words = words[4..])
         {
-            if (!TryParseClass(words[0], out var client))
+            if (!TryParseClass(words[0], out ClientClass client))
                 return "Invalid client class specified in buffer limit configuration.";
-            if (!MemorySize.TryParse(words[1], out var hard) || !MemorySize.TryParse(words[2], out var soft) ||
-                !ConfigText.TryParseInteger(words[3], out var seconds) || seconds is < 0 or > int.MaxValue)
+            if (!MemorySize.TryParse(words[1], out long hard) || !MemorySize.TryParse(words[2], out long soft) ||
+                !ConfigText.TryParseInteger(words[3], out long seconds) || seconds is < 0 or > int.MaxValue)
                 return "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
             value[(int)client] = new OutputBufferLimit(hard, soft, (int)seconds);
         }
@@ -123,7 +118,7 @@ internal sealed class OutputLimitParameter(string name, OutputBufferLimit[] defa
 
     private static bool TryParseClass(string word, out ClientClass client)
     {
-        (var known, client) = word.ToLowerInvariant() switch
+        (bool known, client) = word.ToLowerInvariant() switch
         {
             "normal" => (true, ClientClass.Normal),
             "replica" or "slave" => (true, ClientClass.Replica),
@@ -147,11 +142,10 @@ internal sealed class OomValuesParameter(string name, int[] defaultValue, Field<
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out int[] value)
     {
         value = new int[Default.Length];
-        if (words.Length != value.Length)
-            return "wrong number of arguments";
-        for (var i = 0; i < value.Length; i++)
+        if (words.Length != value.Length) return "wrong number of arguments";
+        for (int i = 0; i < value.Length; i++)
         {
-            if (!ConfigText.TryParseInteger(words[i], out var number) || number is < -2000 or > 2000)
+            if (!ConfigText.TryParseInteger(words[i], out long number) || number is < -2000 or > 2000)
                 return "Invalid oom-score-adj-values, elements must be between -2000 and 2000.";
             value[i] = (int)number;
         }
@@ -176,13 +170,12 @@ internal sealed class PercentilesParameter(string name, double[] defaultValue, F
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out double[] value)
     {
         value = words is [""] ? [] : new double[words.Length];
-        for (var i = 0; i < value.Length; i++)
+        for (int i = 0; i < value.Length; i++)
         {
             if (!double.TryParse(words[i], NumberStyles.Float & ~NumberStyles.AllowTrailingWhite & ~NumberStyles.AllowLeadingWhite,
                     CultureInfo.InvariantCulture, out value[i]) || double.IsNaN(value[i]))
                 return "Invalid latency-tracking-info-percentiles parameters";
-            if (value[i] is < 0 or > 100)
-                return "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
+            if (value[i] is < 0 or > 100) return "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
         }
         return null;
     }
@@ -203,15 +196,14 @@ internal sealed class ShutdownParameter(string name, Field<ShutdownOptions> fiel
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out ShutdownOptions value)
     {
         value = ShutdownOptions.Default;
-        var known = words.Length > 0;
-        foreach (var word in words)
+        bool known = words.Length > 0;
+        foreach (string word in words)
         {
-            var at = Array.FindIndex(ConfigChoices.Shutdown, choice => choice.Item1.Equals(word, StringComparison.OrdinalIgnoreCase));
+            int at = Array.FindIndex(ConfigChoices.Shutdown, choice => choice.Item1.Equals(word, StringComparison.OrdinalIgnoreCase));
             known &= at >= 0;
             value |= at >= 0 ? ConfigChoices.Shutdown[at].Item2 : 0;
         }
-        if (!known)
-            return $"argument(s) must be one of the following: {Values}";
+        if (!known) return $"argument(s) must be one of the following: {Values}";
         return value.HasFlag(ShutdownOptions.Save | ShutdownOptions.NoSave)
             ? "shutdown options SAVE and NOSAVE can't be used simultaneously"
             : null;
@@ -234,12 +226,10 @@ internal sealed class ReplicaOfParameter(string name, Field<ReplicaOf?> field, s
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out ReplicaOf? value)
     {
         value = null;
-        if (words.Length != 2)
-            return "wrong number of arguments";
+        if (words.Length != 2) return "wrong number of arguments";
         if (words[0].Equals("no", StringComparison.OrdinalIgnoreCase) && words[1].Equals("one", StringComparison.OrdinalIgnoreCase))
             return null;
-        if (!ConfigText.TryParseInteger(words[1], out var port) || port is < 0 or > 65535)
-            return "Invalid master port";
+        if (!ConfigText.TryParseInteger(words[1], out long port) || port is < 0 or > 65535) return "Invalid master port";
         value = new ReplicaOf(words[0], (int)port);
         return null;
     }
@@ -263,19 +253,18 @@ internal sealed class NotifyParameter(string name, Field<NotifyFlags> field, str
 
     protected override string Format(NotifyFlags value)
     {
-        var all = (value & NotifyFlags.All) == NotifyFlags.All;
-        var hidden = all ? NotifyFlags.All : NotifyFlags.None;
+        bool all = (value & NotifyFlags.All) == NotifyFlags.All;
+        NotifyFlags hidden = all ? NotifyFlags.All : NotifyFlags.None;
         return (all ? "A" : "") + string.Concat(Letters.Where(row => (value & row.Flag & ~hidden) != 0).Select(row => row.Letter));
     }
 
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out NotifyFlags value)
     {
         value = NotifyFlags.None;
-        foreach (var letter in words[0])
+        foreach (char letter in words[0])
         {
-            var flag = letter == 'A' ? NotifyFlags.All : Array.Find(Letters, row => row.Letter == letter).Flag;
-            if (flag == NotifyFlags.None)
-                return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+            NotifyFlags flag = letter == 'A' ? NotifyFlags.All : Array.Find(Letters, row => row.Letter == letter).Flag;
+            if (flag == NotifyFlags.None) return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
             value |= flag;
         }
         return null;
@@ -296,11 +285,9 @@ internal sealed class DirParameter(string name, Field<string> field, string doc,
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out string value)
     {
         value = "";
-        if (words[0].Length == 0)
-            return "No such file or directory";
+        if (words[0].Length == 0) return "No such file or directory";
         value = TrimmedFullPath(Path.GetFullPath(words[0], Value(config)));
-        if (Directory.Exists(value))
-            return null;
+        if (Directory.Exists(value)) return null;
         return File.Exists(value) ? "Not a directory" : "No such file or directory";
     }
 

@@ -56,7 +56,7 @@ internal sealed class SlowLog(ServerConfig config)
     private byte[][] Arguments(CommandRow row, in Request request)
     {
         int shown = Math.Min(request.Count, config.SlowlogEntryMaxArgc);
-        var arguments = new byte[shown][];
+        byte[][] arguments = new byte[shown][];
         for (int i = 0; i < shown; i++)
         {
             bool standsForRest = i == shown - 1 && request.Count > shown;

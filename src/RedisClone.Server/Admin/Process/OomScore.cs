@@ -16,12 +16,11 @@ internal sealed class OomScore(ServerConfig config, string path = OomScore.OfThi
     /// <summary>Null, or why the score cannot be what the configuration says.</summary>
     public string? Apply()
     {
-        if (config.OomScoreAdj == OomScoreMode.No && _before is null)
-            return null;
+        if (config.OomScoreAdj == OomScoreMode.No && _before is null) return null;
         try
         {
-            var before = _before ?? int.Parse(File.ReadAllText(path), CultureInfo.InvariantCulture);
-            var score = config.OomScoreAdj switch
+            int before = _before ?? int.Parse(File.ReadAllText(path), CultureInfo.InvariantCulture);
+            int score = config.OomScoreAdj switch
             {
                 OomScoreMode.No => before,
                 OomScoreMode.Relative => before + Wanted,
@@ -29,8 +28,7 @@ internal sealed class OomScore(ServerConfig config, string path = OomScore.OfThi
             };
             _before = before;
             File.WriteAllText(path, Math.Clamp(score, -Max, Max).ToString(CultureInfo.InvariantCulture));
-            if (config.OomScoreAdj == OomScoreMode.No)
-                _before = null;
+            if (config.OomScoreAdj == OomScoreMode.No) _before = null;
             return null;
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or FormatException)

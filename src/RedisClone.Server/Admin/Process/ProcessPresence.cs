@@ -13,8 +13,7 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
     public Task StartingAsync(CancellationToken cancellationToken)
     {
         WritePidFile();
-        if (_oomScore.Apply() is { } error)
-            log.LogWarning("{Error}", error);
+        if (_oomScore.Apply() is { } error) log.LogWarning("{Error}", error);
         table.OnChanged("oom-score-adj", _oomScore.Apply);
         table.OnChanged("oom-score-adj-values", _oomScore.Apply);
         return Task.CompletedTask;
@@ -37,8 +36,7 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StoppedAsync(CancellationToken cancellationToken)
     {
-        if (config.PidFile.Length > 0)
-            TryOnPidFile("removed", File.Delete);
+        if (config.PidFile.Length > 0) TryOnPidFile("removed", File.Delete);
         return Task.CompletedTask;
     }
 

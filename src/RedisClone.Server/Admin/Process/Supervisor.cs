@@ -20,11 +20,10 @@ internal sealed class Supervisor(SupervisedMode mode, string? notifySocket)
     /// <summary>Nobody is served worse when this fails, so it fails silently.</summary>
     private void Send(string state)
     {
-        if (!_listens)
-            return;
+        if (!_listens) return;
         try
         {
-            var address = notifySocket!.StartsWith('@') ? '\0' + notifySocket[1..] : notifySocket;
+            string address = notifySocket!.StartsWith('@') ? '\0' + notifySocket[1..] : notifySocket;
             using var socket = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified);
             socket.SendTo(Encoding.UTF8.GetBytes(state), new UnixDomainSocketEndPoint(address));
         }

@@ -23,7 +23,7 @@ internal static class TrackingCommands
 
     private static void Tracking(ref CommandContext c)
     {
-        var modes = TrackingModes.None;
+        TrackingModes modes = TrackingModes.None;
         long redirect = 0;
         var prefixes = new List<byte[]>();
         for (int i = 3; i < c.Args.Count && !c.Failed; i++)

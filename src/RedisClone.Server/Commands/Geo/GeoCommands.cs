@@ -62,7 +62,7 @@ internal static class GeoCommands
 
     private static void Add(ref CommandContext c)
     {
-        var options = SortedSetCommands.AddOptions.None;
+        SortedSetCommands.AddOptions options = SortedSetCommands.AddOptions.None;
         int first = 2;
         for (; first < c.Args.Count; first++)
         {

@@ -158,8 +158,7 @@ internal static class HashCommands
         long value = 0;
         if (entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field) && !field.Value.TryGetInteger(out value))
             c.Fail("ERR hash value is not an integer");
-        else if (by < 0 ? value < long.MinValue - by : value > long.MaxValue - by)
-            c.Fail(Errors.Overflow);
+        else if (by < 0 ? value < long.MinValue - by : value > long.MaxValue - by) c.Fail(Errors.Overflow);
         if (c.Failed) return;
         value += by;
         if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);

@@ -32,7 +32,7 @@ internal static class HashImportCommands
 
     private static void Prepare(ref CommandContext c)
     {
-        var fields = new byte[c.Args.Count - 3][];
+        byte[][] fields = new byte[c.Args.Count - 3][];
         for (int i = 0; i < fields.Length; i++) fields[i] = c.Args[i + 3].ToArray();
         if (HasDuplicate(fields))
         {

@@ -77,7 +77,7 @@ internal static class DatabaseCommands
             Shard shard = c.Server.Shards[i];
             if (shard.Keys.HasWatchers)
             {
-                var (a, b) = (shard.Store.ExistingDatabase((int)first), shard.Store.ExistingDatabase((int)second));
+                (Storage.Keyspace? a, Storage.Keyspace? b) = (shard.Store.ExistingDatabase((int)first), shard.Store.ExistingDatabase((int)second));
                 shard.Keys.TouchAllWatched((int)first, a, b, c.Now);
                 shard.Keys.TouchAllWatched((int)second, b, a, c.Now);
             }

@@ -1,4 +1,5 @@
 using System.Text;
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
 using static RedisClone.Server.Commands.CommandFlags;
@@ -327,7 +328,7 @@ internal static class ListCommands
         bool backwards = rank < 0;
         long skip = Math.Abs(rank) - 1, looked = 0, found = 0;
         Element wanted = Element.Of(c.Args[2]);
-        var reply = count >= 0 ? c.Reply.BeginDeferred() : default;
+        DeferredReply reply = count >= 0 ? c.Reply.BeginDeferred() : default;
         foreach (Element element in ListValue.Elements(entry, backwards ? length - 1 : 0, backwards))
         {
             if (most > 0 && looked == most) break;

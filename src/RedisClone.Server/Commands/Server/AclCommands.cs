@@ -82,7 +82,7 @@ internal static class AclCommands
             c.Fail("ERR Usernames can't contain spaces or null characters");
             return;
         }
-        var rules = new string[c.Args.Count - 3];
+        string[] rules = new string[c.Args.Count - 3];
         for (int i = 0; i < rules.Length; i++) rules[i] = AccessText.Of(c.Args[i + 3]);
         if (UsersOf(c).Set(name, rules, c.Session) is { } error) c.Fail("ERR " + error);
         else c.Reply.Ok();

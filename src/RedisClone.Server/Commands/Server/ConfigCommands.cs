@@ -33,7 +33,7 @@ internal static class ConfigCommands
 
     private static void Get(ref CommandContext c)
     {
-        var patterns = new string[c.Args.Count - 2];
+        string[] patterns = new string[c.Args.Count - 2];
         for (int i = 0; i < patterns.Length; i++) patterns[i] = c.Text(i + 2);
         List<KeyValuePair<string, string>> values = c.Server.Parameters.Get(patterns);
         c.Reply.MapHeader(values.Count);

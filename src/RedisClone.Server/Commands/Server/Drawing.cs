@@ -17,7 +17,7 @@ internal static class Drawing
     public static string Draw(long version)
     {
         byte rule = version is > 0 and <= byte.MaxValue ? (byte)version : Rules[DateTime.UtcNow.DayOfYear % Rules.Length];
-        var cells = new bool[Width];
+        bool[] cells = new bool[Width];
         cells[Width / 2] = true;
         var text = new StringBuilder();
         for (int generation = 0; generation < Generations; generation += 2)
@@ -33,7 +33,7 @@ internal static class Drawing
     /// <summary>A cell and its neighbours are a number of three bits, which picks a bit of the rule.</summary>
     private static bool[] Next(bool[] cells, byte rule)
     {
-        var next = new bool[cells.Length];
+        bool[] next = new bool[cells.Length];
         for (int i = 0; i < cells.Length; i++)
         {
             int left = cells[(i + cells.Length - 1) % cells.Length] ? 4 : 0, self = cells[i] ? 2 : 0, right = cells[(i + 1) % cells.Length] ? 1 : 0;

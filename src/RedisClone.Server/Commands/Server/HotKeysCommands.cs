@@ -39,7 +39,7 @@ internal static class HotKeysCommands
     private static HotKeyMetrics? TryMetrics(ref CommandContext c, out int next)
     {
         long count = c.Int64(3, 1, 2, "ERR METRICS count must be > 0 and <= 2");
-        var metrics = HotKeyMetrics.None;
+        HotKeyMetrics metrics = HotKeyMetrics.None;
         for (next = 4; next < c.Args.Count && next < 4 + count && !c.Failed; next++)
         {
             HotKeyMetrics metric = c.Is(next, "CPU"u8) ? HotKeyMetrics.Cpu : c.Is(next, "NET"u8) ? HotKeyMetrics.Net : HotKeyMetrics.None;

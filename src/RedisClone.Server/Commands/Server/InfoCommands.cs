@@ -15,7 +15,7 @@ internal static class InfoCommands
 
     private static void Info(ref CommandContext c)
     {
-        var sections = new string[c.Args.Count - 1];
+        string[] sections = new string[c.Args.Count - 1];
         for (int i = 0; i < sections.Length; i++) sections[i] = c.Text(i + 1);
         c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(InfoReport.Write(c.Server, sections)));
     }

@@ -17,7 +17,7 @@ internal static class KeyspaceDigest
     /// <summary>All databases; the caller holds all shards. Nothing at all gives zeros.</summary>
     public static byte[] OfAll(ServerCore server)
     {
-        var sum = new byte[Length];
+        byte[] sum = new byte[Length];
         for (int shard = 0; shard < server.Shards.Count; shard++)
         {
             ShardStore store = server.Shards[shard].Store;
@@ -36,7 +36,7 @@ internal static class KeyspaceDigest
     /// <summary>One value, with whether it expires, without its key.</summary>
     public static byte[] OfValue(in Entry entry)
     {
-        var sum = new byte[Length];
+        byte[] sum = new byte[Length];
         if (entry.Exists) AddValue(entry, sum);
         return sum;
     }

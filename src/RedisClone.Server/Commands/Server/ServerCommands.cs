@@ -61,7 +61,7 @@ internal static class ServerCommands
 
     private static void Shutdown(ref CommandContext c)
     {
-        var options = ShutdownOptions.Default;
+        ShutdownOptions options = ShutdownOptions.Default;
         bool abort = false;
         for (int i = 1; i < c.Args.Count && !c.Failed; i++)
         {

@@ -50,7 +50,7 @@ internal static class StreamReads
         {
             Entry entry = c.Peek(options.FirstKey + i);
             if (!entry.Exists) continue;
-            var delivery = grouped ? StreamDelivery.Begin(ref c, entry, options, options.FirstKey + i, after[i]) : default;
+            StreamDelivery delivery = grouped ? StreamDelivery.Begin(ref c, entry, options, options.FirstKey + i, after[i]) : default;
             if (!(grouped ? delivery.HasAny(entry, c.Now) : StreamValue.Count(entry) > 0 && StreamValue.LastEntry(entry) > after[i])) continue;
             if (served++ == 0) replies = c.Reply.BeginDeferred();
             if (c.Reply.Version < 3) c.Reply.ArrayHeader(2);

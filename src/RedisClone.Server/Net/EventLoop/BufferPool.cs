@@ -80,7 +80,7 @@ internal sealed class BufferPool
     {
         if (buffer.Length > LargestPooled) return false;
         int limit = buffer.Length == UsualSize ? KeptOfUsual : KeptPerSize;
-        var stack = _free[IndexOf(buffer.Length)];
+        Stack<byte[]> stack = _free[IndexOf(buffer.Length)];
         if ((long)stack.Count * buffer.Length >= limit) return false;
         Poison(buffer);
         stack.Push(buffer);

@@ -55,7 +55,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     {
         while (await _accepted.Reader.WaitToReadAsync(cancellationToken))
         {
-            if (_accepted.Reader.TryRead(out var connection)) return connection;
+            if (_accepted.Reader.TryRead(out LoopConnection? connection)) return connection;
         }
         return null;
     }
@@ -69,7 +69,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     public async ValueTask DisposeAsync()
     {
         await UnbindAsync();
-        while (_accepted.Reader.TryRead(out var connection))
+        while (_accepted.Reader.TryRead(out LoopConnection? connection))
         {
             connection.Abort();
             await connection.DisposeAsync();
@@ -110,9 +110,9 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 
     private void Accepted(int fd, byte[] peer)
     {
-        var loop = _chooseLoop();
+        Loop loop = _chooseLoop();
         bool isUnix = EndPoint is UnixDomainSocketEndPoint;
-        var local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
+        EndPoint? local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
         var connection = new LoopConnection(loop, fd, local, isUnix ? EndPoint : Decode(peer));
         loop.Claim();
         loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);

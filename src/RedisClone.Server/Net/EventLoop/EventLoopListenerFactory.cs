@@ -55,7 +55,7 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
     {
         lock (_gate)
         {
-            foreach (var loop in _loops) loop.Stop();
+            foreach (Loop loop in _loops) loop.Stop();
             _loops = [];
         }
     }
@@ -74,12 +74,12 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
     /// <summary>The loop with the fewest connections; among equals, in turn.</summary>
     private Loop ChooseLoop()
     {
-        var loops = _loops;
+        Loop[] loops = _loops;
         uint first = (uint)Interlocked.Increment(ref _turn);
-        var best = loops[first % loops.Length];
+        Loop best = loops[first % loops.Length];
         for (uint i = 1; i < loops.Length; i++)
         {
-            var other = loops[(first + i) % loops.Length];
+            Loop other = loops[(first + i) % loops.Length];
             if (other.Connections < best.Connections) best = other;
         }
         return best;

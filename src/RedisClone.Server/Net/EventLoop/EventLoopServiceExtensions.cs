@@ -1,5 +1,6 @@
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Options;
 
 namespace RedisClone.Server.Net.EventLoop;
 
@@ -11,7 +12,7 @@ internal static class EventLoopServiceExtensions
         this IServiceCollection services, Action<EventLoopOptions>? configure = null)
     {
         if (!EventLoopListenerFactory.IsSupported) return services;
-        var options = services.AddOptions<EventLoopOptions>();
+        OptionsBuilder<EventLoopOptions> options = services.AddOptions<EventLoopOptions>();
         if (configure is not null) options.Configure(configure);
         return services.AddSingleton<IConnectionListenerFactory, EventLoopListenerFactory>();
     }

@@ -191,7 +191,7 @@ internal sealed class Loop : IEventLoop
         while (!_stopping) Round(mayWait: true);
         RunGathered();
         RunPosted();
-        foreach (var target in _targets) target?.OnLoopStopping();
+        foreach (ILoopTarget? target in _targets) target?.OnLoopStopping();
         RunPosted();
         CloseQueued();
         _ = Native.Close(_wakeup);
@@ -261,7 +261,7 @@ internal sealed class Loop : IEventLoop
     private void RunPosted()
     {
         // Only what is there now: what these post in turn waits for the next round.
-        for (int budget = _posted.Count; budget > 0 && _posted.TryDequeue(out var callback); budget--) Run(callback);
+        for (int budget = _posted.Count; budget > 0 && _posted.TryDequeue(out Callback callback); budget--) Run(callback);
     }
 
     private void RunEndOfRound()

@@ -41,9 +41,9 @@ internal sealed class LoopPipeReader : PipeReader
 
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
     {
-        if (TryRead(out var result)) return new ValueTask<ReadResult>(result);
+        if (TryRead(out ReadResult result)) return new ValueTask<ReadResult>(result);
         if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<ReadResult>(cancellationToken);
-        var read = _read.Begin(cancellationToken);
+        ValueTask<ReadResult> read = _read.Begin(cancellationToken);
         if (_loop.IsOnLoop) AwaitInput();
         else _read.PostWhenAwaited(static self => ((LoopPipeReader)self!).AwaitInput(), this);
         return read;
@@ -95,7 +95,7 @@ internal sealed class LoopPipeReader : PipeReader
             End();
             return;
         }
-        var room = _buffer.AsSpan(_end, Math.Min(_buffer!.Length - _end, _loop.Options.MaxBytesPerTurn));
+        Span<byte> room = _buffer.AsSpan(_end, Math.Min(_buffer!.Length - _end, _loop.Options.MaxBytesPerTurn));
         int received = Native.Receive(_connection.Fd, room);
         if (received == -Native.Interrupted)
         {

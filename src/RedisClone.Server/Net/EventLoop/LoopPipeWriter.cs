@@ -87,7 +87,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         // Who flushes while another flush waits (a message from elsewhere) is not made to wait as well.
         long unsent = UnsentBytes + _unflushed;
         bool wait = unsent > _loop.Options.PauseWriterBytes && !MayPileUp(unsent) && !_broken && !_flush.IsPending;
-        var result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
+        ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct)
         {
             TakeWritten(ref _filled, _buffer, _written);
@@ -195,7 +195,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     /// <summary>On the loop: takes over what was written, and queues it to be sent.</summary>
     private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written)
     {
-        foreach (ref var chunk in filled.Items) Take(chunk);
+        foreach (ref OutputChunk chunk in filled.Items) Take(chunk);
         filled.Forget();
         if (buffer is not null) Take(new OutputChunk(buffer, written));
         if (!_sending.IsEmpty && !_blocked) _loop.QueueSend(_connection);

@@ -77,7 +77,7 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
         Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
     {
         // Taken before the continuation is published: one that runs at once may begin the next await here.
-        var (onAwaited, onAwaitedState) = (_onAwaited, _onAwaitedState);
+        (Action<object?>? onAwaited, object? onAwaitedState) = (_onAwaited, _onAwaitedState);
         _onAwaited = null;
         _core.OnCompleted(continuation, state, token, flags);
         if (onAwaited is not null) loop.Post(onAwaited, onAwaitedState);

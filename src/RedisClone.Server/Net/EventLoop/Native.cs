@@ -30,7 +30,7 @@ internal static unsafe partial class Native
 
     public static (uint Events, int Fd) ReadEvent(ReadOnlySpan<byte> events, int index)
     {
-        var one = events.Slice(index * EventBytes, EventBytes);
+        ReadOnlySpan<byte> one = events.Slice(index * EventBytes, EventBytes);
         return (MemoryMarshal.Read<uint>(one), MemoryMarshal.Read<int>(one[EventDataOffset..]));
     }
 
@@ -95,11 +95,10 @@ internal static unsafe partial class Native
     public static int Send(int fd, ReadOnlySpan<OutputChunk> chunks, int limit, out int asked)
     {
         asked = Math.Min(chunks[0].Count, limit);
-        if (chunks.Length == 1 || asked == limit)
-            return (int)Checked(Send(fd, chunks[0].PinnedAddress, asked, NoSignal));
+        if (chunks.Length == 1 || asked == limit) return (int)Checked(Send(fd, chunks[0].PinnedAddress, asked, NoSignal));
 
         int count = Math.Min(chunks.Length, MaxChunksPerSend);
-        var vectors = stackalloc IoVector[count];
+        IoVector* vectors = stackalloc IoVector[count];
         vectors[0] = new IoVector { Base = chunks[0].PinnedAddress, Length = asked };
         int used = 1;
         for (; used < count && asked < limit; used++)

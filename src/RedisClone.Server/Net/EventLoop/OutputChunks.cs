@@ -46,7 +46,7 @@ internal struct OutputChunks
     {
         while (bytes > 0)
         {
-            ref var first = ref _items![_head];
+            ref OutputChunk first = ref _items![_head];
             if (bytes < first.Count)
             {
                 first.Start += (int)bytes;
@@ -64,7 +64,7 @@ internal struct OutputChunks
     /// <summary>Returns all chunks.</summary>
     public void Clear(Loop loop)
     {
-        foreach (ref var chunk in Items) loop.Return(chunk.Buffer);
+        foreach (ref OutputChunk chunk in Items) loop.Return(chunk.Buffer);
         Forget();
     }
 
@@ -84,7 +84,7 @@ internal struct OutputChunks
 
     private void MakeRoom()
     {
-        var items = _items!;
+        OutputChunk[] items = _items!;
         int count = _tail - _head;
         if (count > items.Length / 2) _items = new OutputChunk[items.Length * 2];
         Array.Copy(items, _head, _items!, 0, count);

@@ -177,8 +177,7 @@ public static class SetValue
         int count = Integers.Count(entry.Value), bytes = 0;
         for (int i = 0; i < count; i++) bytes += Packed.SizeOf(Integers.At(entry.Value, i));
         using Scratch entries = new(bytes);
-        for (int i = 0, at = 0; i < count; i++)
-            at += Packed.Write(entries.Bytes[at..], new Element(Integers.At(entry.Value, i)));
+        for (int i = 0, at = 0; i < count; i++) at += Packed.Write(entries.Bytes[at..], new Element(Integers.At(entry.Value, i)));
         entry.Keyspace.Resize(entry, PackedValue.CountBytes + bytes);
         Keyspace.SetForm(entry, ValueType.Set, ValueEncoding.Packed);
         PackedValue packed = new(entry) { Count = count };

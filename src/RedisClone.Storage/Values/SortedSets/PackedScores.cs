@@ -123,8 +123,7 @@ internal static class PackedScores
     {
         // As in Redis, small sorted sets do not tell -0 from 0. Beyond 2^53 an integer would save nothing.
         const double Exact = 1L << 53;
-        if (score is >= -Exact and <= Exact && (long)score == score)
-            return new Element((long)score);
+        if (score is >= -Exact and <= Exact && (long)score == score) return new Element((long)score);
         BinaryPrimitives.WriteDoubleLittleEndian(raw, score);
         return new Element(raw);
     }
