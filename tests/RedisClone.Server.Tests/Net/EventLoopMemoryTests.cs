@@ -1,4 +1,6 @@
+using System.Collections.Concurrent;
 using System.Net.Sockets;
+using System.Runtime.InteropServices;
 
 namespace RedisClone.Server.Tests.Net;
 
@@ -25,5 +27,25 @@ public sealed class EventLoopMemoryTests
         long perConnection = (GC.GetTotalMemory(forceFullCollection: true) - before) / Count;
         Assert.True(perConnection < 8 * 1024, $"{perConnection} bytes a connection");
         sockets.ForEach(socket => socket.Dispose());
+    }
+
+    [Fact]
+    public async Task A_request_that_never_ended_leaves_its_buffer_to_the_next_connection()
+    {
+        const int Count = 200;
+        var buffers = new ConcurrentDictionary<byte[], bool>();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            var read = await connection.Transport.Input.ReadAsync();
+            if (MemoryMarshal.TryGetArray(read.Buffer.First, out var piece)) buffers.TryAdd(piece.Array!, true);
+            connection.Transport.Input.AdvanceTo(read.Buffer.Start, read.Buffer.End);
+        });
+        for (int i = 0; i < Count; i++)
+        {
+            using var socket = host.Connect();
+            socket.Send("half a req"u8);
+            socket.ReceiveToEnd();
+        }
+        Assert.InRange(buffers.Count, 1, Count / 10);
     }
 }

@@ -118,6 +118,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         await base.DisposeAsync();
         if (Interlocked.Exchange(ref _disposed, 1) == 0)
         {
+            _reader.Complete();
             _writer.Complete();
             Loop.Post(static self => ((LoopConnection)self!).CloseWhenDrained(), this);
         }
