@@ -15,7 +15,7 @@ internal static class Program
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         IDictionary environment = Environment.GetEnvironmentVariables();
-        int? done = OfflineCommands.TryRun(args, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out) ?? ReferencePages.TryRun(args, Console.Out);
+        int? done = OfflineCommands.TryRun(args, environment, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out) ?? ReferencePages.TryRun(args, Console.Out);
         if (done is { } exitCode) return exitCode;
 
         ConfigLoad load = ServerConfig.Load(args, environment);

@@ -22,7 +22,7 @@ public sealed class OfflineTests
         disk[path] = bytes;
         var before = disk[path];
 
-        var report = JournalTools.Verify(disk, JournalRun.Names, new());
+        var report = JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck());
         Assert.Equal(JournalOutcome.Refused, report.Outcome);
         Assert.Equal(JournalRun.Names.Increment(2), report.File);
         Assert.InRange(report.Offset, 1, bytes.Length / 2);
@@ -30,7 +30,7 @@ public sealed class OfflineTests
         report = JournalTools.Repair(disk, JournalRun.Names, Copy);
         Assert.Equal(JournalOutcome.Cut, report.Outcome);
         Assert.Equal(before, disk[path]);
-        var repaired = JournalTools.Verify(disk, Copy, new());
+        var repaired = JournalTools.Verify(disk, Copy, new(), new StructureCheck());
         Assert.Equal(JournalOutcome.Clean, repaired.Outcome);
         Assert.Equal(report.Units, repaired.Units);
         Assert.InRange(repaired.Units, 1, units - 1);
@@ -46,7 +46,7 @@ public sealed class OfflineTests
         var bytes = disk[path];
         bytes[^12] ^= 1;
         disk[path] = bytes;
-        Assert.Equal(JournalOutcome.Refused, JournalTools.Verify(disk, JournalRun.Names, new()).Outcome);
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Outcome);
         Assert.Equal(JournalOutcome.Refused, JournalTools.Repair(disk, JournalRun.Names, Copy).Outcome);
         Assert.False(disk.DirectoryExists(Copy.Directory));
     }
@@ -56,7 +56,7 @@ public sealed class OfflineTests
     {
         var (disk, _, position) = Journal();
         disk[JournalRun.Names.PathOf(JournalRun.Names.Base(1, rdb: true))] = Base(position - 1);
-        var report = JournalTools.Verify(disk, JournalRun.Names, new());
+        var report = JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck());
         Assert.Equal(JournalOutcome.Refused, report.Outcome);
         Assert.Contains($"begins at position {position}, not at {position - 1}", report.Reason, StringComparison.Ordinal);
     }
@@ -65,11 +65,11 @@ public sealed class OfflineTests
     public void WhatIsMissingOrNoManifestIsNamed()
     {
         var (disk, _, _) = Journal();
-        Assert.Equal(JournalOutcome.Absent, JournalTools.Verify(disk, Copy, new()).Outcome);
+        Assert.Equal(JournalOutcome.Absent, JournalTools.Verify(disk, Copy, new(), new StructureCheck()).Outcome);
         disk.Remove(JournalRun.Names.PathOf(JournalRun.Names.Increment(2)));
-        Assert.Contains("No such file or directory", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
+        Assert.Contains("No such file or directory", JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason, StringComparison.Ordinal);
         disk[JournalRun.Names.PathOf(JournalRun.Names.Manifest)] = "not a manifest\n"u8.ToArray();
-        Assert.Contains("Invalid AOF manifest file format", JournalTools.Verify(disk, JournalRun.Names, new()).Reason, StringComparison.Ordinal);
+        Assert.Contains("Invalid AOF manifest file format", JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason, StringComparison.Ordinal);
     }
 
     /// <summary>A real base, and an increment behind it.</summary>

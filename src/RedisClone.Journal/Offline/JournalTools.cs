@@ -1,6 +1,5 @@
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
-using RedisClone.Journal.Rdb;
 using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Offline;
@@ -8,13 +7,13 @@ namespace RedisClone.Journal.Offline;
 /// <summary>What can be done with a journal while no server runs on it. The journal itself is never changed.</summary>
 public static class JournalTools
 {
-    /// <summary>Reads everything and reports what a start would keep, cut, or refuse.</summary>
-    public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options)
+    /// <summary>Reads everything into the sink and reports what a start would keep, cut, or refuse.</summary>
+    public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink)
     {
         try
         {
             return JournalDirectory.TryReadManifest(disk, names, out Manifest? manifest, out string? error)
-                ? new JournalReader(disk, names, manifest, options).Read(new StructureCheck())
+                ? new JournalReader(disk, names, manifest, options).Read(sink)
                 : new() { Outcome = JournalOutcome.Refused, File = names.Manifest, Reason = error };
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
@@ -31,7 +30,7 @@ public static class JournalTools
     {
         if (disk.DirectoryExists(target.Directory))
             return new() { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = "the directory for the copy exists already" };
-        JournalReport report = Verify(disk, names, new(LoadTruncated: true, AcceptDamage: true));
+        JournalReport report = Verify(disk, names, new(LoadTruncated: true, AcceptDamage: true), new StructureCheck());
         if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
         try
         {
@@ -41,24 +40,6 @@ public static class JournalTools
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
             return report with { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = error.Message };
-        }
-    }
-
-    /// <summary>Reads an RDB for its structure and checksum: null when it is whole, or what is wrong at about which offset.</summary>
-    public static string? VerifySnapshot(IDisk disk, string path, out long offset)
-    {
-        offset = 0;
-        try
-        {
-            using IDiskFile file = disk.Open(path, DiskOpen.Read);
-            var reader = new RdbReader(file);
-            string? error = RdbFileReader.Read(reader, new StructureCheck());
-            offset = reader.Offset;
-            return error ?? (reader.Remaining > 0 ? "something follows the end of the snapshot" : null);
-        }
-        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
-        {
-            return error.Message;
         }
     }
 

@@ -85,6 +85,43 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.Equal(200, new FileInfo(dump).Length);
     }
 
+    /// <summary>Files that are whole as files, and that no start takes for what they say.</summary>
+    [Theory]
+    [InlineData("a key is there twice", "FE00 0001610162 0001610163", true)]
+    [InlineData("a key is there twice", "FE00 0001610162 0001610163", false)]
+    [InlineData("Missing library metadata", "F5 03666F6F", true)]
+    [InlineData("Missing library metadata", "F5 03666F6F", false)]
+    [InlineData("handle more than 16 databases", "FE11 0001610162", true)]
+    [InlineData("handle more than 16 databases", "FE11 0001610162", false)]
+    public void WhatAStartRefusesForItsContentIsRefused(string reason, string content, bool asSnapshot)
+    {
+        byte[] file = [.. "REDIS0009"u8, .. Convert.FromHexString(content.Replace(" ", "", StringComparison.Ordinal)), 0xFF, .. new byte[8]];
+        if (asSnapshot) File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), file);
+        else
+        {
+            string journal = Directory.CreateDirectory(Path.Combine(_folder, "appendonlydir")).FullName;
+            File.WriteAllBytes(Path.Combine(journal, "appendonly.aof.1.base.rdb"), file);
+            File.WriteAllText(Path.Combine(journal, "appendonly.aof.manifest"), "file appendonly.aof.1.base.rdb seq 1 type b\n");
+        }
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.Contains(reason, output, StringComparison.Ordinal);
+        (code, string start) = ServerProcess.RunOurs("--dir", _folder, "--port", "0", "--appendonly", asSnapshot ? "no" : "yes");
+        Assert.NotEqual(0, code);
+        Assert.Contains(reason, start, StringComparison.Ordinal);
+        Assert.Equal(2, ServerProcess.RunOurs("repair", _folder).ExitCode);
+    }
+
+    [Fact]
+    public void TheServersOptionsCountForVerifyToo()
+    {
+        File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), [.. "REDIS0009"u8, .. Convert.FromHexString("FE110001610162FF"), .. new byte[8]]);
+        Assert.Equal(2, ServerProcess.RunOurs("verify", _folder).ExitCode);
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder, "--databases", "32");
+        Assert.True(code == 0, output);
+        Assert.Equal(3, ServerProcess.RunOurs("verify", _folder, "--no-such-option", "1").ExitCode);
+    }
+
     private void Fill()
     {
         using ServerProcess server = ServerProcess.Ours(Place);

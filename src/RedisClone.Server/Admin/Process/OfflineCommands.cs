@@ -1,16 +1,18 @@
+using System.Collections;
 using System.Globalization;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Offline;
 using RedisClone.Journal.Reading;
+using RedisClone.Server.Durability;
 
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// What the executable does with a data directory while no server runs on it: <c>verify DIR</c> and <c>repair DIR [COPY]</c>. Neither changes anything in
-/// the directory.
+/// What the executable does with a data directory while no server runs on it: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. Neither changes
+/// anything in the directory.
 /// </summary>
-internal sealed class OfflineCommands(IDisk disk, TextWriter output)
+internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
 {
     // Exit codes: a start would load everything; would cut an incomplete end; would refuse; nobody could look.
     private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
@@ -19,7 +21,8 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
 
     public const string Usage =
         """
-               RedisClone.Server verify DIR (say what a start on this data directory, or append-only directory, would find)
+               RedisClone.Server verify DIR [OPTIONS] (say what a start on this data directory, or append-only directory, would find; with
+                   these of the server's options, such as --databases 32. Takes the memory that the data take)
                RedisClone.Server repair DIR [COPY] (copy what is good of it; without COPY, to DIR.repaired)
 
         The exit code of verify: 0 all is whole, 1 the end is incomplete and would be cut, 2 damaged, a server would not start,
@@ -31,16 +34,29 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
     private const string Help = "Usage:\n" + Usage;
 
     /// <summary>Runs the command that the arguments are; null when they are none, but those of a server.</summary>
-    public static int? TryRun(IReadOnlyList<string> args, TextWriter output)
+    public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
     {
         if (args is not ["verify" or "repair", ..]) return null;
-        var commands = new OfflineCommands(RealDisk.Instance, output);
+        string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
         switch (args)
         {
             case [_, "-h" or "--help"]:
                 output.Write(Help);
                 return Whole;
-            case ["verify", var directory]:
+            case [_]:
+                output.Write(Help);
+                return Failed;
+        }
+        ConfigLoad load = ServerConfig.Load(options, environment);
+        if (load.Config is not { } config)
+        {
+            output.Write(load.Text);
+            return Failed;
+        }
+        var commands = new OfflineCommands(RealDisk.Instance, config, output);
+        switch (args)
+        {
+            case ["verify", var directory, ..]:
                 return commands.Verify(Path.GetFullPath(directory));
             case ["repair", var directory]:
                 return commands.Repair(Path.GetFullPath(directory), Path.TrimEndingDirectorySeparator(Path.GetFullPath(directory)) + ".repaired");
@@ -56,12 +72,7 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
     {
         if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
         int worst = Whole;
-        foreach (JournalNames names in journals)
-        {
-            JournalReport report = JournalTools.Verify(disk, names, new ReadOptions());
-            Report(names.Directory, report);
-            worst = Math.Max(worst, CodeOf(report));
-        }
+        foreach (JournalNames names in journals) worst = Math.Max(worst, VerifyJournal(names));
         foreach (string snapshot in snapshots) worst = Math.Max(worst, VerifySnapshot(snapshot));
         return worst;
     }
@@ -84,7 +95,8 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
                 Report(names.Directory, report);
                 bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
                 output.WriteLine(copied ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}" : $"{names.Directory}: no copy was made.");
-                if (!copied) worst = Refused;
+                // What holds together as a journal may yet hold what no start takes.
+                if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
             }
             foreach (string snapshot in snapshots)
             {
@@ -137,9 +149,16 @@ internal sealed class OfflineCommands(IDisk disk, TextWriter output)
                 journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), name[..^ManifestSuffix.Length]));
     }
 
+    private int VerifyJournal(JournalNames names)
+    {
+        JournalReport report = new TrialLoad(config, disk).Journal(names);
+        Report(names.Directory, report);
+        return CodeOf(report);
+    }
+
     private int VerifySnapshot(string path)
     {
-        string? error = JournalTools.VerifySnapshot(disk, path, out long offset);
+        string? error = new TrialLoad(config, disk).Snapshot(path, out long offset);
         output.WriteLine(error is null
             ? string.Create(CultureInfo.InvariantCulture, $"{path}: whole, {offset} bytes.")
             : string.Create(CultureInfo.InvariantCulture, $"{path}: damaged at offset {offset} or shortly before: {error}"));
