@@ -6,7 +6,10 @@ namespace RedisClone.Lua.Tests;
 /// <summary>
 /// Sources that are programs, nearly programs, or none: compiled, and run for a short while with little memory on a small stack. None harms the
 /// process, takes more than it may, or goes on when it is told to end. <c>tests/fuzz lua</c> runs it for long.
+/// Runs alone: it reads the size of the whole heap.
 /// </summary>
+[Collection(nameof(SourceFuzzTests))]
+[CollectionDefinition(nameof(SourceFuzzTests), DisableParallelization = true)]
 public sealed class SourceFuzzTests(ITestOutputHelper output)
 {
     private const long MemoryLimit = 16 << 20;

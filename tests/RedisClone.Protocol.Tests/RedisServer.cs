@@ -33,7 +33,7 @@ public sealed class RedisServer : IDisposable
                 _connection = new RedisConnection(SocketPath);
                 return;
             }
-            catch (SocketException) when (i < 200)
+            catch (SocketException) when (i < 1200)
             {
                 Thread.Sleep(50);
             }
@@ -92,7 +92,7 @@ public sealed class RedisConnection : IDisposable
     {
         _socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         _socket.Connect(new UnixDomainSocketEndPoint(path));
-        _socket.ReceiveTimeout = 10_000;
+        _socket.ReceiveTimeout = 60_000;
         _stream = new BufferedStream(new NetworkStream(_socket));
     }
 

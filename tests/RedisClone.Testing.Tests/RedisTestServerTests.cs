@@ -92,7 +92,20 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
         .Count(file => new FileInfo(file).LinkTarget is { } target && (target.StartsWith("socket:", StringComparison.Ordinal) || target.StartsWith("anon_inode:", StringComparison.Ordinal)));
 
     private static IEnumerable<string> ThreadNames() =>
-        OperatingSystem.IsLinux() ? Directory.GetDirectories("/proc/self/task").Select(task => File.ReadAllText(task + "/comm")) : [];
+        OperatingSystem.IsLinux() ? Directory.GetDirectories("/proc/self/task").Select(NameOf) : [];
+
+    private static string NameOf(string task)
+    {
+        try
+        {
+            return File.ReadAllText(task + "/comm");
+        }
+        catch (IOException)
+        {
+            // It has ended since.
+            return "";
+        }
+    }
 
     private static long Memory()
     {

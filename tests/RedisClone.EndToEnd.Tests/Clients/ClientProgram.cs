@@ -7,7 +7,7 @@ namespace RedisClone.EndToEnd.Tests.Clients;
 /// <summary>A client that is a program of its own.</summary>
 internal sealed class ClientProgram : IDisposable
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
 
     private readonly Process _process;
     private readonly StringBuilder _output = new();

@@ -6,8 +6,8 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 /// <summary>One data directory that lives through one kill after another, and the clients that remember what they were promised.</summary>
 internal sealed class KillLoop : IDisposable
 {
-    /// <summary>A write is put off for a second in <c>everysec</c> while a flush is running; the other is for a machine that is busy.</summary>
-    private static readonly TimeSpan LongestLoss = TimeSpan.FromSeconds(2);
+    /// <summary>A write is put off for a second in <c>everysec</c> while a flush is running; the others are for a disk that is busy.</summary>
+    private static readonly TimeSpan LongestLoss = TimeSpan.FromSeconds(10);
 
     private readonly Random _random;
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-kills-").FullName;

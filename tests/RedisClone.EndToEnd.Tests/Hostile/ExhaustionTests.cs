@@ -94,7 +94,7 @@ public sealed class ExhaustionTests
         }
         server.AssertWell();
         string clients = "";
-        for (int i = 0; i < 200 && !clients.Contains("connected_clients:1\r\n", StringComparison.Ordinal); i++)
+        for (int i = 0; i < 1200 && !clients.Contains("connected_clients:1\r\n", StringComparison.Ordinal); i++)
         {
             Thread.Sleep(50);
             clients = other.Call("INFO", "clients").Text!;

@@ -31,7 +31,7 @@ public sealed class ReplicaTests
         Leave(client);
         Until(() => client.Call("WAIT", "1", "1000").Integer == 1, "Redis does not follow", redis);
         // What expires meanwhile is told to the replica a moment later.
-        for (int looks = 0; looks < 100 && ContentsOf(client) != ContentsOf(replica); looks++) Thread.Sleep(50);
+        for (int looks = 0; looks < 1200 && ContentsOf(client) != ContentsOf(replica); looks++) Thread.Sleep(50);
         Assert.Equal(ContentsOf(client), ContentsOf(replica));
         Assert.Contains("state=online", client.Call("INFO", "replication").Text, StringComparison.Ordinal);
         replica.Expect("+OK", "REPLICAOF", "NO", "ONE");

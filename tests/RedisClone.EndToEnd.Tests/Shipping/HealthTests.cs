@@ -24,7 +24,7 @@ public sealed class HealthTests
     [Fact]
     public void One_behind_a_first_process_of_another_kind_is_found()
     {
-        using Process first = Process.Start("timeout", ["600", ServerProcess.OurProgram, "--port", $"{ServerProcess.FreePort()}", "--bind", "127.0.0.1", "--save", ""]);
+        using Process first = Process.Start("timeout", ["600", ServerProcess.OurProgram, "--port", $"{Ports.Free()}", "--bind", "127.0.0.1", "--save", ""]);
         try
         {
             while (Ask(first.Id) != (0, "+PONG\n")) Assert.False(first.HasExited);

@@ -18,7 +18,7 @@ public sealed class ProxyTests : IDisposable
     public void Nutcracker_shards_over_four_servers_and_one_that_dies_comes_back_with_its_keys()
     {
         ServerProcess[] servers = [.. Enumerable.Range(1, 4).Select(n => StartWithJournal(n))];
-        int port = ServerProcess.FreePort();
+        int port = Ports.Free();
         using BackgroundProgram proxy = StartNutcracker(port, servers);
         try
         {
@@ -63,7 +63,7 @@ public sealed class ProxyTests : IDisposable
     {
         ServerProcess first = ServerProcess.Ours();
         using ServerProcess second = ServerProcess.Ours();
-        int port = ServerProcess.FreePort();
+        int port = Ports.Free();
         using var proxy = new BackgroundProgram(port, "haproxy", "-f", Example("haproxy.cfg", (6380, port), (7001, first.Port), (7002, second.Port)));
         AwaitServing(port, first.Port);
         using var client = new RespClient(port);
@@ -106,7 +106,7 @@ public sealed class ProxyTests : IDisposable
         return ServerProcess.Ours([.. place, "--dir", folder, "--appendonly", "yes", "--appendfsync", "always"]);
     }
 
-    private BackgroundProgram StartNutcracker(int port, ServerProcess[] servers) => new(port, "nutcracker", "-s", Text(ServerProcess.FreePort()), "-c",
+    private BackgroundProgram StartNutcracker(int port, ServerProcess[] servers) => new(port, "nutcracker", "-s", Text(Ports.Free()), "-c",
         Example("nutcracker.yaml", [(22121, port), .. servers.Select((server, i) => (7001 + i, server.Port))]));
 
     /// <summary>An example's copy with other ports.</summary>

@@ -1,6 +1,4 @@
 using System.Diagnostics;
-using System.Net;
-using System.Net.Sockets;
 using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
@@ -19,7 +17,7 @@ internal sealed class ServerProcess : IDisposable
 
     private ServerProcess(string program, string[] arguments)
     {
-        Port = FreePort();
+        Port = Ports.Free();
         _process = Process.Start(new ProcessStartInfo(
             program, ["--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments])
         {
@@ -146,13 +144,6 @@ internal sealed class ServerProcess : IDisposable
         var here = new DirectoryInfo(AppContext.BaseDirectory);
         string root = here.Parent!.Parent!.Parent!.Parent!.Parent!.FullName;
         return Path.Combine(root, "src", "RedisClone.Server", "bin", here.Parent.Name, here.Name, "RedisClone.Server");
-    }
-
-    public static int FreePort()
-    {
-        using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        probe.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)probe.LocalEndPoint!).Port;
     }
 
     private void OnLine(object sender, DataReceivedEventArgs line)

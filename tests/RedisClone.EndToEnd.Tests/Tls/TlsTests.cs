@@ -12,7 +12,7 @@ public sealed class TlsTests : IDisposable
 {
     private readonly TestAuthority _authority = new();
     private readonly (string Certificate, string Key) _files;
-    private readonly int _port = ServerProcess.FreePort();
+    private readonly int _port = Ports.Free();
 
     public TlsTests() => _files = _authority.Issue("server");
 

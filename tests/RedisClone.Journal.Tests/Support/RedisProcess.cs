@@ -29,12 +29,12 @@ public sealed class RedisProcess : IDisposable
 
     public static RedisProcess Start(string directory, params string[] arguments)
     {
-        var port = FreePort();
+        var port = Ports.Free();
         var start = new ProcessStartInfo("/usr/bin/redis-server") { RedirectStandardOutput = true, WorkingDirectory = directory };
         foreach (var argument in (string[])["--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--logfile", "redis.log", "--enable-debug-command", "yes", .. arguments])
             start.ArgumentList.Add(argument);
         var process = Process.Start(start)!;
-        for (var attempt = 0; attempt < 400 && !process.HasExited; attempt++)
+        for (var attempt = 0; attempt < 2400 && !process.HasExited; attempt++)
         {
             try
             {
@@ -121,12 +121,5 @@ public sealed class RedisProcess : IDisposable
             if (next == '\n') return line.ToString(0, line.Length - 1);
             line.Append((char)next);
         }
-    }
-
-    private static int FreePort()
-    {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
     }
 }

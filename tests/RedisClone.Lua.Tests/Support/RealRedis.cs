@@ -30,7 +30,7 @@ public sealed class RealRedis : IDisposable
                 client.Connect(new UnixDomainSocketEndPoint(socket));
                 break;
             }
-            catch (SocketException) when (i < 200)
+            catch (SocketException) when (i < 2400)
             {
                 Thread.Sleep(25);
             }

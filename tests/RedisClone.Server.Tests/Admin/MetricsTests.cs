@@ -163,7 +163,7 @@ public sealed partial class MetricsTests
                 await GetAsync(server, "/health/live");
                 return;
             }
-            catch (HttpRequestException) when (attempt < 200)
+            catch (HttpRequestException) when (attempt < 3000)
             {
                 await Task.Delay(20);
             }
@@ -172,12 +172,12 @@ public sealed partial class MetricsTests
 
     private static string Board => Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "../../../../../docker/grafana/redisclone.json"));
 
-    private static Task<RunningServer> StartAsync(TransportKind transport) => RunningServer.StartAsync(transport, config => config.MetricsPort = RunningServer.FreePort());
+    private static Task<RunningServer> StartAsync(TransportKind transport) => RunningServer.StartAsync(transport, config => config.MetricsPort = Ports.Free());
 
     /// <summary>With all that INFO can have.</summary>
     private static Task<RunningServer> StartWithJournalAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.EventLoop, config =>
     {
-        config.MetricsPort = RunningServer.FreePort();
+        config.MetricsPort = Ports.Free();
         config.Dir = Directory.CreateTempSubdirectory("redisclone-metrics-").FullName;
         config.AppendOnly = true;
     }, RealDisk.Instance);

@@ -177,7 +177,7 @@ public sealed class AdmissionTests
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();
-        int port = RunningServer.FreePort();
+        int port = Ports.Free();
         Assert.Equal("OK", client.Run($"CONFIG SET port {port}"));
         Assert.Equal("PONG", client.Run("PING"));
         using (TestClient moved = server.Connect(port)) Assert.Equal("PONG", moved.Run("PING"));

@@ -1,5 +1,4 @@
 using System.Net;
-using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
@@ -31,7 +30,7 @@ internal sealed class RunningServer : IAsyncDisposable
     public static async Task<RunningServer> StartAsync(
         ServerConfig config, TransportKind transport, Action<ServerConfig>? configure = null, IDisk? disk = null)
     {
-        config.Port = FreePort();
+        config.Port = Ports.Free();
         config.Bind = ["127.0.0.1"];
         config.Transport = (RedisClone.Server.Admin.TransportKind)transport;
         config.Shards = 4;
@@ -53,12 +52,5 @@ internal sealed class RunningServer : IAsyncDisposable
         await _app.StopAsync();
         await _app.DisposeAsync();
         Core.Journal?.Dispose();
-    }
-
-    public static int FreePort()
-    {
-        using var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
     }
 }
