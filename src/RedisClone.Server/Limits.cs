@@ -93,7 +93,7 @@ internal static class Limits
     /// <summary>How long who looks at all clients waits for what they have sent to be received.</summary>
     public static readonly TimeSpan ArrivalPatience = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>What a stopping server gives clients to take what they are owed.</summary>
+    /// <summary>What a stopping server gives clients to take what they are owed; the event loop cuts off sooner who takes nothing.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
     /// <summary>Bytes by which one command may outgrow maxmemory without being noticed before the next that asks for more.</summary>

@@ -11,15 +11,18 @@ internal static class Program
 {
     internal static async Task<int> Main(string[] args)
     {
+        SignalLifetime.HeedInterrupts();
         // Read before the first socket exists: completions run on the thread that polled them, never on another.
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         IDictionary environment = Environment.GetEnvironmentVariables();
-        int? done = OfflineCommands.TryRun(args, environment, Console.Out) ?? HealthCheck.TryRun(args, environment, Console.Out) ?? ReferencePages.TryRun(args, Console.Out);
+        // Console.Out would first have a look at the terminal, as long as the whole configuration takes.
+        using var output = new StreamWriter(Console.OpenStandardOutput()) { AutoFlush = true };
+        int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output);
         if (done is { } exitCode) return exitCode;
 
         ConfigLoad load = ServerConfig.Load(args, environment);
-        if (load.Text.Length > 0) (load.ExitCode == 0 ? Console.Out : Console.Error).Write(load.Text);
+        if (load.Text.Length > 0) (load.ExitCode == 0 ? output : Console.Error).Write(load.Text);
         if (load.Config is not { } config) return load.ExitCode;
 
         WebApplication host = Hosting.Build(config);

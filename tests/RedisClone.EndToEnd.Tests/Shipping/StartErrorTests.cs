@@ -67,6 +67,16 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
+    public void A_pid_file_stays_that_of_the_server_that_has_the_port()
+    {
+        string file = Path.Combine(_folder, "pid");
+        using ServerProcess server = ServerProcess.Ours("--pidfile", file);
+        (int code, string output) = ServerProcess.RunOurs("--port", $"{server.Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", "--pidfile", file);
+        Assert.True(code == 1, output);
+        Assert.Equal($"{server.Id}\n", File.ReadAllText(file));
+    }
+
+    [Fact]
     public void A_certificate_that_cannot_be_read()
     {
         string file = Path.Combine(_folder, "none.pem");

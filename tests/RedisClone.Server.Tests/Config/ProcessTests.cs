@@ -43,7 +43,7 @@ public sealed class ProcessTests : IDisposable
         var path = Path.Combine(_directory, "redis.pid");
         var config = new ServerConfig { PidFile = path };
         IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
-        await presence.StartingAsync(CancellationToken.None);
+        await presence.StartedAsync(CancellationToken.None);
         Assert.Equal($"{Environment.ProcessId}\n", await File.ReadAllTextAsync(path));
         await presence.StoppedAsync(CancellationToken.None);
         Assert.False(File.Exists(path));
@@ -54,7 +54,7 @@ public sealed class ProcessTests : IDisposable
     {
         var config = new ServerConfig { PidFile = "/no/such/directory/redis.pid" };
         IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
-        await presence.StartingAsync(CancellationToken.None);
+        await presence.StartedAsync(CancellationToken.None);
         await presence.StoppedAsync(CancellationToken.None);
     }
 

@@ -132,6 +132,38 @@ public sealed class EventLoopLifetimeTests
         Assert.DoesNotContain(false, reads);
     }
 
+    [Theory]
+    [InlineData(true, true)]
+    [InlineData(true, false)]
+    [InlineData(false, true)]
+    [InlineData(false, false)]
+    public async Task At_the_end_only_who_reads_is_waited_for(bool reads, bool owedBefore)
+    {
+        const int Owed = 32 << 20;
+        var (connected, flushing, ending) = (new TaskCompletionSource(), new TaskCompletionSource(), new TaskCompletionSource());
+        var host = await TransportHost.StartAsync(
+            async connection =>
+            {
+                connected.SetResult();
+                if (!owedBefore) await ending.Task;
+                connection.Transport.Output.GetSpan(Owed)[..Owed].Clear();
+                connection.Transport.Output.Advance(Owed);
+                ValueTask<FlushResult> flushed = connection.Transport.Output.FlushAsync();
+                flushing.SetResult();
+                await flushed;
+            },
+            // Who reads may be kept from it by a busy machine.
+            options => options.LastStallMilliseconds = reads ? int.MaxValue : 20);
+        using var socket = host.Connect();
+        await (owedBefore ? flushing : connected).Task.WaitAsync(Transfer.Patience);
+        Task received = reads ? Transfer.OnOwnThread(() => Assert.Equal(Owed, socket.ReceiveToEnd().Length)) : Task.CompletedTask;
+        Task ended = host.EndAsync();
+        ending.SetResult();
+        await ended.WaitAsync(Transfer.Patience);
+        await received;
+        await host.DisposeAsync();
+    }
+
     [Fact]
     public async Task Reads_continue_on_the_loop_and_its_round_ends_before_sending()
     {

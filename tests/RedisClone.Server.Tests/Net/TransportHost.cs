@@ -68,6 +68,13 @@ internal sealed class TransportHost : IAsyncDisposable
 
     public Task StopAsync() => _app.StopAsync();
 
+    /// <summary>Stops as patiently as it takes, but for peers that do not read.</summary>
+    public Task EndAsync()
+    {
+        foreach (EventLoopListenerFactory loops in _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
+        return _app.Services.GetRequiredService<IServer>().StopAsync(CancellationToken.None);
+    }
+
     public async ValueTask DisposeAsync()
     {
         await _app.StopAsync();

@@ -154,9 +154,7 @@ internal sealed class ChoiceParameter<T>(
     Func<T, string?>? check)
     : Parameter<T>(name, defaultValue, field, doc, alias, flags)
 {
-    private readonly string _words = string.Join(", ", choices.Select(choice => choice.Word));
-
-    public override string Values => _words;
+    public override string Values => string.Join(", ", choices.Select(choice => choice.Word));
 
     protected override string Format(T value) => choices.First(choice => EqualityComparer<T>.Default.Equals(choice.Value, value)).Word;
 
@@ -169,6 +167,6 @@ internal sealed class ChoiceParameter<T>(
             return check?.Invoke(value);
         }
         value = Default;
-        return $"argument(s) must be one of the following: {_words}";
+        return $"argument(s) must be one of the following: {Values}";
     }
 }

@@ -3,9 +3,13 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>The log, one line an event in the form that is configured, to standard output or a file.</summary>
+/// <summary>
+/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first have a look at the terminal.
+/// </summary>
 internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
 {
+    private static readonly Stream s_standardOutput = Console.OpenStandardOutput();
+
     private readonly Lock _writing = new();
     private readonly LogFile? _file = config.LogFile.Length > 0 ? new LogFile(config.PathOf(config.LogFile)) : null;
 
@@ -27,11 +31,11 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
 
     private void Write(in LogEvent happened)
     {
-        string line = config.LogFormat == LogFormat.Json ? happened.ToJson() : happened.ToText();
+        byte[] line = Encoding.UTF8.GetBytes(config.LogFormat == LogFormat.Json ? happened.ToJson() : happened.ToText());
         lock (_writing)
         {
-            if (_file is null) Console.Out.Write(line);
-            else _file.Append(Encoding.UTF8.GetBytes(line));
+            if (_file is null) s_standardOutput.Write(line);
+            else _file.Append(line);
         }
     }
 

@@ -12,7 +12,6 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StartingAsync(CancellationToken cancellationToken)
     {
-        WritePidFile();
         if (_oomScore.Apply() is { } error) log.LogWarning("{Error}", error);
         table.OnChanged("oom-score-adj", _oomScore.Apply);
         table.OnChanged("oom-score-adj-values", _oomScore.Apply);
@@ -21,7 +20,12 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+    /// <summary>Its ports are its own: the pid file is not that of another server which has them.</summary>
+    public Task StartedAsync(CancellationToken cancellationToken)
+    {
+        if (config.PidFile.Length > 0) TryOnPidFile("written", path => File.WriteAllText(path, string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}\n")));
+        return Task.CompletedTask;
+    }
 
     /// <summary>All data is there: clients are served from here on.</summary>
     public void Ready() => _supervisor.Ready();
@@ -38,12 +42,6 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
     {
         if (config.PidFile.Length > 0) TryOnPidFile("removed", File.Delete);
         return Task.CompletedTask;
-    }
-
-    private void WritePidFile()
-    {
-        if (config.PidFile.Length > 0)
-            TryOnPidFile("written", path => File.WriteAllText(path, string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}\n")));
     }
 
     /// <summary>As in Redis, a server whose pid file cannot be written runs all the same.</summary>

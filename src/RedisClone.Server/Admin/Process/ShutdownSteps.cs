@@ -7,17 +7,19 @@ namespace RedisClone.Server.Admin;
 /// <summary>What the host does for an orderly end: nobody connects any more, then clients are let go, since the transport waits for them.</summary>
 internal sealed class ShutdownSteps(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
 {
+    private EventLoopListenerFactory? EventLoops => OperatingSystem.IsLinux() ? factories.OfType<EventLoopListenerFactory>().FirstOrDefault() : null;
+
     public Task StartingAsync(CancellationToken cancellationToken)
     {
         server.Shutdown.StopHost = host.StopApplication;
-        if (OperatingSystem.IsLinux())
-            foreach (EventLoopListenerFactory listeners in factories.OfType<EventLoopListenerFactory>()) server.Shutdown.StopListening = listeners.StopListening;
+        if (OperatingSystem.IsLinux() && EventLoops is { } loops) server.Shutdown.StopListening = loops.StopListening;
         return Task.CompletedTask;
     }
 
     public Task StoppingAsync(CancellationToken cancellationToken)
     {
         server.Shutdown.LetClientsGo();
+        if (OperatingSystem.IsLinux()) EventLoops?.BeginToEnd();
         return Task.CompletedTask;
     }
 

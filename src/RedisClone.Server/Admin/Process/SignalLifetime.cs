@@ -5,15 +5,30 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// How a process of the server's own hears that it is to end: SIGTERM and SIGINT do what the configuration says, a second SIGINT ends it at once.
+/// How a process of the server's own hears that it is to end: SIGTERM and SIGINT do what the configuration says, a second SIGINT ends it at once. The end of
+/// its terminal, SIGHUP, is none of its own.
 /// </summary>
-internal sealed class SignalLifetime(ServerCore server) : IHostLifetime, IDisposable
+internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime, IDisposable
 {
+    private const int Interrupt = 2;
+
+    /// <summary>SIG_DFL of signal(2).</summary>
+    private const nint DefaultAction = 0;
+
     private readonly List<PosixSignalRegistration> _registrations = [];
     private int _interrupts;
 
+    /// <summary>
+    /// A shell starts what runs in the background with SIGINT ignored, and the runtime leaves it so if it is when it first looks: call this before all else.
+    /// </summary>
+    public static void HeedInterrupts()
+    {
+        if (!OperatingSystem.IsWindows()) SetAction(Interrupt, DefaultAction);
+    }
+
     public Task WaitForStartAsync(CancellationToken cancellationToken)
     {
+        _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGHUP, static signal => signal.Cancel = true));
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal => On(signal, server.Config.ShutdownOnSigterm)));
         _registrations.Add(PosixSignalRegistration.Create(PosixSignal.SIGINT, signal => On(signal, server.Config.ShutdownOnSigint)));
         return Task.CompletedTask;
@@ -37,4 +52,7 @@ internal sealed class SignalLifetime(ServerCore server) : IHostLifetime, IDispos
         }
         server.Shutdown.Ask(options, signal.Signal == PosixSignal.SIGINT ? "Received SIGINT scheduling shutdown..." : "Received SIGTERM scheduling shutdown...");
     }
+
+    [LibraryImport("libc", EntryPoint = "signal")]
+    private static partial nint SetAction(int signal, nint action);
 }

@@ -44,6 +44,12 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
             Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], Limits.ShutdownPatience);
     }
 
+    /// <summary>At the end of the server, once clients have heard of it: what they are owed is theirs for as long as they take it.</summary>
+    public void BeginToEnd()
+    {
+        foreach (Loop loop in Volatile.Read(ref _loops)) loop.BeginToEnd();
+    }
+
     /// <summary>Lets go of the buffers that wait for the next burst: there may be none for long.</summary>
     public void DropSpareBuffers()
     {

@@ -33,6 +33,9 @@ internal sealed class EventLoopOptions
     /// <summary>How long a peer takes nothing before it counts as one that does not read.</summary>
     public int StallMilliseconds { get; set; } = 100;
 
+    /// <summary>How long it may take nothing once the server ends: then it is cut off.</summary>
+    public int LastStallMilliseconds { get; set; } = 500;
+
     /// <summary>
     /// Unsent output beyond which a flush waits for a peer that does not read either. Up to there it does not, so that the peer's backlog shows, and whoever
     /// limits it can act.

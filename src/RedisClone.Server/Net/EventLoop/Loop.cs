@@ -70,6 +70,9 @@ internal sealed class Loop : IEventLoop
     /// <summary>Connections given to this loop and not yet closed.</summary>
     public int Connections => Volatile.Read(ref _connections);
 
+    /// <summary>On the loop: the server ends, and peers that do not read are not waited for any more.</summary>
+    public bool IsEnding { get; private set; }
+
     /// <summary>Whether its connections have left less unsent than its share; any thread may ask.</summary>
     public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / Math.Max(Options.LoopCount, 1);
 
@@ -171,6 +174,17 @@ internal sealed class Loop : IEventLoop
         if (_stalled.Count == 0) _lookAtStalled = Environment.TickCount64 + Options.StallMilliseconds;
         _stalled.Add(connection);
     }
+
+    /// <summary>The server ends: who takes nothing of what it is owed is cut off. Any thread may say so.</summary>
+    public void BeginToEnd() => Post(
+        static self =>
+        {
+            var loop = (Loop)self!;
+            loop.IsEnding = true;
+            foreach (ILoopTarget? target in loop._targets)
+                if (target is LoopConnection connection) loop.QueueSend(connection);
+        },
+        this);
 
     public void RunRound()
     {

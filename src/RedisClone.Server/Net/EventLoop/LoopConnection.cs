@@ -174,6 +174,14 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         if (_isClosing) Loop.QueueSend(this);
     }
 
+    /// <summary>On the loop: nothing more is received or sent.</summary>
+    public void AbortOnLoop()
+    {
+        if (_isClosed) return;
+        _ = Native.Shutdown(Fd, Native.ShutdownBoth);
+        OnBroken();
+    }
+
     /// <summary>On the loop. Edge-triggered interest in writing costs events on some sockets, so it is asked for only in need.</summary>
     public void WantsWritable(bool wants)
     {
@@ -181,13 +189,6 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _wantsWritable = wants;
         // Changing the interest also makes the kernel look again: room that came up since the send is not missed.
         Loop.Change(Fd, wants ? UsualInterest | Native.EpollOut : UsualInterest);
-    }
-
-    private void AbortOnLoop()
-    {
-        if (_isClosed) return;
-        _ = Native.Shutdown(Fd, Native.ShutdownBoth);
-        OnBroken();
     }
 
     private void CloseWhenDrained()

@@ -130,6 +130,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     public void Send()
     {
         if (!_sending.IsEmpty && !_blocked && !_broken) Transmit();
+        if (_blocked && !_broken && _loop.IsEnding) CutOffOrWait();
         if (_flush.IsArmed) AnswerOrWait();
         if (_finishing && _sending.IsEmpty && !_broken)
         {
@@ -225,6 +226,12 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (_broken || _unsent <= _loop.Options.ResumeWriterBytes || MayPileUp(_unsent)) _flush.Answer(Result);
         else if (_blocked && _unsent <= MostUnread) _loop.LookAgain(_connection);
+    }
+
+    private void CutOffOrWait()
+    {
+        if (Environment.TickCount64 - _blockedAt >= _loop.Options.LastStallMilliseconds) _connection.AbortOnLoop();
+        else _loop.LookAgain(_connection);
     }
 
     private void PostWritten(bool wait, bool last)
