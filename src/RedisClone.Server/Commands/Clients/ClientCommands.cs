@@ -176,11 +176,7 @@ internal static class ClientCommands
 
     private static void Pause(ref CommandContext c)
     {
-        if (c.Args.Count > 4)
-        {
-            c.Fail(Errors.SubcommandSyntax("pause", "client"));
-            return;
-        }
+        if (!c.HasAtMost(4)) return;
         PauseMode mode = PauseMode.All;
         if (c.Args.Count == 4)
         {
@@ -222,11 +218,7 @@ internal static class ClientCommands
 
     private static void Unblock(ref CommandContext c)
     {
-        if (c.Args.Count > 4)
-        {
-            c.Fail(Errors.SubcommandSyntax("unblock", "client"));
-            return;
-        }
+        if (!c.HasAtMost(4)) return;
         WakeReason reason = WakeReason.Unblocked;
         if (c.Args.Count == 4)
         {

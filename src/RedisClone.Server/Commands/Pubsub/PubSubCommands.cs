@@ -144,11 +144,7 @@ internal static class PubSubCommands
 
     private static void List(ref CommandContext c, SubscriptionKind kind)
     {
-        if (c.Args.Count > 3)
-        {
-            c.Fail(Errors.WrongArity(c.Row.FullName));
-            return;
-        }
+        if (!c.HasAtMost(3)) return;
         DeferredReply reply = c.Reply.BeginDeferred();
         long count = 0;
         foreach ((byte[] name, _) in c.Server.Hub[kind].All)

@@ -48,7 +48,7 @@ internal static class Admission
 
     private static string UnknownCommand(in Request request)
     {
-        var text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength)).Append("', with args beginning with: ");
+        StringBuilder text = new StringBuilder("ERR unknown command '").Append(Quote(request[0], QuotedLength)).Append("', with args beginning with: ");
         int start = text.Length;
         for (int i = 1; i < request.Count && text.Length - start < QuotedLength; i++)
         {

@@ -89,6 +89,12 @@ internal ref partial struct CommandContext
 
     public bool FailSyntax() => Fail(Errors.Syntax);
 
+    /// <summary>Latches the error of a subcommand whose arguments do not fit.</summary>
+    public bool FailSubcommand() => Fail(Errors.SubcommandSyntax(Echo(1), Row.Parent!.Name));
+
+    /// <summary>False, with that error latched, where a subcommand that takes a range of arguments got more than its row can say.</summary>
+    public bool HasAtMost(int arguments) => Args.Count <= arguments || FailSubcommand();
+
     /// <summary>Whether an argument is this word, in either case.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public readonly bool Is(int index, ReadOnlySpan<byte> word) => Ascii.EqualsIgnoreCase(Args[index], word);

@@ -90,8 +90,8 @@ internal static class FunctionCommands
 
     private static void Flush(ref CommandContext c)
     {
-        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Echo(1), c.Row.Parent!.Name));
-        else if (c.Args.Count == 3 && !c.Is(2, "sync"u8) && !c.Is(2, "async"u8)) c.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+        if (!c.HasAtMost(3)) return;
+        if (c.Args.Count == 3 && !c.Is(2, "sync"u8) && !c.Is(2, "async"u8)) c.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
         if (c.Failed) return;
         if (c.Args.Count == 3 && c.Is(2, "async"u8)) c.Server.Scripts.Libraries.ClearLater();
         else c.Server.Scripts.Libraries.Clear();
@@ -202,7 +202,7 @@ internal static class FunctionCommands
 
     private static void Restore(ref CommandContext c)
     {
-        if (c.Args.Count > 4) c.Fail(Errors.SubcommandSyntax(c.Echo(1), c.Row.Parent!.Name));
+        if (!c.HasAtMost(4)) return;
         bool flush = c.Args.Count == 4 && c.Is(3, "flush"u8);
         bool replace = c.Args.Count == 4 && c.Is(3, "replace"u8);
         if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");

@@ -138,11 +138,7 @@ internal static class AclCommands
 
     private static void Categories(ref CommandContext c)
     {
-        if (c.Args.Count > 3)
-        {
-            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
-            return;
-        }
+        if (!c.HasAtMost(3)) return;
         string[] names = CommandCategories.All;
         if (c.Args.Count == 3)
         {
@@ -160,7 +156,7 @@ internal static class AclCommands
 
     private static void GeneratePassword(ref CommandContext c)
     {
-        if (c.Args.Count > 3) c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
+        if (!c.HasAtMost(3)) return;
         long bits = c.Args.Count == 3 ? c.Int64(2) : 256;
         if (!c.Failed && bits is <= 0 or > MaxPasswordBits)
             c.Fail($"ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to {MaxPasswordBits}");
@@ -203,11 +199,7 @@ internal static class AclCommands
 
     private static void Log(ref CommandContext c)
     {
-        if (c.Args.Count > 3)
-        {
-            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "acl"));
-            return;
-        }
+        if (!c.HasAtMost(3)) return;
         if (c.Args.Count == 3 && c.Is(2, "reset"u8))
         {
             c.Server.Access.Log.Reset();

@@ -32,11 +32,7 @@ internal static class SlowLogCommands
 
     private static void Get(ref CommandContext c)
     {
-        if (c.Args.Count > 3)
-        {
-            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "slowlog"));
-            return;
-        }
+        if (!c.HasAtMost(3)) return;
         long count = c.Args.Count == 3 ? c.Int64(2, -1, long.MaxValue, "ERR count should be greater than or equal to -1") : DefaultCount;
         if (c.Failed) return;
         SlowLogEntry[] entries = c.Server.SlowLog.Read(count < 0 ? long.MaxValue : count);

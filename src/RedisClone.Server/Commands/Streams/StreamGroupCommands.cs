@@ -52,7 +52,7 @@ internal static class StreamGroupCommands
         if (c.Failed || !c.TryFind(2, ValueType.Stream, write: true, out Entry entry)) return;
         if (!entry.Exists && !make) FailWithoutKey(ref c);
         StreamId last = c.Failed ? default : GroupId(ref c, entry, orEnd: false);
-        if (!c.Failed && c.Args.Count > 8) FailSyntax(ref c);
+        if (!c.Failed && c.Args.Count > 8) c.FailSubcommand();
         if (c.Failed) return;
         if (!entry.Exists)
         {
@@ -76,7 +76,7 @@ internal static class StreamGroupCommands
         long read = StreamGroup.UnknownRead;
         for (int i = 5; i < c.Args.Count && !c.Failed; i++) read = EntriesRead(ref c, ref i);
         if (c.Failed || !c.TryFind(2, ValueType.Stream, write: true, out Entry entry) || !TryGroup(ref c, entry, out StreamGroup group)) return;
-        if (c.Args.Count is not (5 or 7)) FailSyntax(ref c);
+        if (c.Args.Count is not (5 or 7)) c.FailSubcommand();
         StreamId last = c.Failed ? default : GroupId(ref c, entry, orEnd: true);
         if (c.Failed) return;
         (group.Last, group.EntriesRead) = (last, Math.Min(read, (long)StreamValue.State(entry).Added));
@@ -145,13 +145,11 @@ internal static class StreamGroupCommands
     private static bool FailWithoutKey(ref CommandContext c) => c.Fail(
         "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.");
 
-    private static bool FailSyntax(ref CommandContext c) => c.Fail(Errors.SubcommandSyntax(c.Echo(1), "xgroup"));
-
     private static long EntriesRead(ref CommandContext c, ref int argument)
     {
         if (!c.Is(argument, "ENTRIESREAD"u8) || argument + 1 == c.Args.Count)
         {
-            FailSyntax(ref c);
+            c.FailSubcommand();
             return 0;
         }
         long read = c.Int64(++argument);

@@ -83,7 +83,7 @@ internal static class StreamInfo
         bool full = c.Args.Count > 3;
         long count = 10;
         if (full && (c.Args.Count is not (4 or 6) || !c.Is(3, "FULL"u8) || c.Args.Count == 6 && !c.Is(4, "COUNT"u8)))
-            c.Fail(Errors.SubcommandSyntax(c.Echo(1), "xinfo"));
+            c.FailSubcommand();
         else if (c.Args.Count == 6 && c.Int64(5) is >= 0 and var given) count = given;
         if (c.Failed) return;
         // None is no limit here.

@@ -32,7 +32,7 @@ internal static class CommandDescription
     {
         if (row is null)
         {
-            reply.NullArray();
+            reply.Null();
             return;
         }
         LegacyKeys keys = LegacyKeys.Of(row.Keys);
