@@ -58,11 +58,11 @@ internal sealed class Invalidations(ServerCore server)
     }
 
     /// <summary>After a command of a client that caches, while the shards are held: the keys that it has read are remembered.</summary>
-    internal void AfterCommand(ClientTracking tracking, Session session, CommandRow row, in Request request, ulong hash, Lane lane)
+    internal void AfterCommand(ClientTracking tracking, ref CommandContext c)
     {
         // Of a script, the commands count that it calls.
-        if (tracking.Remembers && row.Has(CommandFlags.ReadOnly) && row.Group is not ("scripting" or "pubsub")) RememberKeys(tracking, row, request, hash, lane);
-        EndCommand(tracking, session, row);
+        if (tracking.Remembers && c.Row.Has(CommandFlags.ReadOnly) && c.Row.Group is not ("scripting" or "pubsub")) RememberKeys(tracking, ref c);
+        EndCommand(tracking, c.Session, c.Row);
     }
 
     /// <summary>CLIENT CACHING holds until the next command or transaction has ended.</summary>
@@ -110,16 +110,16 @@ internal sealed class Invalidations(ServerCore server)
 
     private bool IsOverLimit => server.Config.TrackingTableMaxKeys is > 0 and var most && Keys > most;
 
-    private void RememberKeys(ClientTracking tracking, CommandRow row, in Request request, ulong hash, Lane lane)
+    private void RememberKeys(ClientTracking tracking, ref CommandContext c)
     {
-        if (row.HasSingleKey)
+        if (c.Row.HasSingleKey)
         {
-            Remember(tracking, request[row.FirstKey], hash, lane);
+            Remember(tracking, c.Args[c.Row.FirstKey], c.HashOf(c.Row.FirstKey), c.Lane);
             return;
         }
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
-        if (row.CollectKeys(request, ref positions))
-            for (int i = 0; i < positions.Count; i++) Remember(tracking, request[positions[i]], KeyHash.Of(request[positions[i]]), lane);
+        if (c.Row.CollectKeys(c.Args, ref positions))
+            for (int i = 0; i < positions.Count; i++) Remember(tracking, c.Args[positions[i]], c.HashOf(positions[i]), c.Lane);
         positions.Dispose();
     }
 

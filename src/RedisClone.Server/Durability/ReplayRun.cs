@@ -64,7 +64,7 @@ internal sealed class ReplayRun
     {
         CommandRow row = prepared.Row!;
         int before = (int)(_session.Reply.BytesWritten - _forgotten);
-        var context = new CommandContext(_server, _session, row, request, prepared.Hash, now, lane, onWorker: true, _server.Shards.All);
+        var context = new CommandContext(_session, row, request, prepared.Hash, lane, _server.Shards.All) { Now = now, OnWorker = true };
         row.Handler!(ref context);
         if (lane.HasFollowUps)
         {

@@ -174,12 +174,13 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     /// Whether a command whose shards are held had better wait: too much is waiting to be written, or it would change a large value that has to be taken in
     /// parts first, which is then done next.
     /// </summary>
-    public bool MustWait(Session session, CommandRow row, in Request request)
+    public bool MustWait(ref CommandContext c)
     {
+        CommandRow row = c.Row;
+        int database = c.Session.Database;
         if (IsOver || _captures.Length == 0 || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
-        if (Interlocked.Read(ref _waiting) > _most && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return true;
-        if (session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(session.Database, row, request);
-        int database = session.Database;
+        if (Interlocked.Read(ref _waiting) > _most && (c.Flags & CommandFlags.Write) != 0) return true;
+        if (c.Session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(database, row, c.Args);
         for (int i = 0; i < transaction.Count; i++)
             if (HasLarge(database, transaction.RowOf(i), transaction[i])) return true;
         return false;

@@ -107,9 +107,11 @@ internal sealed partial class Connection
                 Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);
             }
-            else if (!Dispatch(Shown(row!, request), request, _prepared[_current].Hash, lane, ref started))
+            else
             {
-                return Pace.Suspended;
+                // Those who watch all commands; a transaction shows itself behind its parts.
+                if (_server.Monitors.Any && row!.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
+                if (!Dispatch(lane, ref started)) return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
@@ -123,34 +125,28 @@ internal sealed partial class Connection
         return Pace.EndOfBatch;
     }
 
-    /// <summary>The same row, after those who watch all commands were told; a transaction shows itself behind its parts.</summary>
-    private CommandRow Shown(CommandRow row, in Request request)
-    {
-        if (_server.Monitors.Any && row.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
-        return row;
-    }
-
     /// <summary>
-    /// Runs a command here if its shards are idle. False when it goes on elsewhere and will signal: from then on another thread may own
+    /// Runs the current command here if its shards are idle. False when it goes on elsewhere and will signal: from then on another thread may own
     /// this connection, and nothing of it is touched.
     /// </summary>
-    private bool Dispatch(CommandRow row, in Request request, ulong hash, Lane lane, ref long started)
+    private bool Dispatch(Lane lane, ref long started)
     {
+        CommandRow row = CurrentRow;
         if (row.HasSingleKey)
         {
-            Shard shard = _server.Shards.Of(hash);
+            Shard shard = _server.Shards.Of(_prepared[_current].Hash);
             var only = ShardSet.Of(shard.Index);
             if (!shard.TryEnter())
             {
                 _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy);
-                return _hold.TryAcquire(only) && RunHeldHere(row, request, hash, lane, ref started, byGate: false);
+                return _hold.TryAcquire(only) && RunHeldHere(lane, byGate: false, ref started);
             }
-            Outcome outcome = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, only, ref started);
+            Outcome outcome = Run(lane, only, onWorker: false, ref started);
             shard.Exit();
             return outcome == Outcome.Done || Continue(outcome, only);
         }
 
-        ShardSet wanted = Router.ShardsOf(_server, Session, row, request);
+        ShardSet wanted = Router.ShardsOf(_server, Session, row, CurrentRequest);
         // An EXEC that was refused must end its transaction.
         _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy) && Session.Transaction is not { Aborted: true };
         if (row.Has(CommandFlags.Long))
@@ -159,16 +155,24 @@ internal sealed partial class Connection
             return false;
         }
         bool byGate = row.Has(CommandFlags.AllShards) && _server.Shards.TryEnterAll();
-        return (byGate || _hold.TryAcquire(wanted)) && RunHeldHere(row, request, hash, lane, ref started, byGate);
+        return (byGate || _hold.TryAcquire(wanted)) && RunHeldHere(lane, byGate, ref started);
     }
 
-    private bool RunHeldHere(CommandRow row, in Request request, ulong hash, Lane lane, ref long started, bool byGate)
+    private bool RunHeldHere(Lane lane, bool byGate, ref long started)
     {
         ShardSet held = byGate ? _server.Shards.All : _hold.Shards;
-        Outcome outcome = _server.Executor.Run(Session, row, request, hash, _now, lane, onWorker: false, held, ref started);
+        Outcome outcome = Run(lane, held, onWorker: false, ref started);
         if (byGate) _server.Shards.ExitAll();
         else _hold.Release();
         return outcome == Outcome.Done || Continue(outcome, held);
+    }
+
+    /// <summary>Runs the current command, whose shards are held.</summary>
+    private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
+    {
+        ref readonly Prepared prepared = ref _prepared[_current];
+        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) { Now = _now, OnWorker = onWorker };
+        return _server.Executor.Run(ref context, ref started);
     }
 
     /// <summary>What follows a run that did not end the command. Always false.</summary>
@@ -192,11 +196,9 @@ internal sealed partial class Connection
     {
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
-        ref readonly Prepared prepared = ref _prepared[_current];
         _now = ServerCore.UnixMilliseconds();
         ShardSet held = _hold.Shards;
-        Outcome outcome = _server.Executor.Run(
-            Session, prepared.Row!, _batch[_current], prepared.Hash, _now, lane, onWorker: true, held, ref started);
+        Outcome outcome = Run(lane, held, onWorker: true, ref started);
         if (outcome == Outcome.Done) _current++;
         _hold.Release();
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
@@ -260,7 +262,7 @@ internal sealed partial class Connection
         {
             // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
             (Session.Transaction ??= new Transaction()).Abort(refusal);
-            return Dispatch(row, request, 0, lane, ref started);
+            return Dispatch(lane, ref started);
         }
         Session.LastCommand = row;
         if (Session.Transaction is { } transaction) transaction.Aborted = true;

@@ -108,8 +108,11 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (row.IsWrite) engine.NoteWrite();
         EffectBuffer effects = engine.Lane.Effects;
         effects.IsMuted = !engine.Journalled;
-        engine.Server.Executor.RunPart(
-            engine.Session, row, request, row.HashOfFirstKey(request), engine.Now, engine.Lane, onWorker: true, engine.Server.Shards.All, ref engine.Clock);
+        var context = new CommandContext(engine.Session, row, request, row.HashOfFirstKey(request), engine.Lane, engine.Server.Shards.All)
+        {
+            Now = engine.Now, OnWorker = true,
+        };
+        engine.Server.Executor.RunPart(ref context, ref engine.Clock);
         effects.IsMuted = false;
         engine.Session.Reply.Commit();
     }

@@ -61,10 +61,10 @@ internal sealed class CommandHost : IEffectSink
         else
         {
             Lane lane = _core.Lanes.Current;
-            ulong hash = row.FirstKey > 0 && row.FirstKey < request.Count ? KeyHash.Of(request[row.FirstKey]) : 0;
             long started = 0;
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
-            _core.Executor.Run(_session, row, request, hash, Now, lane, onWorker: true, held, ref started);
+            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, held) { Now = Now, OnWorker = true };
+            _core.Executor.Run(ref context, ref started);
         }
         _session.Reply.Commit();
     }

@@ -27,12 +27,12 @@ internal sealed class BlockedClients(ServerCore server)
     /// Whether a write must hold more shards before its first effect: those of the clients that it may wake, and of the clients that these may
     /// wake in turn. It lets go of what it holds then and takes them all in order.
     /// </summary>
-    public bool MustWiden(CommandRow row, in Request request, Session session, in ShardSet held)
+    public bool MustWiden(ref CommandContext c)
     {
         if (Count == 0) return false;
-        ShardSet needed = Closure(row, request, session, held);
-        if (held.ContainsAll(needed)) return false;
-        session.WidenedShards = needed;
+        ShardSet needed = Closure(ref c);
+        if (c.Held.ContainsAll(needed)) return false;
+        c.Session.WidenedShards = needed;
         return true;
     }
 
@@ -92,16 +92,18 @@ internal sealed class BlockedClients(ServerCore server)
         }
         bool journalled = server.Effects.Wanted;
         if (journalled) lane.Messages.Hold();
-        server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), now, lane, onWorker: true, held, ref started);
+        var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
+        server.Executor.RunPart(ref context, ref started);
         if (journalled) server.Executor.PlaceEffects(session, lane, held);
         connection.Resume();
     }
 
     /// <summary>The shards held, and those of every client that could be woken through them.</summary>
-    private ShardSet Closure(CommandRow row, in Request request, Session session, in ShardSet held)
+    private ShardSet Closure(ref CommandContext c)
     {
+        ref readonly ShardSet held = ref c.Held;
         ShardSet needed = held;
-        if (row.Route is not null || row.Keys.Length == 0)
+        if (c.Row.Route is not null || c.Row.Keys.Length == 0)
         {
             // What a transaction changes is not written in its EXEC: everybody who waits in its shards may be concerned.
             for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) server.Shards[i].Keys.AddShardsOfWaiters(ref needed);
@@ -109,8 +111,8 @@ internal sealed class BlockedClients(ServerCore server)
         }
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         WrittenKeys? written = null;
-        if (row.CollectKeys(request, ref positions))
-            for (int i = 0; i < positions.Count; i++) AddWaiters(held, session.Database, request[positions[i]], ref needed, ref written);
+        if (c.Row.CollectKeys(c.Args, ref positions))
+            for (int i = 0; i < positions.Count; i++) AddWaiters(held, c.Session.Database, c.Args[positions[i]], ref needed, ref written);
         positions.Dispose();
         while (written is not null && written.TryNext(out DatabaseKey key)) AddWaiters(held, key.Database, key.Key, ref needed, ref written);
         return needed;

@@ -10,7 +10,7 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// All that a handler touches: its arguments, its reply, the keys it named, and the ways to say what it did. A bad argument is a value:
+/// The running of a command, all that its handler touches: its arguments, its reply, the keys it named, and the ways to say what it did. A bad argument is a value:
 /// the first one latches an error, the handler returns, and the error is the reply.
 /// </summary>
 internal ref partial struct CommandContext
@@ -18,18 +18,14 @@ internal ref partial struct CommandContext
     private readonly ulong _firstKeyHash;
     private readonly ref readonly ShardSet _held;
 
-    internal CommandContext(
-        ServerCore server, Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, long now, Lane lane, bool onWorker,
-        in ShardSet held)
+    internal CommandContext(Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, Lane lane, in ShardSet held)
     {
-        Server = server;
+        Server = session.Server;
         Session = session;
         Row = row;
         Args = request;
         Reply = session.Reply;
-        Now = now;
         Lane = lane;
-        OnWorker = onWorker;
         _firstKeyHash = firstKeyHash;
         _held = ref held;
     }
@@ -40,13 +36,16 @@ internal ref partial struct CommandContext
 
     public CommandRow Row { get; }
 
+    /// <summary>What the command does with these arguments, for this client.</summary>
+    internal readonly CommandFlags Flags => Row.FlagsFor(Args, Session);
+
     /// <summary>The arguments; 0 is the command's name (1 the subcommand's, where there is one).</summary>
     public Request Args { get; }
 
     public ReplyWriter Reply { get; }
 
     /// <summary>Unix milliseconds, read once for the batch.</summary>
-    public long Now { get; }
+    public required long Now { get; init; }
 
     internal Lane Lane { get; }
 
@@ -54,7 +53,7 @@ internal ref partial struct CommandContext
     internal readonly ref readonly ShardSet Held => ref _held;
 
     /// <summary>False on an I/O thread, where nothing may take long.</summary>
-    public bool OnWorker { get; }
+    public required bool OnWorker { get; init; }
 
     /// <summary>Set by <see cref="MoveToWorker"/>: the command has done nothing yet and is run again on a worker.</summary>
     public bool Moved { get; private set; }

@@ -36,28 +36,25 @@ internal sealed class Executor(ServerCore server)
     /// Runs a client's command. <paramref name="started"/> is the time of the end of the command before, and becomes the end of this one: one
     /// clock reading a command.
     /// </summary>
-    public Outcome Run(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    public Outcome Run(ref CommandContext c, ref long started)
     {
-        if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(session, row, request)) return Outcome.Deferred;
-        if (server.Journal is { IsBehind: true } && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Outcome.Deferred;
-        if ((row.IsWrite || row.Route is not null) && server.Blocked.MustWiden(row, request, session, held)) return Outcome.Widened;
+        if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+        if (server.Journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
+        if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
         bool journalled = server.Effects.Wanted;
-        if (journalled && server.Journal is { NeverDurable: { } lost } && (row.FlagsFor(request, session) & CommandFlags.ReadOnly) != 0
-            && IsAnyBehind(held, server.Journal.DurableLsn))
+        if (journalled && server.Journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0
+            && IsAnyBehind(c.Held, server.Journal.DurableLsn))
         {
-            Reject(session, row, lost, lane);
+            Reject(c.Session, c.Row, lost, c.Lane);
             return Outcome.Done;
         }
-        if (journalled) lane.Messages.Hold();
-        long seen = session.SeenLsn;
-        Outcome outcome = server.Config.MaxMemoryBytes > 0
-            ? RunWithinMemory(session, row, request, hash, now, lane, onWorker, held, ref started)
-            : RunAlone(session, row, request, hash, now, lane, onWorker, held, ref started);
+        if (journalled) c.Lane.Messages.Hold();
+        long seen = c.Session.SeenLsn;
+        Outcome outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
         // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
-        if (journalled) PlaceEffects(session, lane, held);
-        if (row.Has(CommandFlags.Blind)) session.SeenLsn = seen;
-        if (lane.HasFollowUps) FollowUp(lane, held);
+        if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
+        if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
+        if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
         return outcome;
     }
 
@@ -73,33 +70,34 @@ internal sealed class Executor(ServerCore server)
     /// Makes room first where memory is limited: before every command that may take more (of a script nobody knows), and before any once one has
     /// taken much.
     /// </summary>
-    private Outcome RunWithinMemory(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    private Outcome RunWithinMemory(ref CommandContext c, ref long started)
     {
-        CommandFlags flags = row.FlagsFor(request, session);
+        CommandFlags flags = c.Flags;
         bool grows = (flags & CommandFlags.DenyOom) != 0;
         if (grows || (flags & CommandFlags.AllShards) != 0 || server.Eviction.IsDue)
         {
+            Session session = c.Session;
+            Lane lane = c.Lane;
             bool holds = lane.Messages.IsHolding;
-            session.LacksMemory = !server.Eviction.MakeRoom(held, lane, now);
+            session.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
             // What was evicted has been told.
             if (holds) lane.Messages.Hold();
             if (session.LacksMemory)
             {
                 // The shards at hand have nothing to give: all together may have.
-                if (!held.ContainsAll(server.Shards.All))
+                if (!c.Held.ContainsAll(server.Shards.All))
                 {
                     session.WidenedShards = server.Shards.All;
                     return Outcome.Widened;
                 }
-                if (grows && !RefuseForMemory(session, row, lane)) return Outcome.Done;
+                if (grows && !RefuseForMemory(session, c.Row, lane)) return Outcome.Done;
             }
             // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
-        long before = server.Shards.BytesOf(held);
-        Outcome outcome = RunAlone(session, row, request, hash, now, lane, onWorker, held, ref started);
-        if (grows && server.Shards.BytesOf(held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
+        long before = server.Shards.BytesOf(c.Held);
+        Outcome outcome = RunAlone(ref c, ref started);
+        if (grows && server.Shards.BytesOf(c.Held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
         return outcome;
     }
 
@@ -115,11 +113,10 @@ internal sealed class Executor(ServerCore server)
         return false;
     }
 
-    private Outcome RunAlone(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    private Outcome RunAlone(ref CommandContext c, ref long started)
     {
-        Outcome outcome = RunPart(session, row, request, hash, now, lane, onWorker, held, ref started);
-        if (outcome == Outcome.Done) session.LastCommand = row;
+        Outcome outcome = RunPart(ref c, ref started);
+        if (outcome == Outcome.Done) c.Session.LastCommand = c.Row;
         return outcome;
     }
 
@@ -171,26 +168,27 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>
-    public Outcome RunPart(
-        Session session, CommandRow row, in Request request, ulong hash, long now, Lane lane, bool onWorker, in ShardSet held, ref long started)
+    public Outcome RunPart(ref CommandContext c, ref long started)
     {
-        if (row.IsWrite && !lane.Effects.HasRoomFor(request.WireLength))
+        Session session = c.Session;
+        CommandRow row = c.Row;
+        Lane lane = c.Lane;
+        if (row.IsWrite && !lane.Effects.HasRoomFor(c.Args.WireLength))
         {
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;
         }
-        var context = new CommandContext(server, session, row, request, hash, now, lane, onWorker, held);
-        ReplyMark mark = session.Reply.Mark();
+        ReplyMark mark = c.Reply.Mark();
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
-        long replied = watching is null ? 0 : session.Reply.BytesWritten;
+        long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
         {
-            row.Handler!(ref context);
-            if (context.Moved) return Outcome.Moved;
-            lane.KeyspaceHits += context.Hits;
-            lane.KeyspaceMisses += context.Misses;
-            if (context.Blocked) return Outcome.Blocked;
-            if (context.Failure is not null) session.Reply.Error(context.Failure);
+            row.Handler!(ref c);
+            if (c.Moved) return Outcome.Moved;
+            lane.KeyspaceHits += c.Hits;
+            lane.KeyspaceMisses += c.Misses;
+            if (c.Blocked) return Outcome.Blocked;
+            if (c.Failure is not null) c.Reply.Error(c.Failure);
         }
         catch (Exception bug)
         {
@@ -200,11 +198,11 @@ internal sealed class Executor(ServerCore server)
             server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
             ReplyInternalError(session, mark);
         }
-        if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, session, row, request, hash, lane);
-        if (context.Changes > 0)
+        if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, ref c);
+        if (c.Changes > 0)
         {
-            lane.Changes += context.Changes;
-            if (server.Effects.Wanted && !context.EffectReplaced) lane.Effects.AddCommand(session.Database, request);
+            lane.Changes += c.Changes;
+            if (server.Effects.Wanted && !c.EffectReplaced) lane.Effects.AddCommand(session.Database, c.Args);
         }
 
         long ended = Stopwatch.GetTimestamp();
@@ -212,10 +210,10 @@ internal sealed class Executor(ServerCore server)
         started = ended;
         Count(session, row, ticks, lane);
         // A script's commands have a session without a connection: the script itself is what was slow.
-        if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, request, ticks);
+        if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
         if (ticks >= server.Latency.Threshold && session.Connection is not null)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
-        watching?.Note(row, request, ticks, session.Reply.BytesWritten - replied);
+        watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
         return Outcome.Done;
     }
 

@@ -121,7 +121,8 @@ internal static class TransactionCommands
                 continue;
             }
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
-            c.Server.Executor.RunPart(session, row, request, row.HashOfFirstKey(request), c.Now, c.Lane, onWorker: true, c.Held, ref started);
+            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) { Now = c.Now, OnWorker = true };
+            c.Server.Executor.RunPart(ref part, ref started);
         }
         session.InTransaction = false;
     }
