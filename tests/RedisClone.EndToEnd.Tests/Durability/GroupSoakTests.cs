@@ -6,7 +6,7 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 /// <summary>A consumer group lives through deaths of its consumers and of the server, and loses nothing.</summary>
 public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(10);
 
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-groups-").FullName;
     private readonly Random _random = Seed.Random("groups");

@@ -110,7 +110,7 @@ internal sealed class Siege : IDisposable
     private long LeftAfterAWhile()
     {
         long start = Environment.TickCount64, left;
-        while ((left = Server.ResidentBytes - _before.ResidentBytes) > MostLeft && Environment.TickCount64 - start < 60_000) Thread.Sleep(100);
+        while ((left = Server.ResidentBytes - _before.ResidentBytes) > MostLeft && Environment.TickCount64 - start < 120_000) Thread.Sleep(100);
         return left;
     }
 
