@@ -44,7 +44,9 @@ internal sealed class Engine
             ulong hash = KeyHash.Of(request[row.FirstKey]);
             Shard shard = Server.Shards.Of(hash);
             if (!shard.TryEnter()) throw new InvalidOperationException("nobody else can hold it");
-            Server.Executor.Run(_session, row, request, hash, now, lane, onWorker: false, ShardSet.Of(shard.Index), ref started);
+            var held = ShardSet.Of(shard.Index);
+            var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, OnWorker = false };
+            Server.Executor.Run(ref context, ref started);
             shard.Exit();
         }
         _batch.Clear();
