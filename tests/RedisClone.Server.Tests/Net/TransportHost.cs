@@ -71,7 +71,10 @@ internal sealed class TransportHost : IAsyncDisposable
     /// <summary>Stops as patiently as it takes, but for peers that do not read.</summary>
     public Task EndAsync()
     {
-        foreach (EventLoopListenerFactory loops in _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
+        if (OperatingSystem.IsLinux())
+        {
+            foreach (EventLoopListenerFactory loops in _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
+        }
         return _app.Services.GetRequiredService<IServer>().StopAsync(CancellationToken.None);
     }
 
