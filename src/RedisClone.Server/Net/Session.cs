@@ -90,6 +90,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Keys watched, and where they live.</summary>
     public List<(Shard Shard, DatabaseKey Key)> Watched { get; } = [];
 
+    /// <summary>Keys of which the command that moved to a worker has told already that they are not there.</summary>
+    public int MissesTold { get; set; }
+
     /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
     public bool InTransaction { get; set; }
 

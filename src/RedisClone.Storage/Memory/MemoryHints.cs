@@ -9,21 +9,21 @@ namespace RedisClone.Storage.Memory;
 /// The only unsafe file of the storage: hints to the processor and to the operating system about memory that
 /// stays owned, and bounds-checked, elsewhere. Nothing here reads or writes data.
 /// </summary>
-internal static unsafe partial class MemoryHints
+public static unsafe partial class MemoryHints
 {
-    public const int SystemPage = 4096;
+    internal const int SystemPage = 4096;
     private const int MadvDontNeed = 4;
 
     /// <summary>Asks for the cache line of a location that will be read soon.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public static void Prefetch(ref readonly byte location)
+    internal static void Prefetch(ref readonly byte location)
     {
         // The address is only a hint: should the collector move the object meanwhile, a wrong line is fetched.
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
     /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>
-    public static int AlignedBase(byte[] pinned)
+    internal static int AlignedBase(byte[] pinned)
     {
         nint address = (nint)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
         return (int)(-address & (SystemPage - 1));

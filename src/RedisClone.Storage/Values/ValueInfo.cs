@@ -29,6 +29,9 @@ public static class ValueInfo
         ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)
         : 0);
 
+    /// <summary>Whether telling <see cref="MemoryUsage"/> may take long: of a stream, all consumers of all groups are asked.</summary>
+    public static bool IsWalkedForUsage(in Entry entry) => entry.Exists && entry.Type == ValueType.Stream && entry.Encoding == ValueEncoding.Large;
+
     /// <summary>The index of a large value that has one: its buckets and what they hold.</summary>
     public static bool TryGetTable(in Entry entry, out long buckets, out long records)
     {

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.IO.Pipelines;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 
@@ -47,5 +48,35 @@ public sealed class EventLoopMemoryTests
             socket.ReceiveToEnd();
         }
         Assert.InRange(buffers.Count, 1, Count / 10);
+    }
+
+    /// <summary>Pages that are the system's read as zero.</summary>
+    [Fact]
+    public async Task What_a_peer_left_unread_is_given_back_once_it_is_gone()
+    {
+        const int Pieces = 16, Size = 2 << 20;
+        var written = new TaskCompletionSource<byte[]>();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            PipeWriter output = connection.Transport.Output;
+            byte[] last = [];
+            for (int i = 0; i < Pieces; i++)
+            {
+                Assert.True(MemoryMarshal.TryGetArray(output.GetMemory(Size), out ArraySegment<byte> piece));
+                last = piece.Array!;
+                last.AsSpan().Fill(1);
+                output.Advance(Size);
+            }
+            Task flushed = output.FlushAsync().AsTask();
+            written.SetResult(last);
+            await flushed;
+        });
+        byte[] last;
+        using (var socket = host.Connect())
+        {
+            last = await written.Task.WaitAsync(Transfer.Patience);
+            Assert.Equal(1, last[Size / 2]);
+        }
+        if (OperatingSystem.IsLinux()) await Transfer.EventuallyAsync(() => Volatile.Read(ref last[Size / 2]) == 0);
     }
 }

@@ -143,7 +143,7 @@ internal static class KeyCommands
             c.Reply.Integer(0);
             return;
         }
-        if (c.MoveToWorker(ValueInfo.MemoryUsage(source) / 16)) return;
+        if (c.MoveToWorker(ValueInfo.IsWalkedForUsage(source) ? long.MaxValue : ValueInfo.MemoryUsage(source) / 16)) return;
         ulong hash = c.HashOf(2);
         Entry target = c.Find(c.Args[2], hash, database);
         if (target.Exists)

@@ -99,7 +99,7 @@ internal static class ScanCommands
             if (IsExpired(ref c, keyspace, handle))
             {
                 // It frees this record and moves no other.
-                if (!c.Server.Pause.IsOn) c.Server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), c.Session.Database, c.Lane);
+                Expire(ref c, keyspace, key);
                 continue;
             }
             if (filter.Type is { } type && keyspace.TypeOf(handle) != type || filter.UnknownType) continue;
@@ -152,8 +152,7 @@ internal static class ScanCommands
             uint handle = keyspace.RandomHandle(Random.Shared);
             if (IsExpired(ref c, keyspace, handle) && i < tries - 1)
             {
-                ReadOnlySpan<byte> expired = keyspace.KeyOf(handle);
-                c.Find(expired, KeyHash.Of(expired), c.Session.Database);
+                Expire(ref c, keyspace, keyspace.KeyOf(handle));
                 continue;
             }
             c.Reply.Bulk(keyspace.KeyOf(handle));
@@ -175,6 +174,21 @@ internal static class ScanCommands
     {
         long expiry = keyspace.ExpiryOf(handle);
         return expiry != 0 && expiry <= c.Now && c.Server.ExpiryEnabled;
+    }
+
+    /// <summary>
+    /// Removes a key that a walk has met and whose time has passed: a unit of its own, no part of the walk, unless that is itself a part of a transaction
+    /// or script.
+    /// </summary>
+    private static void Expire(ref CommandContext c, Keyspace keyspace, ReadOnlySpan<byte> key)
+    {
+        // During a pause the data stand still.
+        if (c.Server.Pause.IsOn) return;
+        ulong hash = KeyHash.Of(key);
+        c.Server.KeyEvents.Expire(keyspace.Find(key, hash), c.Session.Database, c.Lane);
+        if (c.Session.InTransaction) return;
+        c.Server.Executor.PlaceOwnUnit(c.Server.Shards.Of(hash), c.Lane);
+        c.Server.Executor.BeginUnit(c.Lane);
     }
 
     private static int ShardOf(ulong cursor) => (int)(cursor & ((1 << ShardBits) - 1));

@@ -202,8 +202,7 @@ internal ref partial struct CommandContext
             Hits++;
             return entry;
         }
-        Misses++;
-        Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
+        if (++Misses > Session.MissesTold || !OnWorker) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
 

@@ -184,6 +184,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             row.Handler!(ref c);
+            session.MissesTold = c.Moved ? c.Misses : 0;
             if (c.Moved) return Outcome.Moved;
             lane.KeyspaceHits += c.Hits;
             lane.KeyspaceMisses += c.Misses;

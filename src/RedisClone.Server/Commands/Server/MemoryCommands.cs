@@ -40,6 +40,7 @@ internal static class MemoryCommands
         }
         if (c.Failed) return;
         Entry entry = c.Peek(2);
+        if (ValueInfo.IsWalkedForUsage(entry) && c.MoveToWorker(long.MaxValue)) return;
         if (entry.Exists) c.Reply.Integer(ValueInfo.MemoryUsage(entry) + entry.Keyspace.IndexBytes / Math.Max(1, entry.Keyspace.Count));
         else c.Reply.Null();
     }

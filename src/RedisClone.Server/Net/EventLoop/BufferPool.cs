@@ -26,10 +26,8 @@ internal sealed class BufferPool
 
     public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
 
-    public void Return(byte[] buffer)
-    {
-        if (!TryKeep(buffer)) ReturnShared(buffer);
-    }
+    /// <summary>False when it is the collector's from now on.</summary>
+    public bool Return(byte[] buffer) => TryKeep(buffer) || ReturnShared(buffer);
 
     /// <summary>
     /// Lets go of all that is kept; any thread may. One array left in a piece of memory keeps all of it from the system, for it cannot be moved. Whoever is
@@ -51,10 +49,10 @@ internal sealed class BufferPool
         return GC.AllocateUninitializedArray<byte>(SizeFor(size), pinned: true);
     }
 
-    public static void ReturnShared(byte[] buffer)
+    public static bool ReturnShared(byte[] buffer)
     {
-        if (buffer.Length > LargestPooled) return;
-        lock (SharedGate) Shared.TryKeep(buffer);
+        if (buffer.Length > LargestPooled) return false;
+        lock (SharedGate) return Shared.TryKeep(buffer);
     }
 
     private static int SizeFor(int size) => size switch

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net.EventLoop;
 
@@ -120,10 +121,16 @@ internal sealed class Loop : IEventLoop
 
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
 
-    public void Return(byte[] buffer)
+    /// <summary>False when no pool keeps it.</summary>
+    public bool Return(byte[] buffer) => IsOnLoop ? _pool.Return(buffer) : BufferPool.ReturnShared(buffer);
+
+    /// <summary>
+    /// Returns what a peer that is gone has left unread, which may be much: what no pool keeps is the system's at once, since the collector would find it
+    /// late and keep it for later.
+    /// </summary>
+    public void Discard(byte[] buffer)
     {
-        if (IsOnLoop) _pool.Return(buffer);
-        else BufferPool.ReturnShared(buffer);
+        if (!Return(buffer)) MemoryHints.Release(buffer, 0, buffer.Length);
     }
 
     /// <summary>Lets go of the buffers that wait for the next burst; any thread may ask.</summary>

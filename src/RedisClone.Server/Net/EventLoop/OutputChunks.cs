@@ -61,10 +61,10 @@ internal struct OutputChunks
         if (IsEmpty) Reset();
     }
 
-    /// <summary>Returns all chunks.</summary>
+    /// <summary>Drops all chunks: nobody will take them any more.</summary>
     public void Clear(Loop loop)
     {
-        foreach (ref OutputChunk chunk in Items) loop.Return(chunk.Buffer);
+        foreach (ref OutputChunk chunk in Items) loop.Discard(chunk.Buffer);
         Forget();
     }
 

@@ -1,0 +1,40 @@
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>Commands that turn out to be long begin again on a worker: nobody else can tell.</summary>
+public sealed class WorkerTests
+{
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task A_key_that_is_not_there_is_told_of_once(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), listener = server.Connect();
+        Assert.Equal("OK", client.Run("CONFIG SET notify-keyspace-events Em"));
+        listener.Run("PSUBSCRIBE *");
+        Assert.Equal("10000", client.Call(["SADD", "many", .. Enumerable.Range(0, 10_000).Select(i => $"{i}")]));
+        client.Run("SUNION none many never");
+        client.Run("GET gone");
+        Assert.Equal("1", client.Run("PUBLISH all told"));
+        Assert.Equal("[pmessage * __keyevent@0__:keymiss none]", listener.Read());
+        Assert.Equal("[pmessage * __keyevent@0__:keymiss never]", listener.Read());
+        Assert.Equal("[pmessage * __keyevent@0__:keymiss gone]", listener.Read());
+        Assert.Equal("[pmessage * all told]", listener.Read());
+    }
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task The_memory_of_a_stream_is_told_and_its_copy_takes_as_much(TransportKind transport)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        for (int i = 1; i <= 500; i++) client.Run($"XADD stream {i} name {new string('v', 100)}");
+        client.Run("XGROUP CREATE stream group 0");
+        for (int i = 0; i < 50; i++) client.Run($"XREADGROUP GROUP group consumer:{i} COUNT 2 STREAMS stream >");
+        client.Run("COPY stream others");
+        string usage = client.Run("MEMORY USAGE stream");
+        Assert.InRange(int.Parse(usage, System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
+        Assert.InRange(int.Parse(client.Run("MEMORY USAGE others"), System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
+    }
+}
