@@ -13,10 +13,10 @@ internal static partial class Comparison
     /// <summary>Two servers get a request moments apart, on a busy machine.</summary>
     private const long ClockToleranceSeconds = 120;
 
-    public static bool Same(string[] request, Reply ours, Reply theirs)
+    public static bool Same(string[] request, Reply ours, Reply theirs, KeyHistory before)
     {
         if (Form(request, ours) == Form(request, theirs)) return true;
-        return SameTime(request, ours, theirs) || IntendedDifferences.Covers(request, ours, theirs);
+        return SameTime(request, ours, theirs) || IntendedDifferences.Covers(request, ours, theirs, before);
     }
 
     /// <summary>What a sorted set holds, in a form in which equal sets are equal texts.</summary>

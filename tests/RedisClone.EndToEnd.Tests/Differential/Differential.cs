@@ -16,6 +16,7 @@ internal sealed class Differential : IDisposable
     private readonly List<string> _findings = [];
     private readonly Queue<string> _recent = new();
     private readonly List<string[]> _queued = [];
+    private readonly KeyHistory _history = new();
     private readonly HashSet<string> _ourCommands;
 
     public Differential(ServerProcess ours, ServerProcess redis, int protocol, HashSet<string> ourCommands)
@@ -42,6 +43,7 @@ internal sealed class Differential : IDisposable
         {
             if (_recent.Count > 12) _recent.Dequeue();
             _recent.Enqueue($"{Requests.Show(requests[i])} -> {theirs[i]}");
+            _history.Note(requests[i]);
             bool same = SameReply(requests[i], ours[i], theirs[i]);
             if (!same) Report(requests[i], ours[i].ToString(), theirs[i].ToString());
             // Where one means to refuse what the other does, they go apart from here on.
@@ -76,11 +78,11 @@ internal sealed class Differential : IDisposable
             return ours.ToString() == theirs.ToString();
         }
         string name = request[0].ToUpperInvariant();
-        string[][] queued = [.. _queued];
-        if (name is "EXEC" or "DISCARD" && request.Length == 1) _queued.Clear();
-        if (name == "EXEC" && theirs.Items?.Length == queued.Length && ours.Items?.Length == queued.Length)
-            return queued.Index().All(q => Comparison.Same(q.Item, ours[q.Index], theirs[q.Index]));
-        return Comparison.Same(request, ours, theirs);
+        // However the one before it ended.
+        if (name == "MULTI" && theirs.Type == '+') _queued.Clear();
+        if (name == "EXEC" && theirs.Items?.Length == _queued.Count && ours.Items?.Length == _queued.Count)
+            return _queued.Index().All(q => Comparison.Same(q.Item, ours[q.Index], theirs[q.Index], _history));
+        return Comparison.Same(request, ours, theirs, _history);
     }
 
     private void Report(string[] request, string ours, string theirs)
@@ -96,6 +98,7 @@ internal sealed class Differential : IDisposable
         Resets++;
         _recent.Clear();
         _queued.Clear();
+        _history.Clear();
         foreach (RespClient client in new[] { _ours, _theirs })
         {
             client.Call("DISCARD");
