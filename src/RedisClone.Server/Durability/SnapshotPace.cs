@@ -16,14 +16,15 @@ internal sealed class SnapshotPace
     /// <summary>Rests are this many times as long as the work before them: a sixth of one core is the snapshot's.</summary>
     private const int RestsPerWork = 5;
 
-    private const double IdleShare = 0.1, WantedShare = 0.2;
+    // Of the time since the last look. What a host of virtual machines gives to others is idle to this process, so that waiting counts too.
+    private const double IdleShare = 0.1, WaitedShare = 0.1, SpareShare = 0.25, WantedShare = 0.2;
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(2), MostRest = TimeSpan.FromMilliseconds(5);
 
     private long _looked = Stopwatch.GetTimestamp();
     private TimeSpan _all = Environment.CpuUsage.TotalTime;
-    private TimeSpan _own = Own();
+    private (TimeSpan Ran, TimeSpan Waited) _own = Own();
     private TimeSpan _owed;
     private bool _isCrowded;
 
@@ -39,28 +40,39 @@ internal sealed class SnapshotPace
         return rest;
     }
 
-    /// <summary>Crowded is where hardly anything was idle, and others of this process than the snapshot had their part in that.</summary>
+    /// <summary>
+    /// Crowded is where hardly anything was idle, or this thread had to wait for the processor, and others of this process had their part in that. It ends
+    /// when there is much to spare: while this thread rests, it does not wait.
+    /// </summary>
     private void Look(TimeSpan elapsed)
     {
-        TimeSpan all = Environment.CpuUsage.TotalTime, own = Own();
-        TimeSpan idle = elapsed * Environment.ProcessorCount - (all - _all), others = all - _all - (own - _own);
-        _isCrowded = own > TimeSpan.Zero && idle < elapsed * IdleShare && others > elapsed * WantedShare;
+        TimeSpan all = Environment.CpuUsage.TotalTime;
+        (TimeSpan Ran, TimeSpan Waited) own = Own();
+        TimeSpan idle = elapsed * Environment.ProcessorCount - (all - _all), others = all - _all - (own.Ran - _own.Ran);
+        bool isFull = idle < elapsed * IdleShare || own.Waited - _own.Waited > elapsed * WaitedShare || _isCrowded && idle < elapsed * SpareShare;
+        _isCrowded = own.Ran > TimeSpan.Zero && isFull && others > elapsed * WantedShare;
         (_looked, _all, _own) = (Stopwatch.GetTimestamp(), all, own);
     }
 
-    /// <summary>Processor time of the calling thread; zero where the system does not tell.</summary>
-    private static TimeSpan Own()
+    /// <summary>How long the calling thread has run, and waited to run; zero where the system does not tell.</summary>
+    private static (TimeSpan Ran, TimeSpan Waited) Own()
     {
         const string path = "/proc/thread-self/schedstat";
         try
         {
-            string text = File.Exists(path) ? File.ReadAllText(path) : "";
-            int end = text.IndexOf(' ', StringComparison.Ordinal);
-            return end > 0 && long.TryParse(text.AsSpan(0, end), CultureInfo.InvariantCulture, out long nanoseconds) ? TimeSpan.FromMicroseconds(nanoseconds / 1000) : TimeSpan.Zero;
+            string[] words = File.Exists(path) ? File.ReadAllText(path).Split(' ') : [];
+            return words.Length > 1 && TryRead(words[0], out TimeSpan ran) && TryRead(words[1], out TimeSpan waited) ? (ran, waited) : default;
         }
         catch (IOException)
         {
-            return TimeSpan.Zero;
+            return default;
         }
+    }
+
+    private static bool TryRead(string nanoseconds, out TimeSpan time)
+    {
+        bool isNumber = long.TryParse(nanoseconds, CultureInfo.InvariantCulture, out long count);
+        time = TimeSpan.FromMicroseconds(count / 1000);
+        return isNumber;
     }
 }
