@@ -22,6 +22,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
     private readonly PoolGate _pool;
     private readonly int _maxLoops;
+    /// <summary>A rewrite begins, and ends, before the journal is turned off or on, or after it, not in between.</summary>
+    private readonly Lock _turning = new();
+
     private volatile JournalDirectory? _directory;
     private int _loopCount;
     private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
@@ -85,32 +88,42 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     public long SizeAtRewrite { get; private set; }
 
     /// <summary>
-    /// Ends the increment here, and says where the base for that moment is to be written. A journal that had failed, or did not run, begins anew. The
-    /// caller holds every shard.
+    /// Ends the increment here, and says where the base for that moment is to be written; null when the journal was turned off before. One that had failed,
+    /// or did not run, begins anew. The caller holds every shard.
     /// </summary>
-    public SnapshotOrder BeginBase(bool asRdb)
+    public SnapshotOrder? BeginBase(bool asRdb)
     {
-        JournalDirectory directory = _directory!;
-        _closedBytes = Size;
-        long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory);
-        if (!_attached) Attach();
-        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
+        lock (_turning)
+        {
+            if (_directory is not { } directory) return null;
+            _closedBytes = Size;
+            long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory);
+            if (!_attached) Attach();
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
+        }
     }
 
     /// <summary>The base is complete; null, or why it is not in force.</summary>
     public string? InstallBase(long lsn, bool asRdb)
     {
-        if (_engine.InstallBase(lsn, asRdb) is { } failure) return failure;
-        Begun();
-        return null;
+        lock (_turning)
+        {
+            if (_directory is null) return "the journal was turned off";
+            if (_engine.InstallBase(lsn, asRdb) is { } failure) return failure;
+            Begun();
+            return null;
+        }
     }
 
     /// <summary>Takes the directory without reading what is there: a rewrite brings all that is in memory. The reason when it cannot.</summary>
     public string? TakeDirectory()
     {
-        _awaitsBase = true;
-        _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
-        return _directory is null ? error : null;
+        lock (_turning)
+        {
+            _awaitsBase = true;
+            _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
+            return _directory is null ? error : null;
+        }
     }
 
     public static JournalNames NamesOf(ServerConfig config) => new(config.PathOf(""), config.AppendDirname, config.AppendFilename);
@@ -158,7 +171,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private string? BeginEmpty()
     {
         bool asRdb = _server.Config.AofUseRdbPreamble;
-        SnapshotOrder order = BeginBase(asRdb);
+        if (BeginBase(asRdb) is not { } order) return "there is no append-only directory";
         using var run = new SnapshotRun(_server, order);
         string? failure = run.WriteHeld() ?? InstallBase(order.Lsn, asRdb);
         if (failure is null) return null;
@@ -267,9 +280,12 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Turns the journal off and lets its directory go; it can be turned on again.</summary>
     public void TurnOff()
     {
-        if (Stop() is { } failure) _server.Log.LogError("The journal could not be closed: {Failure}", failure);
-        _directory?.Dispose();
-        _directory = null;
+        lock (_turning)
+        {
+            if (Stop() is { } failure) _server.Log.LogError("The journal could not be closed: {Failure}", failure);
+            _directory?.Dispose();
+            _directory = null;
+        }
         WakeWaiters();
     }
 

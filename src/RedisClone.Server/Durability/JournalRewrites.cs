@@ -69,8 +69,10 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is called off");
             slot.Cancel(SnapshotKind.Rewrite);
             _scheduled = false;
-            server.Journal!.TurnOff();
+            // In this order: what is written from here on is in no journal, and nobody may be told that it is safe.
+            JournalKeeper journal = server.Journal!;
             server.Journal = null;
+            journal.TurnOff();
             return null;
         }
         _keeper ??= new JournalKeeper(server);
@@ -167,10 +169,10 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
         private long _lsn;
 
-        public SnapshotOrder Mark()
+        public SnapshotOrder? Mark()
         {
+            if (journal.BeginBase(_asRdb) is not { } order) return null;
             server.Log.LogInformation("Background append only file rewriting started");
-            SnapshotOrder order = journal.BeginBase(_asRdb);
             _lsn = order.Lsn;
             return order;
         }

@@ -16,8 +16,8 @@ internal enum SnapshotKind
 /// <summary>What is done with a snapshot that is taken beside running clients.</summary>
 internal interface ISnapshotJob
 {
-    /// <summary>Every shard is held: this is the moment. Says what is to be written.</summary>
-    SnapshotOrder Mark();
+    /// <summary>Every shard is held: this is the moment. Says what is to be written; null when nothing is any more.</summary>
+    SnapshotOrder? Mark();
 
     /// <summary>The file is complete; null, or why it cannot take its place.</summary>
     string? Publish();
@@ -57,7 +57,12 @@ internal sealed class SnapshotSlot : IHeldWork
     /// <summary>For whoever claimed it and holds every shard.</summary>
     public void Start(ISnapshotJob job)
     {
-        var run = new SnapshotRun(_server, job.Mark());
+        if (job.Mark() is not { } order)
+        {
+            Release();
+            return;
+        }
+        var run = new SnapshotRun(_server, order);
         Volatile.Write(ref _running, run);
         new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
     }

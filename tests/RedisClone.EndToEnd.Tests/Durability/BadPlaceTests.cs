@@ -129,4 +129,22 @@ public sealed class BadPlaceTests : IDisposable
             client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
         }
     }
+
+    /// <summary>Turned off before its first base was begun, or while that took its place: neither is the server's end, nor is it taken for a base that came later.</summary>
+    [Fact]
+    public void TheJournalMayBeTurnedOnAndOffFasterThanItBegins()
+    {
+        string[][] turns = [["CONFIG", "SET", "appendonly", "yes"], ["SET", "key", "value"], ["CONFIG", "SET", "appendonly", "no"]];
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder);
+        using RespClient client = server.Connect();
+        for (int round = 0; round < 20; round++)
+            Assert.All(client.Pipeline([.. Enumerable.Repeat(turns, 20).SelectMany(turn => turn)]), reply => Assert.Equal("+OK", reply.ToString()));
+        client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+        client.Expect("+OK", "SET", "last", "value");
+        client.Expect("*[:1 :0]", "WAITAOF", "1", "0", "60000");
+        server.Kill();
+        using ServerProcess again = ServerProcess.Ours(Place);
+        using RespClient asking = again.Connect();
+        asking.Expect(":2", "DBSIZE");
+    }
 }
