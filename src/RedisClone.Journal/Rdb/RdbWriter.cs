@@ -12,10 +12,13 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     /// <summary>Shorter strings are not worth trying.</summary>
     private const int CompressFrom = 21;
 
+    private const int Patience = 32, MostLeft = 7;
+
     private readonly byte[] _buffer = GC.AllocateUninitializedArray<byte>(Math.Max(bufferSize, 512));
     private readonly int[]? _hashes = compress ? new int[Lzf.HashSize] : null;
     private byte[] _compressed = [];
     private int _length;
+    private int _failed, _left;
 
     /// <summary>The checksum of what was handed to the target; of everything after <see cref="Flush"/>. 0 where none is wanted.</summary>
     public ulong Crc { get; private set; }
@@ -120,7 +123,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
             ShortInteger((int)number);
             return;
         }
-        if (_hashes is not null && value.Length >= CompressFrom && TryCompressed(value)) return;
+        if (_hashes is not null && value.Length >= CompressFrom && IsWorthTrying() && TryCompressed(value)) return;
         Length((ulong)value.Length);
         Raw(value);
     }
@@ -183,6 +186,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     {
         _length = 0;
         Crc = 0;
+        _failed = 0;
     }
 
     private Span<byte> Reserve(int count)
@@ -214,12 +218,23 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         }
     }
 
+    /// <summary>Where many strings in a row did not compress, those to come are tried now and then, until one does: most of the time would go into that.</summary>
+    private bool IsWorthTrying()
+    {
+        if (_failed < Patience) return true;
+        if (++_left <= MostLeft) return false;
+        _left = 0;
+        return true;
+    }
+
     private bool TryCompressed(ReadOnlySpan<byte> value)
     {
         // It must gain at least the four bytes that the second length costs.
         if (_compressed.Length < value.Length)
             _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
+        _failed++;
         if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out int length)) return false;
+        _failed = 0;
         Byte(RdbText.Compressed);
         Length((ulong)length);
         Length((ulong)value.Length);

@@ -13,14 +13,16 @@ namespace RedisClone.Server.Durability;
 /// </remarks>
 internal sealed class SnapshotPace
 {
-    /// <summary>Rests are this many times as long as the work before them: a sixth of one core is the snapshot's.</summary>
-    private const int RestsPerWork = 5;
+    /// <summary>Rests are this many times as long as the work before them: a fourteenth of one core is the snapshot's.</summary>
+    private const int RestsPerWork = 13;
 
     // Of the time since the last look. What a host of virtual machines gives to others is idle to this process, so that waiting counts too.
     private const double IdleShare = 0.1, WaitedShare = 0.1, SpareShare = 0.25, WantedShare = 0.2;
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
-    private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(2), MostRest = TimeSpan.FromMilliseconds(5);
+
+    // Short rests make for short turns, and each turn begins with cold caches.
+    private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(10), MostRest = TimeSpan.FromMilliseconds(20);
 
     private long _looked = Stopwatch.GetTimestamp();
     private TimeSpan _all = Environment.CpuUsage.TotalTime;

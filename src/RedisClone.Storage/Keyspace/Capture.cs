@@ -37,10 +37,14 @@ public sealed class Capture
     /// <summary>A value of more bytes is taken in parts.</summary>
     private const long LargeBytes = 1 << 20;
 
+    /// <summary>Records lie anywhere in memory: those of so many positions of the index are asked for together, and the rest of each shortly before it is taken.</summary>
+    private const int PositionsAtOnce = 8, Ahead = 4;
+
     private readonly ShardStore _store;
     private readonly ICaptureSink _sink;
     private readonly Queue<Keyspace> _keyspaces = new();
     private readonly Stack<Located> _large = new();
+    private readonly List<uint> _met = [];
     private ulong _cursor;
     private bool _scanned;
     private Located _part;
@@ -83,12 +87,38 @@ public sealed class Capture
                 Leave(keyspace);
                 continue;
             }
-            var walk = new Walk(this, keyspace);
-            _cursor = keyspace.Scan(_cursor, ref walk);
-            _scanned = _cursor == 0;
-            records -= walk.Met + 1;
+            records -= TakeSome(keyspace);
         }
         return IsOver;
+    }
+
+    /// <summary>Takes the records of some positions, having asked for all of them before; about how many they were.</summary>
+    private int TakeSome(Keyspace keyspace)
+    {
+        keyspace.PrefetchPositions(_cursor, PositionsAtOnce);
+        var walk = new Walk(keyspace, _met);
+        int positions = 0;
+        for (; positions < PositionsAtOnce && !_scanned; positions++)
+        {
+            _cursor = keyspace.Scan(_cursor, ref walk);
+            _scanned = _cursor == 0;
+        }
+        for (int i = 0; i < _met.Count; i++)
+        {
+            if (i + Ahead < _met.Count) keyspace.PrefetchRest(_met[i + Ahead]);
+            TakeMet(keyspace, _met[i]);
+        }
+        positions += _met.Count;
+        _met.Clear();
+        return positions;
+    }
+
+    private void TakeMet(Keyspace keyspace, uint handle)
+    {
+        if (!IsLeft(keyspace, keyspace.RecordOf(handle))) return;
+        Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);
+        if (IsLarge(entry)) _large.Push(new Located(keyspace, entry.Hash, handle));
+        else BeforeChange(entry);
     }
 
     /// <summary>Whether changing this value now would mean to take much at once: who can wait asks, and makes it be taken next.</summary>
@@ -129,7 +159,8 @@ public sealed class Capture
         return true;
     }
 
-    private static bool IsLarge(in Entry entry) => ValueInfo.MemoryUsage(entry) > LargeBytes;
+    private static bool IsLarge(in Entry entry) =>
+        (entry.Encoding == ValueEncoding.Large ? ValueInfo.MemoryUsage(entry) : entry.Value.Length) > LargeBytes;
 
     private bool IsLeft(Keyspace keyspace, Record record) => keyspace.CapturedAs >= 0 && record.Epoch != _store.Epoch;
 
@@ -171,17 +202,12 @@ public sealed class Capture
 
     private readonly record struct Located(Keyspace Keyspace, ulong Hash, uint Handle);
 
-    private struct Walk(Capture capture, Keyspace keyspace) : IScanVisitor
+    private readonly struct Walk(Keyspace keyspace, List<uint> met) : IScanVisitor
     {
-        public int Met { get; private set; }
-
         public void Visit(uint handle)
         {
-            Met++;
-            if (!capture.IsLeft(keyspace, keyspace.RecordOf(handle))) return;
-            Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);
-            if (IsLarge(entry)) capture._large.Push(new Located(keyspace, entry.Hash, handle));
-            else capture.BeforeChange(entry);
+            keyspace.PrefetchHeader(handle);
+            met.Add(handle);
         }
     }
 }

@@ -173,6 +173,14 @@ public sealed class Keyspace(ShardStore store)
 
     internal Record RecordOf(uint handle) => new(store.Arena.FromStart(handle));
 
+    /// <summary>Hints at a record that a scan gave: at its header, and when that is there, at the rest of it.</summary>
+    internal void PrefetchHeader(uint handle) => store.Arena.Prefetch(handle, lines: 1);
+
+    internal void PrefetchRest(uint handle) => MemoryHints.PrefetchRest(RecordOf(handle).Whole);
+
+    /// <inheritdoc cref="HashIndex.PrefetchPositions"/>
+    internal void PrefetchPositions(ulong cursor, int count) => Keys.PrefetchPositions(cursor, count);
+
     public long ExpiryOf(uint handle) => new Record(store.Arena.FromStart(handle)).Expiry;
 
     public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;

@@ -52,6 +52,8 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     public Span<byte> Key => _bytes.Slice(KeyOffset, KeyLength);
 
+    public Span<byte> Whole => _bytes[..(ValueOffset + ValueLength)];
+
     public Span<byte> Value => _bytes.Slice(ValueOffset, ValueLength);
 
     /// <summary>Unix milliseconds at which the key is gone; 0 for never.</summary>

@@ -231,9 +231,21 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
         uint mask = LowerMask(_root.Buckets);
         uint bucket = (uint)cursor & mask;
-        // Increment the reversed cursor: set the unmasked bits, so that the carry goes through the masked ones only.
-        cursor = Reverse(Reverse(cursor | ~(ulong)mask) + 1);
+        cursor = Next(cursor, mask);
         return new HashIndexWalk(this, bucket, mask + 1);
+    }
+
+    /// <summary>Hints at the buckets of so many cursor positions, which lie anywhere in memory.</summary>
+    public void PrefetchPositions(ulong cursor, int count)
+    {
+        if (_root.Buckets == 0) return;
+        uint mask = LowerMask(_root.Buckets);
+        for (; count > 0; count--)
+        {
+            PrefetchBucket(cursor & mask);
+            PrefetchBucket((cursor & mask) + mask + 1);
+            cursor = Next(cursor, mask);
+        }
     }
 
     /// <summary>A walk over all records. The index must not change meanwhile.</summary>
@@ -267,6 +279,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
             words = Words(words[OverflowWord]);
         }
     }
+
+    /// <summary>Increments the reversed cursor: sets the unmasked bits, so that the carry goes through the masked ones only.</summary>
+    private static ulong Next(ulong cursor, uint mask) => Reverse(Reverse(cursor | ~(ulong)mask) + 1);
 
     private static ulong Reverse(ulong value)
     {

@@ -22,6 +22,13 @@ public static unsafe partial class MemoryHints
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
+    /// <summary>Asks for what follows the first line of something, of a large one for its beginning only.</summary>
+    internal static void PrefetchRest(ReadOnlySpan<byte> bytes)
+    {
+        const int Line = 64, Most = 8 * Line;
+        for (int at = Line; at < Math.Min(bytes.Length, Most); at += Line) Prefetch(in bytes[at]);
+    }
+
     /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>
     internal static int AlignedBase(byte[] pinned)
     {
