@@ -22,6 +22,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
     private readonly PoolGate _pool;
     private readonly int _maxLoops;
+
     /// <summary>A rewrite begins, and ends, before the journal is turned off or on, or after it, not in between.</summary>
     private readonly Lock _turning = new();
 

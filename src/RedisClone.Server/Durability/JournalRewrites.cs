@@ -32,7 +32,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// <summary>Whether a rewrite is under way or about to begin.</summary>
     public bool IsRunning => slot.Kind == SnapshotKind.Rewrite;
 
-    /// <summary>The journal was just turned on, and its first base is being written: there is no other copy of the data.</summary>
+    /// <summary>The journal was just turned on, or begins anew after it had failed, and its base is being written: there is no other copy of the data.</summary>
     public bool IsInitial => server.Journal is { Failure.Length: 0 } journal && server.Loading is null && journal.Engine.State != JournalState.Running;
 
     /// <summary>BGREWRITEAOF's answer, or its refusal. The caller holds every shard.</summary>

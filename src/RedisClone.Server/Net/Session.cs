@@ -210,7 +210,8 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         Authenticated = !server.Access.Users.MustAuthenticate;
         User = server.Access.Users.Default;
         Name = "";
-        SetReplyMode(ReplyMode.On);
+        // What is being skipped is the reply to RESET itself.
+        if (ReplyMode != ReplyMode.Skip) SetReplyMode(ReplyMode.On);
         NoTouch = false;
         NoEvict = false;
         Fieldsets = null;

@@ -67,21 +67,26 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_pid_file_stays_that_of_the_server_that_has_the_port()
+    public void A_pid_file_stays_that_of_the_server_that_has_the_port_and_the_data()
     {
         string file = Path.Combine(_folder, "pid");
-        using ServerProcess server = ServerProcess.Ours("--pidfile", file);
-        (int code, string output) = ServerProcess.RunOurs("--port", $"{server.Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", "--pidfile", file);
-        Assert.True(code == 1, output);
-        Assert.Equal($"{server.Id}\n", File.ReadAllText(file));
+        string[] arguments = ["--bind", "127.0.0.1", "--dir", _folder, "--appendonly", "yes", "--pidfile", file];
+        using ServerProcess server = ServerProcess.Ours(arguments);
+        bool IsItsOwn() => File.Exists(file) && File.ReadAllText(file) == $"{server.Id}\n";
+        Assert.True(SpinWait.SpinUntil(IsItsOwn, TimeSpan.FromMinutes(1)), server.Output);
+        foreach (int port in new[] { server.Port, 0 })
+        {
+            (int code, string output) = ServerProcess.RunOurs([.. arguments, "--port", $"{port}"]);
+            Assert.True(code == 1, output);
+            Assert.True(IsItsOwn(), output);
+        }
     }
 
     [Fact]
     public void A_certificate_that_cannot_be_read()
     {
-        string file = Path.Combine(_folder, "none.pem");
-        AssertRefused(["--port", "0", "--tls-port", "7", "--tls-cert-file", file, "--tls-key-file", file],
-            $"Failed to load certificate: {file}: {file}: No such file or directory",
+        AssertRefused(["--port", "0", "--tls-port", "7", "--tls-cert-file", "none.pem", "--tls-key-file", "none.pem"],
+            $"Failed to load certificate: {Path.Combine(_folder, "none.pem")}: No such file or directory",
             "Failed to configure TLS. Check logs for more info.");
     }
 

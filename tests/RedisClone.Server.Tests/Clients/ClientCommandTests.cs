@@ -134,6 +134,11 @@ public sealed class ClientCommandTests
         using TestClient client = server.Connect(), publisher = server.Connect();
         client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "SKIP") + TestClient.Encode("PING", "1") + TestClient.Encode("PING", "2"));
         Assert.Equal("2", client.Read());
+        // As with Redis, RESET ends what is in force, but for its own reply.
+        client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "SKIP") + TestClient.Encode("RESET") + TestClient.Encode("PING", "reset"));
+        Assert.Equal("reset", client.Read());
+        client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "OFF") + TestClient.Encode("RESET"));
+        Assert.Equal("RESET", client.Read());
         client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "OFF") + TestClient.Encode("PING", "3") + TestClient.Encode("MULTI") +
             TestClient.Encode("SET", "k", "v") + TestClient.Encode("EXEC") + TestClient.Encode("SUBSCRIBE", "c"));
         await publisher.UntilAsync("PUBLISH c hi", receivers => receivers == "1");

@@ -14,6 +14,32 @@ public sealed class ScanCommandTests
         Assert.Equal("[0 [key]]", host.Run("SCAN 0"));
     }
 
+    /// <summary>What redis-server 7.4 takes for a cursor.</summary>
+    [Theory]
+    [InlineData("+0", true)]
+    [InlineData(" 0", true)]
+    [InlineData("\t+00", true)]
+    [InlineData("-0", true)]
+    [InlineData("-01", true)]
+    [InlineData("0\0x", true)]
+    [InlineData("18446744073709551615", true)]
+    [InlineData("00018446744073709551615", true)]
+    [InlineData("-1", false)]
+    [InlineData("0 ", false)]
+    [InlineData("", false)]
+    [InlineData(" ", false)]
+    [InlineData("\0", false)]
+    [InlineData("+ 0", false)]
+    [InlineData("+-0", false)]
+    [InlineData("0x0", false)]
+    [InlineData("18446744073709551616", false)]
+    public void ACursorIsReadAsByRedis(string cursor, bool isOne)
+    {
+        var host = new CommandHost();
+        Assert.Equal(isOne ? "[0 []]" : "ERR invalid cursor", host.Call("SCAN", cursor));
+        Assert.Equal(isOne ? "[0 []]" : "ERR invalid cursor", host.Call("SSCAN", "none", cursor));
+    }
+
     /// <summary>Replicas get them one by one, as when each had been met by a command of its own.</summary>
     [Theory]
     [InlineData("SCAN 0 COUNT 1000", false)]

@@ -47,9 +47,19 @@ internal sealed class ServerProcess : IDisposable
     /// <summary>Starts a server in a new directory below <paramref name="parent"/> and waits for its first PONG.</summary>
     public static ServerProcess Start(ServerKind kind, string parent, IReadOnlyList<int> cores, Durability durability)
     {
-        string directory = Directory.CreateDirectory(
-            Path.Combine(parent, $"compare-{Environment.ProcessId}-{Guid.NewGuid():N}")).FullName;
-        return Start(kind, new ServerSetup(FreePort(), directory, cores, durability));
+        for (int attempt = 0; ; attempt++)
+        {
+            string directory = Directory.CreateDirectory(
+                Path.Combine(parent, $"compare-{Environment.ProcessId}-{Guid.NewGuid():N}")).FullName;
+            try
+            {
+                return Start(kind, new ServerSetup(FreePort(), directory, cores, durability));
+            }
+            catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
+            {
+                // Somebody took the free port between our look and the server's; the next one is another.
+            }
+        }
     }
 
     public static ServerProcess Start(ServerKind kind, ServerSetup setup)

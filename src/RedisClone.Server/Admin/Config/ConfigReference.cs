@@ -25,7 +25,8 @@ internal static class ConfigReference
         4. the command line: `--port 7000 --save 60 1000`.
 
         `CONFIG SET` changes them at run time, several at once or none; `CONFIG REWRITE` writes them back to the file, with its comments
-        and its order. Memory takes units: `1k` is 1000 bytes, `1kb` is 1024, and so on up to `gb`.
+        and its order. Memory takes units: `1k` is 1000 bytes, `1kb` is 1024, and so on up to `gb`. Files that
+        parameters name, those of TLS too, are relative to `dir`.
 
         Beside parameters, a file can have `include file`, `user ...` (an ACL user) and `rename-command old new`.
 

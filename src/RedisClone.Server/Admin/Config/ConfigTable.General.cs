@@ -12,7 +12,7 @@ internal sealed partial class ConfigTable
         Bool("hide-user-data-from-log", false, "Keep keys and values out of the log; here they never get there.", flags: TunesNothing),
         Bool("daemonize", false, "Go to the background. Use a service manager, or & in a shell.", flags: Immutable | Unsupported),
         Choice("supervised", SupervisedMode.No, ConfigChoices.Supervised, static c => ref c.Supervised, "Tell systemd when the server is ready (auto: if systemd asks for it).", Immutable, ParameterChecks.Supervised),
-        Text("pidfile", null, static c => ref c.PidFile, "File to write the process id to while the server runs.", flags: Immutable),
+        Text("pidfile", null, static c => ref c.PidFile, "File to write the process id to once the data is loaded, until the server ends.", flags: Immutable),
         Bool("always-show-logo", false, "Show the start-up banner when not logging to a terminal, too; there is none here.", flags: Immutable | TunesNothing),
         Bool("set-proc-title", true, "Show address and mode in the process list.", flags: Immutable | TunesNothing),
         Text("proc-title-template", "{title} {listen-addr} {server-mode}", "How the title in the process list is made up.", flags: TunesNothing, check: ParameterChecks.TitleTemplate),

@@ -38,14 +38,10 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     {
         if (args is not ["verify" or "repair", ..]) return null;
         string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
-        switch (args)
+        if (args is [_, "-h" or "--help"])
         {
-            case [_, "-h" or "--help"]:
-                output.Write(Help);
-                return Whole;
-            case [_]:
-                output.Write(Help);
-                return Failed;
+            output.Write(Help);
+            return Whole;
         }
         ConfigLoad load = ServerConfig.Load(options, environment);
         if (load.Config is not { } config)

@@ -9,6 +9,7 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 {
     private readonly OomScore _oomScore = new(config);
     private readonly Supervisor _supervisor = new(config.Supervised, Environment.GetEnvironmentVariable(Supervisor.Variable));
+    private bool _hasPidFile;
 
     public Task StartingAsync(CancellationToken cancellationToken)
     {
@@ -20,15 +21,15 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    /// <summary>Its ports are its own: the pid file is not that of another server which has them.</summary>
-    public Task StartedAsync(CancellationToken cancellationToken)
-    {
-        if (config.PidFile.Length > 0) TryOnPidFile("written", path => File.WriteAllText(path, string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}\n")));
-        return Task.CompletedTask;
-    }
+    public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    /// <summary>All data is there: clients are served from here on.</summary>
-    public void Ready() => _supervisor.Ready();
+    /// <summary>All data is there: clients are served from here on. Ports and data are its own: the pid file is not that of another server which has them.</summary>
+    public void Ready()
+    {
+        _hasPidFile = config.PidFile.Length > 0;
+        if (_hasPidFile) TryOnPidFile("written", path => File.WriteAllText(path, string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}\n")));
+        _supervisor.Ready();
+    }
 
     public Task StoppingAsync(CancellationToken cancellationToken)
     {
@@ -40,7 +41,7 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StoppedAsync(CancellationToken cancellationToken)
     {
-        if (config.PidFile.Length > 0) TryOnPidFile("removed", File.Delete);
+        if (_hasPidFile) TryOnPidFile("removed", File.Delete);
         return Task.CompletedTask;
     }
 

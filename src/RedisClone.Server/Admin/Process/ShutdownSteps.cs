@@ -1,3 +1,4 @@
+using System.Runtime.Versioning;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Server.Net.EventLoop;
@@ -7,7 +8,8 @@ namespace RedisClone.Server.Admin;
 /// <summary>What the host does for an orderly end: nobody connects any more, then clients are let go, since the transport waits for them.</summary>
 internal sealed class ShutdownSteps(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
 {
-    private EventLoopListenerFactory? EventLoops => OperatingSystem.IsLinux() ? factories.OfType<EventLoopListenerFactory>().FirstOrDefault() : null;
+    [SupportedOSPlatform("linux")]
+    private EventLoopListenerFactory? EventLoops => factories.OfType<EventLoopListenerFactory>().FirstOrDefault();
 
     public Task StartingAsync(CancellationToken cancellationToken)
     {

@@ -155,7 +155,7 @@ internal static class ConnectionCommands
     {
         if (c.Session.IsReplica)
         {
-            c.Fail("ERR can only reset normal connections");
+            c.Fail("ERR can only reset normal client connections");
             return;
         }
         c.Session.Transaction = null;

@@ -193,9 +193,23 @@ internal static class ScanCommands
 
     private static int ShardOf(ulong cursor) => (int)(cursor & ((1 << ShardBits) - 1));
 
-    /// <summary>An unsigned number, as strtoul reads it.</summary>
-    internal static bool TryCursor(ReadOnlySpan<byte> text, out ulong cursor) =>
-        Utf8Parser.TryParse(text, out cursor, out int used) && used == text.Length;
+    /// <summary>A number that is not negative; what Redis would not print as a number it gives to C's strtoull, which takes blanks, a sign and zeros in front.</summary>
+    internal static bool TryCursor(ReadOnlySpan<byte> text, out ulong cursor)
+    {
+        int end = text.IndexOf((byte)0);
+        if (end >= 0) text = text[..end];
+        if (RedisNumber.TryParseInt64(text, out long number))
+        {
+            cursor = (ulong)number;
+            return number >= 0;
+        }
+        text = text.TrimStart(" \t\n\v\f\r"u8);
+        bool negative = text is [(byte)'-', ..];
+        if (text is [(byte)'-' or (byte)'+', ..]) text = text[1..];
+        bool all = Utf8Parser.TryParse(text, out cursor, out int used) && used == text.Length;
+        if (negative) cursor = 0 - cursor;
+        return all;
+    }
 
     private readonly struct Collector(List<(int Shard, uint Handle)> found, int shard) : IScanVisitor
     {

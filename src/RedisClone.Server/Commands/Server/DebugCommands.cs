@@ -1,3 +1,4 @@
+using System.Buffers.Text;
 using System.Globalization;
 using System.Text;
 using Microsoft.Extensions.Logging;
@@ -298,9 +299,9 @@ internal static class DebugCommands
 
     private static void Sleep(ref CommandContext c)
     {
-        double seconds = c.Double(2);
-        if (c.Failed) return;
-        TimeSpan time = TimeSpan.FromSeconds(Math.Clamp(seconds, 0, int.MaxValue / 1000));
+        // What is no time, or too long for one, is none, as in Redis.
+        _ = Utf8Parser.TryParse(c.Args[2], out double seconds, out _);
+        TimeSpan time = seconds is > 0 and < int.MaxValue / 1000 ? TimeSpan.FromSeconds(seconds) : TimeSpan.Zero;
         // Commands that need no shard wait too, as they would for a server that stands still.
         if (!c.Server.Pause.IsOn) c.Server.Pause.Begin(ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds, Net.PauseMode.All);
         Thread.Sleep(time);

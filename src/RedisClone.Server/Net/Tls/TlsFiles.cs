@@ -24,22 +24,27 @@ internal static class TlsFiles
     {
         problem = config.TlsCertFile.Length == 0 ? "No tls-cert-file configured!" : config.TlsKeyFile.Length == 0 ? "No tls-key-file configured!" : "";
         if (problem.Length > 0) return null;
-        string file = config.TlsCertFile;
+        string what = "certificate", path = config.PathOf(config.TlsCertFile);
         try
         {
-            string certificates = File.ReadAllText(config.PathOf(file));
-            file = config.TlsKeyFile;
-            string key = File.ReadAllText(config.PathOf(file));
+            string certificates = File.ReadAllText(path);
+            var chain = new X509Certificate2Collection();
+            chain.ImportFromPem(certificates);
+            if (chain.Count == 0)
+            {
+                problem = $"Failed to load {what}: {path}: there is none in it";
+                return null;
+            }
+            (what, path) = ("private key", config.PathOf(config.TlsKeyFile));
+            string key = File.ReadAllText(path);
             X509Certificate2 own = key.Contains(EncryptedKey, StringComparison.Ordinal)
                 ? X509Certificate2.CreateFromEncryptedPem(certificates, key, config.TlsKeyFilePass)
                 : X509Certificate2.CreateFromPem(certificates, key);
-            var chain = new X509Certificate2Collection();
-            chain.ImportFromPem(certificates);
             return SslStreamCertificateContext.Create(own, chain, offline: true);
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            problem = $"Failed to load certificate: {config.TlsCertFile}: {Reason(e, file)}";
+            problem = $"Failed to load {what}: {path}: {ConfigFiles.Reason(e)}";
             return null;
         }
     }
@@ -49,22 +54,23 @@ internal static class TlsFiles
     {
         var authorities = new X509Certificate2Collection();
         problem = "";
-        string file = config.TlsCaCertFile;
+        string path = config.PathOf(config.TlsCaCertFile);
         try
         {
-            if (file.Length > 0) authorities.ImportFromPemFile(config.PathOf(file));
+            if (config.TlsCaCertFile.Length > 0) authorities.ImportFromPemFile(path);
             if (config.TlsCaCertDir.Length == 0) return authorities;
-            file = config.TlsCaCertDir;
-            foreach (string path in Directory.EnumerateFiles(config.PathOf(file)))
+            path = config.PathOf(config.TlsCaCertDir);
+            foreach (string file in Directory.EnumerateFiles(path))
             {
-                string text = File.ReadAllText(path);
+                path = file;
+                string text = File.ReadAllText(file);
                 if (PemEncoding.TryFind(text, out PemFields fields) && text.AsSpan(fields.Label).SequenceEqual("CERTIFICATE")) authorities.ImportFromPem(text);
             }
             return authorities;
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            problem = $"Failed to configure CA certificate(s) file/directory: {Reason(e, file)}";
+            problem = $"Failed to configure CA certificate(s) file/directory: {path}: {ConfigFiles.Reason(e)}";
             return null;
         }
     }
@@ -101,6 +107,4 @@ internal static class TlsFiles
         problem = "tls-ciphersuites cannot be chosen on this system";
         return null;
     }
-
-    private static string Reason(Exception e, string file) => e is CryptographicException ? $"{file}: {e.Message}" : $"{file}: {ConfigFiles.Reason(e)}";
 }
