@@ -6,10 +6,16 @@ internal static class Limits
     /// <summary>Mailbox items that a worker runs before it lets others have the shard.</summary>
     public const int ShardTurn = 256;
 
+    /// <summary>Of so many mailbox items, one at least is of those that wait behind others.</summary>
+    public const int ImpatientWork = 8;
+
     /// <summary>Requests of one connection executed before its loop serves another.</summary>
     public const int BatchRequests = 512;
 
-    /// <summary>Batches up to this many requests run together with those of other connections; a longer one fills the nearest cache by itself.</summary>
+    /// <summary>
+    /// Batches up to this many requests run together with those of other connections; a longer one fills the nearest cache by itself, and waits behind
+    /// them where there is more to do than one round or one shard can do at once.
+    /// </summary>
     public const int GatheredBatch = 4;
 
     /// <summary>Values above this many elements or bytes are not walked on an I/O thread.</summary>

@@ -181,8 +181,8 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         if (IsOver || _captures.Length == 0 || row.Has(CommandFlags.ReadOnly) || row.Keys.Length == 0 && row.Route is null) return false;
         if (Interlocked.Read(ref _waiting) > _most && (c.Flags & CommandFlags.Write) != 0) return true;
         if (c.Session.Transaction is not { } transaction || row.Name != "exec") return HasLarge(database, row, c.Args);
-        for (int i = 0; i < transaction.Count; i++)
-            if (HasLarge(database, transaction.RowOf(i), transaction[i])) return true;
+        foreach (Transaction.Queued queued in transaction)
+            if (HasLarge(database, queued.Row, queued.Request)) return true;
         return false;
     }
 

@@ -55,6 +55,7 @@ internal sealed partial class Connection
     {
         Session.LastInteraction = _now;
         int count = _batch.Count;
+        _hold.IsPatient = count > Limits.GatheredBatch;
         if (_prepared.Length < count) _prepared = new Prepared[Math.Max(count, _prepared.Length * 2)];
         int database = Session.Database;
         for (int i = 0; i < count; i++)
@@ -261,7 +262,7 @@ internal sealed partial class Connection
         if (row?.Handler == TransactionCommands.ExecHandler)
         {
             // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
-            (Session.Transaction ??= new Transaction()).Abort(refusal);
+            (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal);
             return Dispatch(lane, ref started);
         }
         Session.LastCommand = row;

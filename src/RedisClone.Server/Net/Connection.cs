@@ -175,14 +175,21 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
                 Lane lane = _server.Lanes.Current;
                 lane.Reads++;
                 if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
-                Prepare();
-                if (_batch.Count <= Limits.GatheredBatch && _loop is { EventLoop: { IsOnLoop: true } round })
+                IEventLoop? round = _loop is { EventLoop: { IsOnLoop: true } loop } ? loop : null;
+                if (round is not null && _batch.Count <= Limits.GatheredBatch)
                 {
+                    Prepare();
                     round.Gather(this);
                     await _resumed.Wait();
                 }
                 else
                 {
+                    if (round is { RoundIsFull: true })
+                    {
+                        round.Postpone(this);
+                        await _resumed.Wait();
+                    }
+                    Prepare();
                     Fetch();
                 }
                 rounds?.Enter();
@@ -263,6 +270,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _killed = true;
         _server.ClientMemory.Forget(Session);
         _batch.Clear();
+        Session.Transaction?.Release();
         _server.Hub.UnsubscribeAll(Session);
         _server.Monitors.Remove(Session);
         _server.Invalidations.Disable(Session);

@@ -162,6 +162,14 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         HeldBytes += key.Length + Limits.BytesPerName;
     }
 
+    /// <summary>Back to where MULTI began, watched keys forgotten; their shards are held.</summary>
+    public void EndTransaction()
+    {
+        Transaction?.Release();
+        Transaction = null;
+        Unwatch();
+    }
+
     /// <summary>Forgets all watched keys; their shards are held.</summary>
     public void Unwatch()
     {

@@ -1,16 +1,21 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
+using RedisClone.Server.Net.EventLoop;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>The commands between MULTI and EXEC, all in one buffer, so that a million small ones cost little more than their bytes.</summary>
-internal sealed class Transaction
+/// <summary>
+/// The commands between MULTI and EXEC, one after the other in pooled blocks: a million small ones cost little more than their bytes, nothing is
+/// copied as their number grows, and all of it is given back at once when they have run or their client is gone.
+/// </summary>
+internal sealed class Transaction(CommandTable commands)
 {
-    private byte[] _bytes = new byte[512];
-    private ArgSlice[] _slices = new ArgSlice[16];
-    private Queued[] _commands = new Queued[4];
-    private int _length;
-    private int _sliceCount;
+    /// <summary>Blocks grow up to this; a command that is longer has one for itself.</summary>
+    private const int UsualBlock = 64 * 1024;
+
+    private readonly List<Block> _blocks = [];
 
     public int Count { get; private set; }
 
@@ -20,6 +25,15 @@ internal sealed class Transaction
     /// <summary>Why EXEC itself was refused, if it was.</summary>
     public string? Refusal { get; private set; }
 
+    /// <summary>The flags of all queued commands together.</summary>
+    public CommandFlags Flags { get; private set; }
+
+    /// <summary>Memory that it holds.</summary>
+    public long HeldBytes { get; private set; }
+
+    /// <summary>What it lies in.</summary>
+    internal IEnumerable<ReadOnlyMemory<byte>> Blocks => _blocks.Select(block => (ReadOnlyMemory<byte>)block.Bytes);
+
     /// <summary>EXEC will fail, and say why.</summary>
     public void Abort(string refusal)
     {
@@ -27,43 +41,108 @@ internal sealed class Transaction
         Refusal = refusal;
     }
 
-    /// <summary>The flags of all queued commands together.</summary>
-    public CommandFlags Flags { get; private set; }
-
-    /// <summary>Memory that it holds.</summary>
-    public long HeldBytes => _bytes.Length + (long)_slices.Length * 8 + (long)_commands.Length * 24;
-
-    public CommandRow RowOf(int index) => _commands[index].Row;
-
-    public Request this[int index]
-    {
-        get
-        {
-            ref readonly Queued command = ref _commands[index];
-            return new Request(_bytes.AsSpan(0, _length), _slices.AsSpan(command.FirstSlice, command.Arguments), command.WireLength);
-        }
-    }
-
     public void Add(CommandRow row, in Request request, CommandFlags flags)
     {
         Flags |= flags;
-        Room(ref _commands, Count + 1);
-        Room(ref _slices, _sliceCount + request.Count);
-        _commands[Count++] = new Queued(row, _sliceCount, request.Count, request.WireLength);
-        for (int i = 0; i < request.Count; i++)
+        Count++;
+        int arguments = Header.Bytes + request.Count * Unsafe.SizeOf<ArgSlice>();
+        int length = checked((int)((arguments + request.ArgumentBytes + Header.Alignment - 1) & -Header.Alignment));
+        Span<byte> room = Room(length);
+        MemoryMarshal.Write(room, new Header(row.Id, request.Count, request.WireLength, length));
+        Span<ArgSlice> slices = MemoryMarshal.Cast<byte, ArgSlice>(room[Header.Bytes..arguments]);
+        for (int i = 0, at = arguments; i < request.Count; i++)
         {
             ReadOnlySpan<byte> argument = request[i];
-            Room(ref _bytes, _length + argument.Length);
-            argument.CopyTo(_bytes.AsSpan(_length));
-            _slices[_sliceCount++] = new ArgSlice(_length, argument.Length);
-            _length += argument.Length;
+            argument.CopyTo(room[at..]);
+            slices[i] = new ArgSlice(at, argument.Length);
+            at += argument.Length;
         }
     }
 
-    private static void Room<T>(ref T[] array, int needed)
+    /// <summary>The commands in the order in which they were queued.</summary>
+    public Enumerator GetEnumerator() => new(this);
+
+    /// <summary>Nobody reads it any more.</summary>
+    public void Release()
     {
-        if (array.Length < needed) Array.Resize(ref array, Math.Max(needed, (int)Math.Min((long)array.Length * 2, Array.MaxLength)));
+        foreach (Block block in _blocks) BufferPool.DiscardShared(block.Bytes);
+        _blocks.Clear();
+        HeldBytes = 0;
     }
 
-    private readonly record struct Queued(CommandRow Row, int FirstSlice, int Arguments, int WireLength);
+    private Span<byte> Room(int length)
+    {
+        if (_blocks.Count == 0 || _blocks[^1].Room < length)
+        {
+            int usual = _blocks.Count == 0 ? BufferPool.SmallestSize : Math.Min(_blocks[^1].Bytes.Length * 4, UsualBlock);
+            byte[] bytes = BufferPool.RentShared(Math.Max(length, usual));
+            _blocks.Add(new Block(bytes));
+            HeldBytes += bytes.Length;
+        }
+        return _blocks[^1].Take(length);
+    }
+
+    /// <summary>A queued command; valid until the transaction is released.</summary>
+    public readonly ref struct Queued(CommandRow row, Request request)
+    {
+        public CommandRow Row { get; } = row;
+
+        public Request Request { get; } = request;
+    }
+
+    public ref struct Enumerator(Transaction transaction)
+    {
+        private int _block;
+        private int _at;
+        private ReadOnlySpan<byte> _bytes;
+        private Header _header;
+
+        public readonly Queued Current
+        {
+            get
+            {
+                ReadOnlySpan<ArgSlice> slices = MemoryMarshal.Cast<byte, ArgSlice>(_bytes.Slice(Header.Bytes, _header.Arguments * Unsafe.SizeOf<ArgSlice>()));
+                return new Queued(transaction.RowOf(_header), new Request(_bytes, slices, _header.WireLength));
+            }
+        }
+
+        public bool MoveNext()
+        {
+            List<Block> blocks = transaction._blocks;
+            if (_block < blocks.Count && _at == blocks[_block].Used) (_block, _at) = (_block + 1, 0);
+            if (_block == blocks.Count) return false;
+            ReadOnlySpan<byte> rest = blocks[_block].Bytes.AsSpan(_at);
+            _header = MemoryMarshal.Read<Header>(rest);
+            _bytes = rest[.._header.Length];
+            _at += _header.Length;
+            return true;
+        }
+    }
+
+    private CommandRow RowOf(Header header) => commands.All[header.Row];
+
+    /// <summary>What lies before a command's slices, and these before its arguments.</summary>
+    private readonly record struct Header(int Row, int Arguments, int WireLength, int Length)
+    {
+        public const int Bytes = 4 * sizeof(int);
+
+        /// <summary>Slices are read where they lie.</summary>
+        public const int Alignment = 8;
+    }
+
+    private sealed class Block(byte[] bytes)
+    {
+        public byte[] Bytes { get; } = bytes;
+
+        public int Used { get; private set; }
+
+        public int Room => Bytes.Length - Used;
+
+        public Span<byte> Take(int length)
+        {
+            Span<byte> taken = Bytes.AsSpan(Used, length);
+            Used += length;
+            return taken;
+        }
+    }
 }

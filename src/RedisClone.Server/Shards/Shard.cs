@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 using RedisClone.Storage;
 
@@ -12,6 +13,9 @@ internal interface IShardWork
     /// it goes on.
     /// </summary>
     bool RunHeld(Shard shard);
+
+    /// <summary>It is one of many that whoever brings it has asked for at once: most of the time others go first.</summary>
+    bool IsPatient => false;
 }
 
 /// <summary>
@@ -21,8 +25,9 @@ internal interface IShardWork
 /// </summary>
 internal sealed class Shard : IThreadPoolWorkItem
 {
-    private readonly ConcurrentQueue<IShardWork> _mailbox = new();
+    private readonly ConcurrentQueue<IShardWork> _mailbox = new(), _patient = new();
     private readonly ShardGate _gate;
+    private int _taken;                 // of the mailbox; whoever holds the shard counts
     private Padded _state;
 
     internal Shard(int index, ShardStore store, ShardGate gate)
@@ -62,7 +67,7 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// <summary>Leaves work for whoever holds the shard next.</summary>
     internal void Post(IShardWork work)
     {
-        _mailbox.Enqueue(work);
+        (work.IsPatient ? _patient : _mailbox).Enqueue(work);
         Interlocked.Increment(ref _state.Waiting);    // full fence, see Exit; and the same with the gate
         if (Volatile.Read(ref _state.Held) == 0 && !_gate.IsClosed) ScheduleDrain();
     }
@@ -78,7 +83,7 @@ internal sealed class Shard : IThreadPoolWorkItem
         Volatile.Write(ref _state.Scheduled, 0);
         // Whoever holds the shard, or all of them, will see that work waits when it lets go.
         if (!TryHold()) return;
-        for (int turn = 0; turn < Limits.ShardTurn && _mailbox.TryDequeue(out IShardWork? work); turn++)
+        for (int turn = 0; turn < Limits.ShardTurn && TryTake(out IShardWork? work); turn++)
         {
             Interlocked.Decrement(ref _state.Waiting);
             if (work.RunHeld(this)) return;
@@ -97,6 +102,10 @@ internal sealed class Shard : IThreadPoolWorkItem
         Interlocked.Exchange(ref _state.Held, 0);
         return false;
     }
+
+    /// <summary>Who asks for much in one piece waits behind who asks for little, but not for ever.</summary>
+    private bool TryTake([MaybeNullWhen(false)] out IShardWork work) =>
+        ++_taken % Limits.ImpatientWork == 0 && _patient.TryDequeue(out work) || _mailbox.TryDequeue(out work) || _patient.TryDequeue(out work);
 
     private void ScheduleDrain()
     {

@@ -22,6 +22,9 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     /// <summary>Whether the owner may be told not to wait any longer; set before it acquires.</summary>
     public bool MayGiveUp { get; set; }
 
+    /// <summary>Set before it acquires.</summary>
+    public bool IsPatient { get; set; }
+
     /// <summary>The shards that are held, after acquisition and until release.</summary>
     public ref readonly ShardSet Shards => ref _wanted;
 

@@ -1,5 +1,9 @@
 using System.Text;
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Net;
+using RedisClone.Server.Tests.Config;
 
 namespace RedisClone.Server.Tests.Clients;
 
@@ -29,6 +33,82 @@ public sealed class TransactionTests
         Assert.Equal("OK", client.Run("DISCARD"));
         Assert.Equal("nil", client.Run("GET counter"));
         Assert.Contains(" multi-mem=0 ", observer.Run($"CLIENT LIST ID {id}"), StringComparison.Ordinal);
+    }
+
+    /// <summary>Commands of every length, with no argument at all and with many, come out as they were put in; in the end nothing is held.</summary>
+    [Fact]
+    public void What_was_queued_is_what_is_run()
+    {
+        var random = new Random(Seed.Take());
+        var commands = new CommandTable(CommandFamilies.All);
+        var transaction = new Transaction(commands);
+        var queued = new List<(CommandRow Row, string[] Arguments, int Wire)>();
+        for (int i = 0; i < 2000; i++)
+        {
+            CommandRow row = commands.All[random.Next(commands.All.Length)];
+            string[] arguments = [.. Enumerable.Range(0, random.Next(1, random.Next(10) == 0 ? 100 : 5)).Select(_ => new string((char)random.Next('a', 'z'), random.Next(Most(random))))];
+            queued.Add((row, arguments, random.Next()));
+            var slices = new List<ArgSlice>();
+            foreach (string argument in arguments) slices.Add(new ArgSlice(slices.Count == 0 ? 0 : slices[^1].Offset + slices[^1].Length, argument.Length));
+            transaction.Add(row, new Request(Encoding.Latin1.GetBytes(string.Concat(arguments)), slices.ToArray(), queued[^1].Wire), row.Flags);
+        }
+        Assert.Equal(queued.Count, transaction.Count);
+        int at = 0;
+        foreach (Transaction.Queued command in transaction)
+        {
+            Assert.Same(queued[at].Row, command.Row);
+            Assert.Equal(queued[at].Wire, command.Request.WireLength);
+            var arguments = new string[command.Request.Count];
+            for (int i = 0; i < arguments.Length; i++) arguments[i] = Encoding.Latin1.GetString(command.Request[i]);
+            Assert.Equal(queued[at++].Arguments, arguments);
+        }
+        Assert.Equal(queued.Count, at);
+        // Of a long one half a block may be lost, for blocks are powers of two.
+        Assert.InRange(transaction.HeldBytes, queued.Sum(command => command.Arguments.Sum(a => (long)a.Length)), 3 * queued.Sum(command => command.Arguments.Sum(a => 8L + a.Length) + 16));
+        transaction.Release();
+        Assert.Equal(0, transaction.HeldBytes);
+
+        static int Most(Random random) => random.Next(100) == 0 ? 100_000 : random.Next(4) == 0 ? 1 : 200;
+    }
+
+    /// <summary>Pages that are the system's read as zero: more is queued here than any pool keeps.</summary>
+    [Theory]
+    [InlineData("DISCARD")]
+    [InlineData("RESET")]
+    [InlineData("EXEC")]
+    [InlineData("CLIENT KILL")]
+    public async Task What_it_held_is_given_back_at_its_end(string end)
+    {
+        const int commands = 8, length = 2 << 20;
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), other = server.Connect();
+        string id = client.Run("CLIENT ID");
+        client.Run("MULTI");
+        for (int i = 0; i < commands; i++) Assert.Equal("QUEUED", client.Call("SET", "k", new string('v', length)));
+        Transaction transaction = server.Core.Sessions.Unordered.Single(session => session.Transaction is not null).Transaction!;
+        ReadOnlyMemory<byte>[] blocks = [.. transaction.Blocks];
+        Assert.All(blocks, block => Assert.Equal((byte)'v', block.Span[length / 2]));
+        if (end == "CLIENT KILL") Assert.Equal("1", other.Run($"CLIENT KILL ID {id}"));
+        else client.Run(end);
+        await other.UntilAsync("PING", _ => transaction.HeldBytes == 0);
+        if (OperatingSystem.IsLinux()) Assert.All(blocks, block => Assert.Equal(0, block.Span[length / 2]));
+    }
+
+    /// <summary>The thread that serves everybody else writes no megabytes of replies at once.</summary>
+    [Theory]
+    [InlineData(1000, true)]
+    [InlineData(1 << 20, false)]
+    public async Task One_that_reads_much_runs_on_a_worker(int length, bool onLoop)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Call("SET", "k", new string('v', length));
+        var sink = new UnitSink();
+        server.Core.Effects.Attach(sink);
+        foreach (string line in new[] { "MULTI", "GET k", "INCR n" }) client.Run(line);
+        Assert.Equal($"[{new string('v', length)} 1]", client.Run("EXEC"));
+        Assert.Single(sink.Units);
+        Assert.Equal(onLoop, sink.Threads.Single()?.StartsWith("loop-", StringComparison.Ordinal) ?? false);
     }
 
     [Fact]
@@ -195,9 +275,13 @@ public sealed class TransactionTests
     {
         public List<string> Units { get; } = [];
 
+        /// <summary>The names of those that ran them.</summary>
+        public List<string?> Threads { get; } = [];
+
         public long Append(EffectBuffer unit)
         {
             lock (Units) Units.Add(Encoding.Latin1.GetString(unit.Unit));
+            lock (Threads) Threads.Add(Thread.CurrentThread.Name);
             return 0;
         }
     }

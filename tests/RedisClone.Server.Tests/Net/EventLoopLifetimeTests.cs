@@ -219,6 +219,38 @@ public sealed class EventLoopLifetimeTests
         Assert.Throws<InvalidOperationException>(() => loops.Task.Result.Gather(new Gathered("elsewhere", seen, then: () => { })));
     }
 
+    /// <summary>Of long work one goes on in a round that is full, so that who wants little meanwhile is not behind all of it.</summary>
+    [Theory]
+    [InlineData(0, "run one", "fetch meanwhile", "run meanwhile", "run two")]
+    [InlineData(1024 * 1024, "run one", "run two", "fetch meanwhile", "run meanwhile")]
+    public async Task What_is_postponed_runs_as_far_as_a_round_has_room(int bytesPerRound, params string[] expected)
+    {
+        var seen = new ConcurrentQueue<string>();
+        var done = new TaskCompletionSource();
+        await using var host = await TransportHost.StartAsync(
+            connection =>
+            {
+                var loop = connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop;
+                loop.Post(
+                    _ =>
+                    {
+                        loop.Postpone(new Gathered("one", seen, then: () => loop.Gather(new Gathered("meanwhile", seen, Done))));
+                        loop.Postpone(new Gathered("two", seen, Done));
+                    },
+                    null);
+                return done.Task;
+            },
+            options => options.MaxBytesPerRound = bytesPerRound);
+        using var socket = host.Connect();
+        await done.Task.WaitAsync(Transfer.Patience);
+        Assert.Equal(expected, seen);
+
+        void Done()
+        {
+            if (seen.Count == expected.Length) done.SetResult();
+        }
+    }
+
     [Fact]
     public async Task Posts_of_each_thread_run_in_order()
     {

@@ -158,8 +158,7 @@ internal static class ConnectionCommands
             c.Fail("ERR can only reset normal client connections");
             return;
         }
-        c.Session.Transaction = null;
-        c.Session.Unwatch();
+        c.Session.EndTransaction();
         c.Session.Reset();
         c.Reply.SimpleString("RESET"u8);
     }

@@ -33,7 +33,7 @@ internal static class TransactionCommands
             c.Fail("ERR MULTI calls can not be nested");
             return;
         }
-        c.Session.Transaction = new Transaction();
+        c.Session.Transaction = new Transaction(c.Server.Commands);
         c.Reply.Ok();
     }
 
@@ -44,7 +44,7 @@ internal static class TransactionCommands
             c.Fail("ERR DISCARD without MULTI");
             return;
         }
-        End(c.Session);
+        c.Session.EndTransaction();
         c.Reply.Ok();
     }
 
@@ -73,7 +73,7 @@ internal static class TransactionCommands
 
     private static void Exec(ref CommandContext c)
     {
-        if (c.Session.Transaction is { Aborted: false } transaction && IsLong(transaction) && c.MoveToWorker(long.MaxValue)) return;
+        if (c.Session.Transaction is { Aborted: false } transaction && IsLong(ref c, transaction) && c.MoveToWorker(long.MaxValue)) return;
         RunOrRefuse(ref c);
         c.Server.Monitors.Show(c.Session, c.Session.PeerName, c.Row, c.Args);
     }
@@ -88,7 +88,7 @@ internal static class TransactionCommands
         }
         if (transaction.Aborted)
         {
-            End(session);
+            session.EndTransaction();
             c.Fail(transaction.Refusal is { } refusal
                 ? "EXECABORT Transaction discarded because of: " + (refusal.StartsWith("ERR ", StringComparison.Ordinal) ? refusal[4..] : refusal)
                 : "EXECABORT Transaction discarded because of previous errors.");
@@ -96,12 +96,14 @@ internal static class TransactionCommands
         }
         if (session.WatchedKeyChanged || AnyWatchedExpired(ref c))
         {
-            End(session);
+            session.EndTransaction();
             c.Reply.NullArray();
             return;
         }
-        End(session);
+        session.Transaction = null;
+        session.Unwatch();
         Run(ref c, transaction);
+        transaction.Release();
     }
 
     private static void Run(ref CommandContext c, Transaction transaction)
@@ -110,10 +112,10 @@ internal static class TransactionCommands
         long started = Stopwatch.GetTimestamp();
         session.InTransaction = true;
         c.Reply.ArrayHeader(transaction.Count);
-        for (int i = 0; i < transaction.Count; i++)
+        foreach (Transaction.Queued queued in transaction)
         {
-            CommandRow row = transaction.RowOf(i);
-            Request request = transaction[i];
+            CommandRow row = queued.Row;
+            Request request = queued.Request;
             c.Server.Monitors.Show(session, session.PeerName, row, request);
             if (!session.User.IsUnrestricted && c.Server.Access.RefuseQueued(session, row, request) is { } denial)
             {
@@ -127,13 +129,6 @@ internal static class TransactionCommands
         session.InTransaction = false;
     }
 
-    /// <summary>Back to where MULTI began, watched keys forgotten. Their shards are held.</summary>
-    private static void End(Session session)
-    {
-        session.Transaction = null;
-        session.Unwatch();
-    }
-
     /// <summary>A watched key that has expired since has changed, although nobody has removed it yet.</summary>
     private static bool AnyWatchedExpired(ref CommandContext c)
     {
@@ -142,11 +137,20 @@ internal static class TransactionCommands
         return false;
     }
 
-    private static bool IsLong(Transaction transaction)
+    /// <summary>Its replies go out when all are written: many bytes of them are long work too.</summary>
+    private static bool IsLong(ref CommandContext c, Transaction transaction)
     {
-        for (int i = 0; i < transaction.Count; i++)
-            if (transaction.RowOf(i).Has(Long)) return true;
-        return transaction.Count > Limits.InlineTransaction;
+        if (transaction.Count > Limits.InlineTransaction) return true;
+        long read = 0;
+        foreach (Transaction.Queued queued in transaction)
+        {
+            if (queued.Row.Has(Long)) return true;
+            if (!queued.Row.Has(ReadOnly) || !queued.Row.HasSingleKey) continue;
+            ulong hash = queued.Row.HashOfFirstKey(queued.Request);
+            Entry entry = c.KeyspaceOf(hash).Find(queued.Request[queued.Row.FirstKey], hash);
+            if (entry.Exists && (read += entry.Value.Length) > Limits.UnflushedReplies) return true;
+        }
+        return false;
     }
 
     internal static ShardSet ShardsOfWatch(in Request request, Session session)
@@ -162,7 +166,7 @@ internal static class TransactionCommands
     {
         ShardSet set = ShardsOfWatch(request, session);
         if (session.Transaction is not { Aborted: false } transaction) return set;
-        for (int i = 0; i < transaction.Count; i++) set.Add(Router.ShardsOf(session.Server, session, transaction.RowOf(i), transaction[i]));
+        foreach (Transaction.Queued queued in transaction) set.Add(Router.ShardsOf(session.Server, session, queued.Row, queued.Request));
         return set;
     }
 }

@@ -1,4 +1,5 @@
 using System.Numerics;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net.EventLoop;
 
@@ -15,9 +16,15 @@ internal sealed class BufferPool
     /// <summary>For requests and replies.</summary>
     public const int UsualSize = 16 * 1024;
 
-    private const int LargestPooled = 1024 * 1024;
+    /// <summary>For a value of a megabyte and what is around it.</summary>
+    private const int LargestPooled = 2 * 1024 * 1024;
+
+    /// <summary>What is kept of a size, and two of it at least: who sends one long reply after the other is served by these.</summary>
     private const int KeptPerSize = 1024 * 1024;
     private const int KeptOfUsual = 4 * 1024 * 1024;
+
+    /// <summary>Arrays of this size, once no pool keeps them, do not wait for the collector.</summary>
+    private const int LeastReleased = 1024 * 1024;
 
     private static readonly Lock SharedGate = new();
     private static readonly BufferPool Shared = new();
@@ -51,9 +58,24 @@ internal sealed class BufferPool
 
     public static bool ReturnShared(byte[] buffer)
     {
-        if (buffer.Length > LargestPooled) return false;
+        if (TryKeepShared(buffer)) return true;
+        if (buffer.Length >= LeastReleased) GiveBack(buffer);
+        return false;
+    }
+
+    /// <summary>Returns one of what may be many.</summary>
+    public static void DiscardShared(byte[] buffer)
+    {
+        if (!TryKeepShared(buffer)) GiveBack(buffer);
+    }
+
+    private static bool TryKeepShared(byte[] buffer)
+    {
         lock (SharedGate) return Shared.TryKeep(buffer);
     }
+
+    /// <summary>Its memory is the system's at once: the collector would find it late and keep it for later.</summary>
+    private static void GiveBack(byte[] buffer) => MemoryHints.Release(buffer, 0, buffer.Length);
 
     private static int SizeFor(int size) => size switch
     {
@@ -77,7 +99,7 @@ internal sealed class BufferPool
     private bool TryKeep(byte[] buffer)
     {
         if (buffer.Length > LargestPooled) return false;
-        int limit = buffer.Length == UsualSize ? KeptOfUsual : KeptPerSize;
+        int limit = buffer.Length == UsualSize ? KeptOfUsual : Math.Max(KeptPerSize, 2 * buffer.Length);
         Stack<byte[]> stack = _free[IndexOf(buffer.Length)];
         if ((long)stack.Count * buffer.Length >= limit) return false;
         Poison(buffer);

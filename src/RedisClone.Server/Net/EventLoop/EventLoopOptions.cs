@@ -24,6 +24,9 @@ internal sealed class EventLoopOptions
     /// <summary>What one connection may receive, and send, in a round, so that none starves its loop.</summary>
     public int MaxBytesPerTurn { get; set; } = 256 * 1024;
 
+    /// <summary>What all connections may receive, write and send in a round before whoever has much to do waits for the next: half a millisecond's work, or so.</summary>
+    public int MaxBytesPerRound { get; set; } = 1024 * 1024;
+
     /// <summary>Unsent output beyond which a flush waits.</summary>
     public long PauseWriterBytes { get; set; } = 256 * 1024;
 

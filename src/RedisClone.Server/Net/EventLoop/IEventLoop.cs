@@ -2,8 +2,8 @@ namespace RedisClone.Server.Net.EventLoop;
 
 /// <summary>
 /// One thread that owns many connections. It works in rounds: everything readable is received and handed to its readers, which
-/// run right there or gather; what has gathered runs together; then what was posted; then the callbacks of the round's end; then every
-/// reply is sent, and some of the messages.
+/// run right there or gather; what has gathered runs together; then some of what was postponed; then what was posted; then the callbacks of the round's
+/// end; then every reply is sent, and some of the messages and of the replies that are long.
 /// </summary>
 internal interface IEventLoop : IConnectionScheduler
 {
@@ -18,6 +18,17 @@ internal interface IEventLoop : IConnectionScheduler
     /// step's code runs for all before the next step's. Only the loop's own thread may call it.
     /// </summary>
     void Gather(IGatheredWork work);
+
+    /// <summary>
+    /// Whether so many bytes came, were written and were sent in this round that long work had better wait: who wants little is served in between.
+    /// </summary>
+    bool RoundIsFull { get; }
+
+    /// <summary>
+    /// Has work run after all that gathers, in this round or a later one that has room for it; nothing is fetched for it before. Only the loop's own thread may
+    /// call it.
+    /// </summary>
+    void Postpone(IGatheredWork work);
 
     /// <summary>
     /// Runs <paramref name="callback"/> once, when all that this round had to execute has been executed and before its output is

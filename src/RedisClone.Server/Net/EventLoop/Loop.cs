@@ -38,7 +38,7 @@ internal sealed class Loop : IEventLoop
     private readonly BufferPool _pool = new();
     private readonly ConcurrentQueue<Callback> _posted = new();
     private readonly Queue<Callback> _endOfRound = new();
-    private readonly Queue<IGatheredWork> _gathered = new();
+    private readonly Queue<IGatheredWork> _gathered = new(), _postponed = new();
     private readonly List<int> _closing = [];
     private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
     private readonly List<LoopConnection> _stalled = [];
@@ -49,6 +49,8 @@ internal sealed class Loop : IEventLoop
     private int _sleeping;
     private int _connections;
     private long _unsent;
+    private long _moved;
+    private long _roundIsFull;
     private long _lookAtStalled;
     private volatile bool _stopping;
 
@@ -78,6 +80,11 @@ internal sealed class Loop : IEventLoop
     public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / Math.Max(Options.LoopCount, 1);
 
     public void CountUnsent(long bytes) => Volatile.Write(ref _unsent, _unsent + bytes);
+
+    /// <summary>On the loop: so many bytes were received, or written, or sent, which takes its time.</summary>
+    public void CountMoved(long bytes) => _moved += bytes;
+
+    public bool RoundIsFull => _moved >= _roundIsFull;
 
     public void Start() => _thread.Start();
 
@@ -119,6 +126,12 @@ internal sealed class Loop : IEventLoop
         _gathered.Enqueue(work);
     }
 
+    public void Postpone(IGatheredWork work)
+    {
+        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself postpones work.");
+        _postponed.Enqueue(work);
+    }
+
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
 
     /// <summary>False when no pool keeps it.</summary>
@@ -130,7 +143,7 @@ internal sealed class Loop : IEventLoop
     /// </summary>
     public void Discard(byte[] buffer)
     {
-        if (!Return(buffer)) MemoryHints.Release(buffer, 0, buffer.Length);
+        if (!IsOnLoop || !_pool.Return(buffer)) BufferPool.DiscardShared(buffer);
     }
 
     /// <summary>Lets go of the buffers that wait for the next burst; any thread may ask.</summary>
@@ -166,13 +179,13 @@ internal sealed class Loop : IEventLoop
     }
 
     /// <summary>
-    /// At the end of the round. Output for who waits for input is no reply: it goes after the replies, some in each round.
+    /// At the end of the round. Output for who waits for input is no reply, and a long one takes its time: they go after the others, some in each round.
     /// </summary>
     public void QueueSend(LoopConnection connection)
     {
         if (connection.IsQueuedToSend) return;
         connection.IsQueuedToSend = true;
-        (connection.AwaitsInput ? _toSendLast : _toSend).Enqueue(connection);
+        (connection.AwaitsInput || connection.UnsentBytes > Options.PauseWriterBytes ? _toSendLast : _toSend).Enqueue(connection);
     }
 
     /// <summary>On the loop: has a connection send, and find out whether its peer reads at all, after a while.</summary>
@@ -211,6 +224,8 @@ internal sealed class Loop : IEventLoop
         _threadId = Environment.CurrentManagedThreadId;
         while (!_stopping) Round(mayWait: true);
         RunGathered();
+        _roundIsFull = long.MaxValue;
+        RunPostponed();
         RunPosted();
         foreach (ILoopTarget? target in _targets) target?.OnLoopStopping();
         RunPosted();
@@ -222,21 +237,25 @@ internal sealed class Loop : IEventLoop
     /// <summary>Every step takes what it works on from a queue, so a round that runs within another goes on where that one is.</summary>
     private void Round(bool mayWait)
     {
+        BeginTurn();
         DispatchEvents();
         ReceiveEvents(mayWait);
         DispatchEvents();
         ReceiveFromReadable();
         RunGathered();
+        RunPostponed();
         RunPosted();
         RunEndOfRound();
         SendQueued();
         CloseQueued();
     }
 
+    private void BeginTurn() => _roundIsFull = _moved + Options.MaxBytesPerRound;
+
     private void ReceiveEvents(bool mayWait)
     {
         int timeout = 0;
-        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
+        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _postponed.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
@@ -279,6 +298,16 @@ internal sealed class Loop : IEventLoop
         for (int budget = _gathered.Count; budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--) work.Run();
     }
 
+    /// <summary>At least one, and others while this round has room for them.</summary>
+    private void RunPostponed()
+    {
+        for (int budget = _postponed.Count; budget > 0 && _postponed.TryDequeue(out IGatheredWork? work); budget--)
+        {
+            work.Run();
+            if (RoundIsFull) break;
+        }
+    }
+
     private void RunPosted()
     {
         // Only what is there now: what these post in turn waits for the next round.
@@ -293,7 +322,9 @@ internal sealed class Loop : IEventLoop
     private void SendQueued()
     {
         for (int budget = _toSend.Count; budget > 0 && _toSend.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
-        for (int budget = MessagesPerRound; budget > 0 && _toSendLast.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
+        BeginTurn();
+        for (int budget = Math.Min(_toSendLast.Count, MessagesPerRound); budget > 0 && !RoundIsFull && _toSendLast.TryDequeue(out LoopConnection? connection); budget--)
+            Send(connection);
     }
 
     private static void Send(LoopConnection connection)
@@ -335,7 +366,7 @@ internal sealed class Loop : IEventLoop
         public void Look()
         {
             // What is received makes room for more in the socket, so a whole round without anything is waited for.
-            bool quiet = loop.Received == _received && loop._readable.Count == 0;
+            bool quiet = loop.Received == _received && loop._readable.Count == 0 && loop._postponed.Count == 0;
             _received = loop.Received;
             if (quiet || ++_rounds == RoundsToReceiveAll || loop._stopping) SetResult();
             else loop.Post(static receipt => ((Receipt)receipt!).Look(), this);

@@ -119,6 +119,7 @@ internal sealed class LoopPipeReader : PipeReader
         _connection.IsReadable = received == room.Length || _connection.HasHungUp;
         _end += received;
         _loop.Received++;
+        _loop.CountMoved(received);
         AdaptFirstBuffer();
         _read.Answer(Result(canceled: false));
     }

@@ -86,7 +86,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         bool direct = _loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
         // Who flushes while another flush waits (a message from elsewhere) is not made to wait as well.
         long unsent = UnsentBytes + _unflushed;
-        bool wait = unsent > _loop.Options.PauseWriterBytes && !MayPileUp(unsent) && !_broken && !_flush.IsPending;
+        bool wait = unsent > _loop.Options.PauseWriterBytes && (_loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct)
         {
@@ -168,6 +168,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         {
             _sending.Drop(sent, _loop);
             CountUnsent(-sent);
+            _loop.CountMoved(sent);
         }
         // A send that took less than it was given has filled the socket: the next turn comes with its event.
         if (sent < asked) Volatile.Write(ref _blockedAt, Environment.TickCount64);
@@ -210,7 +211,9 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (_broken) _loop.Discard(chunk.Buffer);
         else if (fits || chunk.Count == 0) _loop.Return(chunk.Buffer);
         else _sending.Add(chunk);
-        if (!_broken) CountUnsent(chunk.Count);
+        if (_broken) return;
+        CountUnsent(chunk.Count);
+        _loop.CountMoved(chunk.Count);
     }
 
     private void CountUnsent(long bytes)
