@@ -71,7 +71,11 @@ internal sealed class ServerProcess : IDisposable
             while (!Ping(setup.Port))
             {
                 if (server._process.HasExited || Stopwatch.GetElapsedTime(started) > s_patience)
+                {
+                    // Its last words have come only then.
+                    server.Stop();
                     throw new LoadException($"{kind.Name} does not start:\n{server.LastLines()}");
+                }
                 Thread.Sleep(1);
             }
         }
