@@ -73,7 +73,7 @@ public sealed class StartErrorTests : IDisposable
         string[] arguments = ["--bind", "127.0.0.1", "--dir", _folder, "--appendonly", "yes", "--pidfile", file];
         using ServerProcess server = ServerProcess.Ours(arguments);
         bool IsItsOwn() => File.Exists(file) && File.ReadAllText(file) == $"{server.Id}\n";
-        Assert.True(SpinWait.SpinUntil(IsItsOwn, TimeSpan.FromMinutes(1)), server.Output);
+        Assert.True(SpinWait.SpinUntil(IsItsOwn, TimeSpan.FromMinutes(5)), server.Output);
         foreach (int port in new[] { server.Port, 0 })
         {
             (int code, string output) = ServerProcess.RunOurs([.. arguments, "--port", $"{port}"]);
