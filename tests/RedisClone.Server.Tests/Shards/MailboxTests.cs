@@ -13,7 +13,7 @@ public sealed class MailboxTests
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         Shard shard = server.Core.Shards[0];
         var taken = new List<Noted>();
-        var done = new TaskCompletionSource();
+        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         SpinWait.SpinUntil(shard.TryEnter);
         for (int i = 0; i < each; i++) shard.Post(new Noted(i, IsPatient: true, Take));
         for (int i = 0; i < each; i++) shard.Post(new Noted(i, IsPatient: false, Take));
