@@ -1,1 +1,1 @@
-"""What the scripts share: servers.py starts servers and talks to them, tools.py sends a load, report.py shows what came of it, run.py does all of it."""
+"""What the scripts share: settings.py reads the environment, servers.py starts servers and talks to them, tools.py sends a load, report.py shows what came of it, run.py does all of it."""

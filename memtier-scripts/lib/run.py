@@ -3,7 +3,7 @@ import datetime
 import os
 import sys
 
-from . import report, servers, tools
+from . import report, servers, settings, tools
 
 KEYS_A_CORE = 20_000
 USAGE = """{doc}
@@ -11,7 +11,7 @@ USAGE = """{doc}
 
 A server that runs is named by its place, one that is to be started by its program; none: server=127.0.0.1:6379. ALL THEIR DATA IS DELETED.
 SCALE (default: the cores, at most 8) scales threads and keys to the machine, SECONDS_TO_RUN ({seconds}) is the time of each load, RESULTS
-(perf/results) where the CSV file and the plot go, MEMTIER a memtier_benchmark outside of the path."""
+(perf/results) where the CSV file and the plot go, MEMTIER a memtier_benchmark outside of the path, REDISCLI_AUTH the password of servers that run."""
 
 
 def main(doc, loads, seconds=10):
@@ -20,9 +20,9 @@ def main(doc, loads, seconds=10):
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(USAGE.format(doc=doc, script=sys.argv[0], seconds=seconds))
         return
-    scale = int(os.environ.get("SCALE", min(os.cpu_count(), 8)))
-    seconds = float(os.environ.get("SECONDS_TO_RUN", seconds))
-    results = os.environ.get("RESULTS", os.path.join(os.path.dirname(__file__), "../../perf/results"))
+    scale = settings.positive("SCALE", min(os.cpu_count(), 8), int)
+    seconds = settings.positive("SECONDS_TO_RUN", seconds, float)
+    results = settings.folder("RESULTS", os.path.join(os.path.dirname(__file__), "../../perf/results"))
     tool = tools.find()
     rows, running = [], []
     try:
@@ -34,13 +34,14 @@ def main(doc, loads, seconds=10):
             for server in running:
                 rows.append((load.name, server.name, measure(tool, server, load, seconds)))
                 print(" ".join(report.line(rows[-1])), file=sys.stderr)
+    except servers.Failure as failure:
+        raise SystemExit(str(failure)) from failure
     finally:
         for server in running:
             server.stop()
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     print(f"{script}, {now}, on {machine()}, sent by {tool.name}, SCALE={scale}, {seconds:g} s each\n")
     report.print_table(rows)
-    os.makedirs(results, exist_ok=True)
     report.write_csv(os.path.join(results, script + ".csv"), {"date": now, "tool": tool.name, "scale": scale, "seconds": seconds}, rows)
     report.write_plot(os.path.join(results, script + ".svg"), f"{script}, {now}, {tool.name}", rows)
 

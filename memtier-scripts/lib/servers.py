@@ -1,4 +1,5 @@
 """The servers that a script compares: those that run already, and those that it starts for itself."""
+import contextlib
 import os
 import shutil
 import socket
@@ -10,7 +11,7 @@ PATIENCE = 60
 
 
 class Failure(Exception):
-    """What the server answered with an error."""
+    """What a server refused, or why it cannot be reached."""
 
 
 class Connection:
@@ -19,6 +20,13 @@ class Connection:
     def __init__(self, host, port):
         self.socket = socket.create_connection((host, port), PATIENCE)
         self.input = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.input.close()
+        self.socket.close()
 
     def call(self, *words):
         self.socket.sendall(encode(words))
@@ -53,10 +61,6 @@ class Connection:
             return [self.read() for _ in range(int(rest))]
         return int(rest) if kind == b":" else rest
 
-    def close(self):
-        self.input.close()
-        self.socket.close()
-
 
 def encode(words):
     parts = [b"*%d\r\n" % len(words)]
@@ -73,23 +77,31 @@ class Server:
         self.name, separator, place = argument.partition("=")
         if not separator:
             raise SystemExit(f"{argument}: a server is NAME=HOST:PORT or NAME=PATH")
-        self.process = self.folder = None
+        self.process = self.folder = self.password = None
         self.data = None    # what it was last filled with
         host, colon, port = place.rpartition(":")
         if colon and port.isdigit():
-            self.host, self.port = host, int(port)
+            if not 0 < int(port) < 1 << 16:
+                raise SystemExit(f"{argument}: there is no port {port}")
+            self.host, self.port, self.password = host, int(port), os.environ.get("REDISCLI_AUTH")
+            if self.call("PING") != "PONG":
+                raise Failure(f"{self.name}: what listens on {place} is no such server")
         else:
             self._start(place)
 
     def _start(self, path):
-        program = path if os.sep in path else shutil.which(path)
-        if not program or not os.access(program, os.X_OK):
+        program = shutil.which(path)
+        if not program:
             raise SystemExit(f"{path}: no such program")
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.host, self.port = probe.getsockname()
         self.folder = tempfile.mkdtemp(prefix="load-")
-        self.process = subprocess.Popen([os.path.abspath(program), "--port", str(self.port), "--bind", self.host, "--dir", self.folder, "--save", ""],
-                                        cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.process = subprocess.Popen([os.path.abspath(program), "--port", str(self.port), "--bind", self.host, "--dir", self.folder, "--save", ""],
+                                            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except OSError as error:
+            shutil.rmtree(self.folder)
+            raise SystemExit(f"{path}: {error.strerror}") from error
         deadline = time.monotonic() + PATIENCE
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -100,18 +112,23 @@ class Server:
     def _answers(self):
         try:
             return self.call("PING") == "PONG"
-        except (OSError, Failure):
+        except Failure:
             return False
 
-    def connect(self):
-        return Connection(self.host, self.port)
+    @contextlib.contextmanager
+    def _connect(self):
+        """A connection; what goes wrong on it says which server it was."""
+        try:
+            with Connection(self.host, self.port) as connection:
+                if self.password:
+                    connection.call("AUTH", self.password)
+                yield connection
+        except (OSError, Failure) as error:
+            raise Failure(f"{self.name}: {self.host}:{self.port}: {getattr(error, 'strerror', None) or error}") from error
 
     def call(self, *words):
-        connection = self.connect()
-        try:
+        with self._connect() as connection:
             return connection.call(*words)
-        finally:
-            connection.close()
 
     def errors(self):
         """How many errors it has replied so far; 0 where it does not count them."""
@@ -122,18 +139,18 @@ class Server:
 
     def set(self, settings):
         """CONFIG SET; what there was before is returned."""
-        before = {name: self.call("CONFIG", "GET", name)[1] for name in settings}
+        before = {}
+        for name in settings:
+            told = self.call("CONFIG", "GET", name)
+            before.update(zip(told[::2], told[1::2]))
         for name, value in settings.items():
             self.call("CONFIG", "SET", name, value)
         return before
 
     def fill(self, requests):
         self.call("FLUSHALL")
-        connection = self.connect()
-        try:
+        with self._connect() as connection:
             connection.pipeline(requests)
-        finally:
-            connection.close()
 
     def stop(self):
         if self.process:

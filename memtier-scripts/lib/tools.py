@@ -53,7 +53,8 @@ class Memtier:
             told = os.path.join(folder, "told.json")
             arguments = [self.program, "-s", server.host, "-p", str(server.port), "-t", str(load.threads), "-c", str(load.clients), f"--test-time={max(1, round(seconds))}",
                          "--distinct-client-seed", "-d", str(load.size), f"--pipeline={load.pipeline}", "--hide-histogram", f"--json-out-file={told}",
-                         "--print-percentiles=50,99,99.9", "--key-prefix=key:", "--key-minimum=1", f"--key-maximum={load.keys}"]
+                         "--print-percentiles=50,99,99.9", "--key-prefix=key:", "--key-minimum=1", f"--key-maximum={load.keys}",
+                         *([f"--authenticate=:{server.password}"] if server.password else [])]
             for share, words in load.mix:
                 line = " ".join('"' + word.replace('"', '\\"') + '"' if " " in word else word for word in words)
                 arguments += [f"--command={line}", f"--command-ratio={share}", f"--command-key-pattern={load.pattern}"]
@@ -93,7 +94,7 @@ class RedisBenchmark:
         # A value comes from its standard input (-x) as the last word, since an argument of a program has a limit; elsewhere values are small.
         value = "x" * load.size
         said = execute([self.program, "-h", server.host, "-p", str(server.port), "-c", str(load.threads * load.clients), "-n", str(requests), "-r", str(load.keys),
-                        "-P", str(load.pipeline), "--csv", *(["-x"] if words[-1] == DATA else []),
+                        "-P", str(load.pipeline), "--csv", *(["-a", server.password] if server.password else []), *(["-x"] if words[-1] == DATA else []),
                         *(word.replace(KEY, "key:__rand_int__").replace(DATA, value) for word in (words[:-1] if words[-1] == DATA else words))], value)
         row = list(csv.DictReader(io.StringIO(said)))[-1]
         return float(row["rps"]), float(row["p50_latency_ms"]), float(row["p99_latency_ms"]), float(row["max_latency_ms"])
@@ -102,14 +103,17 @@ class RedisBenchmark:
 def execute(arguments, standard_input=""):
     done = subprocess.run(arguments, input=standard_input, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{arguments[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
 def find():
     """MEMTIER names a memtier_benchmark that is not in the path."""
-    if program := shutil.which(os.environ.get("MEMTIER", "memtier_benchmark")):
+    named = os.environ.get("MEMTIER")
+    if program := shutil.which(named or "memtier_benchmark"):
         return Memtier(program)
+    if named:
+        raise SystemExit(f"MEMTIER={named}: no such program")
     if program := shutil.which("redis-benchmark"):
         return RedisBenchmark(program)
     raise SystemExit("neither memtier_benchmark nor redis-benchmark is here")

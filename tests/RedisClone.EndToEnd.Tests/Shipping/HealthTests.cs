@@ -42,10 +42,12 @@ public sealed class HealthTests
         Assert.Equal(1, Ask(int.MaxValue).ExitCode);
     }
 
-    [Fact]
-    public void A_command_written_for_the_image_of_redis_begins_with_its_programs_name()
+    [Theory]
+    [InlineData("redis-server")]
+    [InlineData("/usr/local/bin/redis-server")]
+    public void A_command_written_for_the_image_of_redis_begins_with_its_programs_name(string program)
     {
-        (int code, string output) = ServerProcess.RunOurs("redis-server", "--version");
+        (int code, string output) = ServerProcess.RunOurs(program, "--version");
         Assert.True(code == 0, output);
         Assert.StartsWith("Redis server v=", output, StringComparison.Ordinal);
     }

@@ -13,8 +13,8 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
 
     public static CommandLine Parse(IReadOnlyList<string> args)
     {
-        // Written for Redis's own image, a container's command begins with the program's name.
-        if (args is ["redis-server", ..]) args = [.. args.Skip(1)];
+        // Written for Redis's own image, a container's command begins with the program's name, or with its path there.
+        if (args is [var program, ..] && (program == "redis-server" || (Path.IsPathRooted(program) && Path.GetFileName(program) == "redis-server"))) args = [.. args.Skip(1)];
         if (Immediate(args) is { } answer) return new CommandLine(null, false, "") { Answer = answer };
 
         int next = 0;
