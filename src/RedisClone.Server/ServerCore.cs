@@ -196,6 +196,7 @@ internal sealed class ServerCore
         }
         if (refusal is not null) return refusal;
         Snapshots.CountFromHere();
+        Snapshots.WarnIfImpossible();
         Loading = null;
         for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
         return null;

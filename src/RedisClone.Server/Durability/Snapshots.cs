@@ -140,6 +140,14 @@ internal sealed class Snapshots
         }
     }
 
+    /// <summary>Says at the start what would otherwise be found out at the first save point, or at the end, which it keeps from coming.</summary>
+    public void WarnIfImpossible()
+    {
+        if (_server.Config.SavePoints.Length == 0) return;
+        if (WritableDirectory.Problem(Disk, TemporaryPath(ForSave)) is { } problem)
+            _server.Log.LogWarning("Snapshots cannot be saved, at the end neither: {Problem}", problem);
+    }
+
     /// <summary>What was loaded are no changes.</summary>
     public void CountFromHere()
     {

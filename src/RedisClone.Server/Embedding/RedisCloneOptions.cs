@@ -44,10 +44,10 @@ public sealed class RedisCloneOptions
     /// <summary>Says all this as a command line would, so that it is read and checked by the same rules; the process's own environment has no say.</summary>
     internal ConfigLoad Load()
     {
-        if (AppendOnly && Directory is null) throw new ArgumentException("AppendOnly needs a Directory to keep the journal in.");
-        if (Directory is not null) System.IO.Directory.CreateDirectory(Directory);
+        Check();
         var words = new List<string>();
-        if (ConfigFile is not null) words.Add(ConfigFile);
+        // A whole path is never taken for an option, or for standard input.
+        if (ConfigFile is not null) words.Add(Path.GetFullPath(ConfigFile));
         Say("port", (Port ?? 0).ToString(CultureInfo.InvariantCulture));
         Say("bind", Bind);
         if (UnixSocket is not null) Say("unixsocket", Path.GetFullPath(UnixSocket));
@@ -57,7 +57,7 @@ public sealed class RedisCloneOptions
         if (AppendOnly) Say("appendonly", "yes");
         if (MaxMemory > 0) Say("maxmemory", MaxMemory.ToString(CultureInfo.InvariantCulture));
         foreach ((string name, string value) in Parameters) Say(name, value);
-        ConfigLoad load = ServerConfig.Load(words, new Hashtable());
+        ConfigLoad load = ServerConfig.Load(words, new Hashtable(), static () => Stream.Null);
         if (load.Config is not { } config) throw new ArgumentException(load.Text.Trim());
         if (Port == 0) config.Port = ServerConfig.AnyPort;
         return load;
@@ -67,5 +67,31 @@ public sealed class RedisCloneOptions
             words.Add("--" + name);
             words.Add(value);
         }
+    }
+
+    /// <summary>What a command line cannot say, or would say in other words.</summary>
+    private void Check()
+    {
+        Refuse(string.IsNullOrWhiteSpace(Bind), "Bind needs an address; Port = null listens on none.");
+        Refuse(UnixSocket is "", "UnixSocket needs a path; null is none.");
+        Refuse(ConfigFile is "", "ConfigFile needs a path; null is none.");
+        Refuse(Directory is "", "Directory needs a path; null keeps nothing.");
+        Refuse(MaxMemory < 0, "MaxMemory cannot be negative; 0 sets no limit.");
+        Refuse(AppendOnly && Directory is null, "AppendOnly needs a Directory to keep the journal in.");
+        foreach ((string name, string? value) in Parameters) Refuse(value is null, $"The parameter {name} needs a value.");
+        if (Directory is null) return;
+        try
+        {
+            System.IO.Directory.CreateDirectory(Directory);
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        {
+            throw new ArgumentException($"Directory cannot be made: {failure.Message}", failure);
+        }
+    }
+
+    private static void Refuse(bool wrong, string why)
+    {
+        if (wrong) throw new ArgumentException(why);
     }
 }

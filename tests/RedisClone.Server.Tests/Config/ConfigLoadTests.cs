@@ -182,12 +182,25 @@ public sealed class ConfigLoadTests : IDisposable
     [Fact]
     public void Secrets_can_be_in_files()
     {
-        var secret = Write("secret", "pä ss\n\r\n");
-        Assert.Equal("pä ss\n", Loaded([], ("REDISCLONE_REQUIREPASS_FILE", secret)).RequirePass);
+        var secret = Write("secret", "pä ss\r\n");
+        Assert.Equal("pä ss", Loaded([], ("REDISCLONE_REQUIREPASS_FILE", secret)).RequirePass);
         Assert.Contains("Reading the environment variable REDISCLONE_REQUIREPASS_FILE\nFatal error, can't open config file '/no/such': No such file",
             Load([], "", ("REDISCLONE_REQUIREPASS_FILE", "/no/such")).Text);
         Assert.Contains("only one of them can be meant",
             Load([], "", ("REDISCLONE_REQUIREPASS_FILE", secret), ("REDISCLONE_REQUIREPASS", "x")).Text);
+    }
+
+    [Theory]
+    [InlineData("", "is empty")]
+    [InlineData("\n", "is empty")]
+    [InlineData("\r\n", "is empty")]
+    [InlineData("one\n\n", "has more than one line")]
+    [InlineData("one\r\ntwo", "has more than one line")]
+    public void A_secret_is_the_one_line_of_its_file(string text, string problem)
+    {
+        var secret = Write("secret", text);
+        Assert.EndsWith($"Reading the environment variable REDISCLONE_REQUIREPASS_FILE\nthe file '{secret}' {problem}\n",
+            Load([], "", ("REDISCLONE_REQUIREPASS_FILE", secret)).Text, StringComparison.Ordinal);
     }
 
     [Fact]

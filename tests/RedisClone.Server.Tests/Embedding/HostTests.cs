@@ -164,6 +164,24 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
+    public void A_wrong_option_is_named()
+    {
+        string file = Path.Combine(_folder, "file");
+        File.WriteAllText(file, "");
+        AssertRefused("Bind", new RedisCloneOptions { Bind = "" });
+        AssertRefused("Bind", new RedisCloneOptions { Bind = null! });
+        AssertRefused("UnixSocket", new RedisCloneOptions { UnixSocket = "" });
+        AssertRefused("ConfigFile", new RedisCloneOptions { ConfigFile = "" });
+        AssertRefused("MaxMemory", new RedisCloneOptions { MaxMemory = -1 });
+        AssertRefused("loglevel", new RedisCloneOptions { ["loglevel"] = null! });
+        foreach (string directory in (string[])["", file, Path.Combine(file, "below")]) AssertRefused("Directory", new RedisCloneOptions { Directory = directory });
+        foreach (string name in (string[])["-", "--help"]) AssertRefused($"can't open config file '{Path.GetFullPath(name)}'", new RedisCloneOptions { ConfigFile = name });
+    }
+
+    private static void AssertRefused(string part, RedisCloneOptions options) =>
+        Assert.Contains(part, Assert.Throws<ArgumentException>(() => new RedisCloneServer(options)).Message, StringComparison.Ordinal);
+
+    [Fact]
     public async Task A_port_that_is_taken_is_told()
     {
         await using var first = new RedisCloneServer(new RedisCloneOptions { Port = 0 });

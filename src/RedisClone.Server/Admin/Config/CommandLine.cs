@@ -60,7 +60,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
         {
             "-v" or "--version" => ($"Redis server v={ServerVersion.Redis} sha={ServerVersion.Commit ?? "00000000"}:0 malloc=pages bits=64 " +
                                     $"build=RedisClone-{ServerVersion.Own}\n", 0),
-            "-h" or "--help" => (Usage, 1),
+            "-h" or "--help" => (ProgramName.In(Usage), 1),
             "--test-memory" => ("This server does not test memory; use a tool made for it, such as memtester.\n", 1),
             "--check-system" => ("This server does not check the system; its start-up log has the warnings that matter.\n", 1),
             _ => null,

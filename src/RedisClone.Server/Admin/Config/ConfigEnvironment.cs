@@ -4,7 +4,7 @@ namespace RedisClone.Server.Admin;
 
 /// <summary>
 /// Parameters in the environment: REDISCLONE_MAXMEMORY_POLICY is maxmemory-policy; REDISCLONE_REQUIREPASS_FILE names a file that holds
-/// requirepass (its final newline does not count), so that a secret need not be in the environment.
+/// requirepass as its one line, so that a secret need not be in the environment.
 /// </summary>
 internal static class ConfigEnvironment
 {
@@ -39,10 +39,16 @@ internal static class ConfigEnvironment
 
     public static string VariableOf(string name) => Prefix + name.ToUpperInvariant().Replace('-', '_');
 
-    private static Setting ReadFile(string variable, Parameter parameter, string path) =>
-        ConfigFiles.Read(path, out string text) is { } error
-            ? new Setting(variable, parameter, "", error.TrimEnd('\n'))
-            : new Setting(variable, parameter, ConfigText.FromLine(WithoutFinalNewline(text)), null);
+    private static Setting ReadFile(string variable, Parameter parameter, string path)
+    {
+        Setting Wrong(string error) => new(variable, parameter, "", error);
+        if (ConfigFiles.Read(path, out string text) is { } unreadable) return Wrong(unreadable.TrimEnd('\n'));
+        string value = WithoutFinalNewline(text);
+        // A secret that was never written must not mean that there is none, and of several lines nobody knows which is meant.
+        return value.Length == 0 ? Wrong($"the file '{path}' is empty")
+            : value.Contains('\n') ? Wrong($"the file '{path}' has more than one line")
+            : new Setting(variable, parameter, ConfigText.FromLine(value), null);
+    }
 
     private static string WithoutFinalNewline(string text) =>
         text.EndsWith("\r\n", StringComparison.Ordinal) ? text[..^2] : text.EndsWith('\n') ? text[..^1] : text;

@@ -20,7 +20,7 @@ internal static class ConfigReference
         2. a file in the form of redis.conf, the first argument of the command line (`include` with wildcards, quoting and all), and
            standard input if the first or last argument is `-`;
         3. the environment: `REDISCLONE_MAXMEMORY_POLICY` is `maxmemory-policy`; `REDISCLONE_REQUIREPASS_FILE` names a file that holds
-           `requirepass`, for every parameter in the same way (Kubernetes sets variables of this form for a Service that is called
+           `requirepass` as its one line, for every parameter in the same way (Kubernetes sets variables of this form for a Service that is called
            `redisclone`: turn `enableServiceLinks` off then);
         4. the command line: `--port 7000 --save 60 1000`.
 

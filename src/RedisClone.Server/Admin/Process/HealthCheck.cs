@@ -8,7 +8,8 @@ namespace RedisClone.Server.Admin;
 
 /// <summary>
 /// <c>health PID</c>: asks the server that this process is, on the port that its own arguments say, and is what a container's health check runs. Whatever the
-/// server answers, that it is loading or wants a password too, it lives. One that only has a port for TLS lives if it takes the connection.
+/// server answers, that it is loading or wants a password too, it lives. A password that the configuration has is sent first: without it, each check would
+/// count as an error. One that only has a port for TLS lives if it takes the connection.
 /// </summary>
 internal static class HealthCheck
 {
@@ -26,7 +27,7 @@ internal static class HealthCheck
         if (args is not ["health", ..]) return null;
         if (args is not ["health", var process] || process is "-h" or "--help")
         {
-            output.Write("Usage:\n" + Usage);
+            output.Write(ProgramName.In("Usage:\n" + Usage));
             return args.Count == 2 ? Healthy : Unhealthy;
         }
         (bool lives, string text) = Check(process, environment);
@@ -42,7 +43,7 @@ internal static class HealthCheck
             // With docker's --init the first process is another program, which has the server's command line behind its own.
             int own = Array.FindIndex(words, static word => Path.GetFileName(word) == Path.GetFileName(Environment.ProcessPath));
             if (ServerConfig.Load(words[(Math.Max(own, 0) + 1)..], environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
-            return AddressOf(config, out string problem) is { } address ? Ask(address, IsTls(config)) : (false, $"it listens on no address. {problem}");
+            return AddressOf(config, out string problem) is { } address ? Ask(address, config) : (false, $"it listens on no address. {problem}");
         }
         catch (Exception error) when (error is SocketException or IOException or UnauthorizedAccessException)
         {
@@ -50,16 +51,27 @@ internal static class HealthCheck
         }
     }
 
-    private static (bool Lives, string Text) Ask(EndPoint address, bool isTls)
+    private static (bool Lives, string Text) Ask(EndPoint address, ServerConfig config)
     {
         using var socket = new Socket(address.AddressFamily, SocketType.Stream, address is IPEndPoint ? ProtocolType.Tcp : ProtocolType.Unspecified);
         socket.SendTimeout = socket.ReceiveTimeout = (int)Limits.HealthPatience.TotalMilliseconds;
         socket.Connect(address);
-        if (isTls) return (true, "takes TLS connections");
-        socket.Send("PING\r\n"u8);
-        Span<byte> reply = stackalloc byte[512];
-        int length = socket.Receive(reply);
-        return length > 0 ? (true, Encoding.UTF8.GetString(reply[..length]).TrimEnd()) : (false, "the connection was closed without an answer");
+        if (IsTls(config)) return (true, "takes TLS connections");
+        using var stream = new NetworkStream(socket);
+        using var replies = new StreamReader(stream);
+        string? reply = "";
+        if (config.RequirePass.Length > 0)
+        {
+            byte[] password = Encoding.UTF8.GetBytes(config.RequirePass);
+            stream.Write([.. Encoding.ASCII.GetBytes($"*2\r\n$4\r\nAUTH\r\n${password.Length}\r\n"), .. password, .. "\r\n"u8]);
+            reply = replies.ReadLine();
+        }
+        if (reply is not null)
+        {
+            stream.Write("PING\r\n"u8);
+            reply = replies.ReadLine();
+        }
+        return reply is null ? (false, "the connection was closed without an answer") : (true, reply);
     }
 
     private static EndPoint? AddressOf(ServerConfig config, out string problem)

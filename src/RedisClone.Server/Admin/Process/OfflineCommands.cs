@@ -40,7 +40,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
         if (args is [_, "-h" or "--help"])
         {
-            output.Write(Help);
+            output.Write(ProgramName.In(Help));
             return Whole;
         }
         ConfigLoad load = ServerConfig.Load(options, environment);
@@ -59,7 +59,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             case ["repair", var directory, var copy]:
                 return commands.Repair(Path.GetFullPath(directory), Path.GetFullPath(copy));
             default:
-                output.Write(Help);
+                output.Write(ProgramName.In(Help));
                 return Failed;
         }
     }

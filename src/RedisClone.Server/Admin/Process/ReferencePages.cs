@@ -35,7 +35,7 @@ internal static class ReferencePages
                 output.WriteLine($"{file}: {problem}");
                 return Failed;
             default:
-                output.Write("Usage:\n" + Usage);
+                output.Write(ProgramName.In("Usage:\n" + Usage));
                 return Failed;
         }
     }

@@ -54,7 +54,7 @@ internal sealed class Shutdown(ServerCore server)
     public bool Begin(ShutdownOptions options, string why)
     {
         if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
-        server.Log.LogWarning("{Why}", why);
+        server.Log.LogInformation("{Why}", why);
         if (server.Loading is { } loading)
         {
             // What is half loaded must not replace what it is loaded from.
