@@ -56,6 +56,52 @@ public sealed class LoadScriptTests : IDisposable
         Assert.Contains("The mixes A to F of YCSB", output, StringComparison.Ordinal);
     }
 
-    private Task<(int Code, string Output)> RunAsync(string script, params string[] arguments) => Repository.RunAsync(Repository.PathOf("memtier-scripts/" + script), arguments,
-        [new("SCALE", "1"), new("SECONDS_TO_RUN", "0.2"), new("RESULTS", _results), new("PYTHONDONTWRITEBYTECODE", "1")]);
+    [Theory]
+    [InlineData("SCALE", "x")]
+    [InlineData("SCALE", "0")]
+    [InlineData("SECONDS_TO_RUN", "abc")]
+    [InlineData("SECONDS_TO_RUN", "-1")]
+    [InlineData("SECONDS_TO_RUN", "nan")]
+    [InlineData("RESULTS", "/proc/x")]
+    [InlineData("MEMTIER", "/nonexistent")]
+    public async Task What_the_environment_cannot_say_is_refused_in_a_line_before_anything_is_sent(string name, string value) =>
+        AssertRefused($"{name}={value}: ", await RunWithAsync(name, value, "origin", "server=127.0.0.1:1"));
+
+    [Theory]
+    [InlineData("127.0.0.1", "127.0.0.1: a server is NAME=HOST:PORT or NAME=PATH")]
+    [InlineData("server=127.0.0.1:65536", "server=127.0.0.1:65536: there is no port 65536")]
+    [InlineData("server=/etc", "/etc: no such program")]
+    public async Task What_is_no_server_is_named_in_a_line(string argument, string reason) => AssertRefused(reason, await RunAsync("origin", argument));
+
+    [Fact]
+    public async Task A_server_that_does_not_listen_is_named_in_a_line()
+    {
+        int port = Ports.Free();
+        AssertRefused($"ours: 127.0.0.1:{port}: Connection refused", await RunAsync("origin", $"ours=127.0.0.1:{port}"));
+    }
+
+    [Fact]
+    public async Task A_servers_password_is_asked_for_in_a_line_and_taken_from_the_environment()
+    {
+        using ServerProcess server = ServerProcess.Ours("--requirepass", "se:cret");
+        string place = $"127.0.0.1:{server.Port}";
+        AssertRefused($"ours: {place}: NOAUTH ", await RunAsync("origin", $"ours={place}"));
+        AssertRefused($"ours: {place}: WRONGPASS ", await RunWithAsync("REDISCLI_AUTH", "secret", "origin", $"ours={place}"));
+        (int code, string output) = await RunWithAsync("REDISCLI_AUTH", "se:cret", "origin", $"ours={place}");
+        Assert.True(code == 0, output);
+        Assert.Contains("| set-get | ours |", output, StringComparison.Ordinal);
+    }
+
+    private static void AssertRefused(string start, (int Code, string Output) ended)
+    {
+        Assert.NotEqual(0, ended.Code);
+        Assert.StartsWith(start, Assert.Single(ended.Output.TrimEnd('\n').Split('\n')), StringComparison.Ordinal);
+    }
+
+    private Task<(int Code, string Output)> RunAsync(string script, params string[] arguments) => RunWithAsync("RESULTS", _results, script, arguments);
+
+    /// <summary>Runs a script in an environment of which one variable is another one.</summary>
+    private Task<(int Code, string Output)> RunWithAsync(string name, string value, string script, params string[] arguments) => Repository.RunAsync(
+        Repository.PathOf("memtier-scripts/" + script), arguments,
+        [new("SCALE", "1"), new("SECONDS_TO_RUN", "0.2"), new("RESULTS", _results), new("PYTHONDONTWRITEBYTECODE", "1"), new(name, value)]);
 }
