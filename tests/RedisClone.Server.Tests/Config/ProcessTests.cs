@@ -1,6 +1,5 @@
 using System.Net.Sockets;
 using System.Text;
-using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Server.Admin;
 
@@ -42,8 +41,8 @@ public sealed class ProcessTests : IDisposable
     {
         var path = Path.Combine(_directory, "redis.pid");
         var config = new ServerConfig { PidFile = path };
-        IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
-        await presence.StartedAsync(CancellationToken.None);
+        var presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        presence.Ready();
         Assert.Equal($"{Environment.ProcessId}\n", await File.ReadAllTextAsync(path));
         await presence.StoppedAsync(CancellationToken.None);
         Assert.False(File.Exists(path));
@@ -53,8 +52,8 @@ public sealed class ProcessTests : IDisposable
     public async Task A_pid_file_that_cannot_be_written_stops_nothing()
     {
         var config = new ServerConfig { PidFile = "/no/such/directory/redis.pid" };
-        IHostedLifecycleService presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
-        await presence.StartedAsync(CancellationToken.None);
+        var presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        presence.Ready();
         await presence.StoppedAsync(CancellationToken.None);
     }
 
