@@ -190,9 +190,8 @@ internal sealed class ServerCore
         if (!Config.AppendOnly) refusal = Snapshots.Load();
         else
         {
-            var journal = new JournalKeeper(this);
-            refusal = journal.Start();
-            Journal = journal;
+            refusal = Rewrites.Keeper.Start();
+            Journal = Rewrites.Keeper;
         }
         if (refusal is not null) return refusal;
         Snapshots.CountFromHere();

@@ -23,6 +23,11 @@ internal sealed class ServerRun(WebApplication host)
         {
             return Failed(e.Message);
         }
+        catch (OperationCanceledException) when (Core.Shutdown.HasBegun)
+        {
+            await host.StopAsync();
+            return "it was asked to end while it started";
+        }
         // Who waits for this line connects at once; as long as data is being loaded, clients are told so.
         Core.Log.LogInformation("Server initialized");
         if (Core.LoadData() is { } refusal)

@@ -36,8 +36,15 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         foreach (ManifestFile file in files)
         {
             if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
-            using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
-            TotalBytes += opened.Length;
+            try
+            {
+                using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
+                TotalBytes += opened.Length;
+            }
+            catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+            {
+                return Refuse(file, 0, $"{file.Name} cannot be read: {failure.Message}");
+            }
         }
         for (int i = 0; i < files.Length; i++)
         {

@@ -196,8 +196,15 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         {
             string path = directory.Names.PathOf(file.Name);
             if (file.Name == except || !directory.Disk.Exists(path)) continue;
-            using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
-            bytes += opened.Length;
+            try
+            {
+                using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
+                bytes += opened.Length;
+            }
+            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            {
+                // Whoever has to read it says why that cannot be.
+            }
         }
         return bytes;
     }

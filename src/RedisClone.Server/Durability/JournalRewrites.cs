@@ -18,6 +18,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     private long _retryAt;
     private long _patience;
 
+    /// <summary>The server's only one, whether its journal is on or off: the positions that sessions have seen, and where they wait, are its.</summary>
+    public JournalKeeper Keeper => _keeper ??= new JournalKeeper(server);
+
     public long Rewrites { get; private set; }
 
     public string? Failure { get; private set; }
@@ -75,15 +78,14 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             journal.TurnOff();
             return null;
         }
-        _keeper ??= new JournalKeeper(server);
-        if (_keeper.TakeDirectory() is { } problem)
+        if (Keeper.TakeDirectory() is { } problem)
         {
             server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
             return "Unable to turn on AOF. Check server logs.";
         }
         // Nothing of it counts before it has its first base, which is begun as soon as can be.
-        server.Journal = _keeper;
-        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(new RewriteJob(this, server, _keeper));
+        server.Journal = Keeper;
+        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(new RewriteJob(this, server, Keeper));
         else _scheduled = true;
         return null;
     }

@@ -161,7 +161,7 @@ internal sealed class Snapshots
         long started = Stopwatch.GetTimestamp();
         try
         {
-            if (!Disk.Exists(Path)) return null;
+            if (!Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
             var loader = new SnapshotLoader(_server, keepExpired: false, replace);
             _server.Loading?.Measure(file.Length, () => loader.Offset);

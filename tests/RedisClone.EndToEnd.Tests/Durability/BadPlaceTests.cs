@@ -56,6 +56,31 @@ public sealed class BadPlaceTests : IDisposable
     }
 
     [Fact]
+    public void ADirectoryIsNoSnapshot()
+    {
+        Directory.CreateDirectory(Path.Combine(_folder, "dump.rdb"));
+        AssertNotLoaded("The snapshot dump.rdb cannot be read", "--dir", _folder);
+    }
+
+    [Fact]
+    public void AFileThatCannotBeOpenedIsNamed()
+    {
+        Directory.CreateDirectory(Journal);
+        File.WriteAllText(Path.Combine(Journal, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
+        File.CreateSymbolicLink(Path.Combine(Journal, "appendonly.aof.1.incr.aof"), "nowhere");
+        AssertNotLoaded("The journal cannot be loaded: appendonly.aof.1.incr.aof cannot be read", Place);
+    }
+
+    private static void AssertNotLoaded(string reason, params string[] arguments)
+    {
+        (int code, string output) = ServerProcess.RunOurs([.. arguments, "--port", "0"]);
+        Assert.True(code == 1, output);
+        Assert.Contains(reason, output, StringComparison.Ordinal);
+        Assert.Contains("Fatal error loading the DB", output, StringComparison.Ordinal);
+        Assert.DoesNotContain("Unhandled exception", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void AJournalThatCannotHaveItsDirectoryIsSaid()
     {
         File.WriteAllText(Journal, "a file where the directory should be");
@@ -128,6 +153,31 @@ public sealed class BadPlaceTests : IDisposable
             Assert.Matches(@"^(\*\[:[01] :0\]|-ERR WAITAOF cannot be used .*)$", waiting.Read().ToString());
             client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
         }
+    }
+
+    /// <summary>What clients have seen before are positions of the same journal.</summary>
+    [Theory]
+    [InlineData("always")]
+    [InlineData("everysec")]
+    public void WhoWasThereBeforeIsServedWhenTheJournalIsTurnedOffAndOn(string policy)
+    {
+        using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", policy]);
+        using RespClient before = server.Connect(), client = server.Connect();
+        before.Pipeline([.. Enumerable.Range(0, 500).Select(i => new[] { "SET", $"key:{i}", "value" })]);
+        for (int round = 0; round < 3; round++)
+        {
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
+            before.Expect("+OK", "SET", "between", "value");
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+            before.Expect("$\"value\"", "GET", "key:1");
+            before.Expect("+OK", "SET", "last", $"{round}");
+            before.Expect("*[:1 :0]", "WAITAOF", "1", "0", "60000");
+        }
+        server.Kill();
+        using ServerProcess again = ServerProcess.Ours(Place);
+        using RespClient asking = again.Connect();
+        asking.Expect("$\"2\"", "GET", "last");
+        asking.Expect(":502", "DBSIZE");
     }
 
     /// <summary>Turned off before its first base was begun, or while that took its place: neither is the server's end, nor is it taken for a base that came later.</summary>
