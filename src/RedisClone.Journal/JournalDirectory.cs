@@ -59,7 +59,7 @@ public sealed class JournalDirectory : IDisposable
             directory.TakeOverOldStyleFile();
             return directory;
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             held?.Dispose();
             error = $"Can't open or create append-only dir {names.DirectoryName}: {failure.Message}";
@@ -127,7 +127,7 @@ public sealed class JournalDirectory : IDisposable
             foreach (ManifestFile file in before.Files.Concat(before.History)) Disk.Delete(Names.PathOf(file.Name));
             return null;
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return failure.Message;
         }

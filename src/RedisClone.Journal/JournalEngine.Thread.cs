@@ -1,3 +1,4 @@
+using RedisClone.Journal.Disk;
 using System.Diagnostics;
 using RedisClone.Journal.Writing;
 
@@ -68,7 +69,7 @@ public sealed partial class JournalEngine
                 Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
                 file.Flush();
             }
-            catch (Exception error) when (IsDiskError(error) || error is ObjectDisposedException)
+            catch (Exception error) when (DiskFailure.Is(error) || error is ObjectDisposedException)
             {
                 // Disposed: a write failed meanwhile, and that has been said.
                 lock (_role)

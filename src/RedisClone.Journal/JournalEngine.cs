@@ -1,3 +1,4 @@
+using RedisClone.Journal.Disk;
 using System.Buffers;
 using System.Diagnostics;
 using RedisClone.Journal.Format;
@@ -342,7 +343,7 @@ public sealed partial class JournalEngine : IDisposable
             _observer.OnFlushed(took);
             _flushes++;
         }
-        catch (Exception error) when (IsDiskError(error))
+        catch (Exception error) when (DiskFailure.Is(error))
         {
             Fail(error);
             return false;
@@ -358,14 +359,13 @@ public sealed partial class JournalEngine : IDisposable
             step();
             return null;
         }
-        catch (Exception error) when (IsDiskError(error))
+        catch (Exception error) when (DiskFailure.Is(error))
         {
             if (isFinal) Fail(error);
             return error.Message;
         }
     }
 
-    private static bool IsDiskError(Exception error) => error is IOException or UnauthorizedAccessException;
 
     private void Fail(Exception error)
     {

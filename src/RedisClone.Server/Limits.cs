@@ -36,6 +36,9 @@ internal static class Limits
     /// <summary>Bytes of the effects of one transaction or script, which lie in one array. A single command's do, and there is room for what expires meanwhile.</summary>
     public const long UnitBytes = 2_000_000_000;
 
+    /// <summary>Bytes set aside for the time when an allocation has failed.</summary>
+    public const int FailureReserve = 8 << 20;
+
     /// <summary>Transactions of more commands are not run on an I/O thread.</summary>
     public const int InlineTransaction = 128;
 

@@ -8,6 +8,7 @@ using RedisClone.Server.Admin;
 using RedisClone.Server.Caching;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
+using RedisClone.Server.Failures;
 using RedisClone.Server.Net;
 using RedisClone.Server.Pubsub;
 using RedisClone.Server.Replication;
@@ -44,6 +45,7 @@ internal sealed class ServerCore
         AdvanceClock(UnixMilliseconds());
         Eviction = new Eviction(this);
         Executor = new Executor(this);
+        Failures = new FailurePolicy(this);
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
         ClientMemory = new ClientMemory(this);
@@ -137,6 +139,9 @@ internal sealed class ServerCore
     public Eviction Eviction { get; }
 
     internal Executor Executor { get; }
+
+    /// <summary>What happens when something fails that no code expected.</summary>
+    internal FailurePolicy Failures { get; }
 
     internal ScriptEngine Scripts { get; }
 

@@ -24,7 +24,7 @@ internal static class JournalBackup
             copy?.Publish(manifest.WithoutHistory());
             return copy is null ? error : null;
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return failure.Message;
         }

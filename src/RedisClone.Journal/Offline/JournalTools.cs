@@ -16,7 +16,7 @@ public static class JournalTools
                 ? new JournalReader(disk, names, manifest, options).Read(sink)
                 : new() { Outcome = JournalOutcome.Refused, File = names.Manifest, Reason = error };
         }
-        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        catch (Exception error) when (DiskFailure.Is(error))
         {
             return new() { Outcome = JournalOutcome.Refused, File = names.DirectoryName, Reason = error.Message };
         }
@@ -37,7 +37,7 @@ public static class JournalTools
             Copy(disk, names, target, report);
             return report;
         }
-        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        catch (Exception error) when (DiskFailure.Is(error))
         {
             return report with { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = error.Message };
         }

@@ -41,7 +41,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
                 using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
                 TotalBytes += opened.Length;
             }
-            catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+            catch (Exception failure) when (DiskFailure.Is(failure))
             {
                 return Refuse(file, 0, $"{file.Name} cannot be read: {failure.Message}");
             }

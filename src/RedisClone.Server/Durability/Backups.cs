@@ -52,7 +52,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             {
                 if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return $"ERR the directory {names.Directory} is not empty";
             }
-            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            catch (Exception failure) when (DiskFailure.Is(failure))
             {
                 return $"ERR {failure.Message}";
             }
@@ -208,7 +208,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             foreach (string name in Disk.List(directory)) Disk.Delete(Path.Combine(directory, name));
             return null;
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return failure.Message;
         }

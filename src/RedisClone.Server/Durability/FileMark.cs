@@ -17,7 +17,7 @@ internal readonly record struct FileMark(long Length, long End)
             file.Read(Math.Max(file.Length - end.Length, 0), end);
             return new FileMark(file.Length, BinaryPrimitives.ReadInt64LittleEndian(end));
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return null;
         }

@@ -144,7 +144,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         JournalReport report;
         using (var loader = new JournalLoader(_server))
         {
-            _server.Loading?.Measure(FileBytes(directory, except: ""), () => reader.BytesRead + loader.SnapshotOffset);
+            _server.Loading?.Measure(() => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset);
             report = reader.Read(loader);
         }
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
@@ -187,26 +187,18 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     }
 
     /// <summary>The files but the increment that is being written.</summary>
-    private void MeasureFiles() => _closedBytes = FileBytes(_directory!, except: _engine.IncrementName);
-
-    private static long FileBytes(JournalDirectory directory, string except)
+    private void MeasureFiles()
     {
+        JournalDirectory directory = _directory!;
         long bytes = 0;
         foreach (ManifestFile file in directory.Manifest.Files)
         {
             string path = directory.Names.PathOf(file.Name);
-            if (file.Name == except || !directory.Disk.Exists(path)) continue;
-            try
-            {
-                using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
-                bytes += opened.Length;
-            }
-            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
-            {
-                // Whoever has to read it says why that cannot be.
-            }
+            if (file.Name == _engine.IncrementName || !directory.Disk.Exists(path)) continue;
+            using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
+            bytes += opened.Length;
         }
-        return bytes;
+        _closedBytes = bytes;
     }
 
     long IEffectSink.Append(EffectBuffer unit) => _engine.Append(unit.Database, unit.Unit);

@@ -3,13 +3,12 @@ namespace RedisClone.Server.Durability;
 /// <summary>The data is being brought back: how far that is, for INFO, and whether it is still wanted. Any thread may ask.</summary>
 internal sealed class LoadProgress
 {
-    private Func<long> _done = static () => 0;
-    private long _total;
+    private Func<long> _done = static () => 0, _total = static () => 0;
 
     public long StartedAt { get; } = ServerCore.UnixMilliseconds();
 
     /// <summary>Bytes of all files, 0 while that is not known.</summary>
-    public long TotalBytes => Volatile.Read(ref _total);
+    public long TotalBytes => Volatile.Read(ref _total)();
 
     public long LoadedBytes => Volatile.Read(ref _done)();
 
@@ -28,7 +27,7 @@ internal sealed class LoadProgress
         }
     }
 
-    public void Measure(long total, Func<long> done)
+    public void Measure(Func<long> total, Func<long> done)
     {
         Volatile.Write(ref _done, done);
         Volatile.Write(ref _total, total);

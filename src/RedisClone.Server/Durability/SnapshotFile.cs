@@ -111,7 +111,7 @@ internal sealed class SnapshotFile : IDisposable
             Dispose();
             _order.Disk.Delete(_order.Path);
         }
-        catch (Exception failure) when (IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             // What could not be written may not be removable either; its name says that it is temporary.
         }
@@ -122,8 +122,6 @@ internal sealed class SnapshotFile : IDisposable
         _file?.Dispose();
         _file = null;
     }
-
-    public static bool IsDiskFailure(Exception failure) => failure is IOException or UnauthorizedAccessException;
 
     private static byte[] Number(long value) => Encoding.ASCII.GetBytes(value.ToString(CultureInfo.InvariantCulture));
 }

@@ -61,7 +61,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
         {
             error = RdbFileReader.Read(_reader, this, _server.Config.RdbChecksum);
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             error = failure.Message;
         }

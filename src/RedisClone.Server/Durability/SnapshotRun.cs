@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using RedisClone.Journal.Disk;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
@@ -272,7 +273,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         {
             step();
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             Fail(failure.Message);
         }

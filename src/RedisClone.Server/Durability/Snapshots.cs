@@ -133,7 +133,7 @@ internal sealed class Snapshots
             {
                 Disk.Delete(path);
             }
-            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            catch (Exception failure) when (DiskFailure.Is(failure))
             {
                 _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
             }
@@ -163,8 +163,9 @@ internal sealed class Snapshots
         {
             if (!Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
+            long length = file.Length;
             var loader = new SnapshotLoader(_server, keepExpired: false, replace);
-            _server.Loading?.Measure(file.Length, () => loader.Offset);
+            _server.Loading?.Measure(() => length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {
                 if (_server.Loading is not { IsCancelled: true }) _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
@@ -175,7 +176,7 @@ internal sealed class Snapshots
             _server.Log.LogInformation("DB loaded from disk: {Seconds:F3} seconds", Stopwatch.GetElapsedTime(started).TotalSeconds);
             return null;
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return $"The snapshot {_server.Config.DbFilename} cannot be read: {failure.Message}";
         }
@@ -252,7 +253,7 @@ internal sealed class Snapshots
             Remember();
             return null;
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return failure.Message;
         }

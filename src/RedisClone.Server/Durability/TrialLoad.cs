@@ -39,7 +39,7 @@ internal sealed class TrialLoad
             using IDiskFile file = _server.Disk.Open(path, DiskOpen.Read);
             return new SnapshotLoader(_server, keepExpired: false).Load(file, out offset);
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             return failure.Message;
         }

@@ -19,7 +19,7 @@ internal static partial class WritableDirectory
             disk.Delete(probe);
             return null;
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             string user = OperatingSystem.IsWindows() ? Environment.UserName : string.Create(CultureInfo.InvariantCulture, $"uid {EffectiveUser()}");
             return $"{user} cannot write to the directory {Path.GetDirectoryName(probe)} ({ConfigFiles.Reason(failure)})";

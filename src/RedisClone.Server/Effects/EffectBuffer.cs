@@ -4,6 +4,9 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server;
 
+/// <summary>A place in an <see cref="EffectBuffer"/>.</summary>
+internal readonly record struct EffectMark(int Length, int Commands, int Database, int Current);
+
 /// <summary>
 /// Where one thread writes down, in RESP, the effects of the command that it is running. One unit: all or nothing. Reused.
 /// </summary>
@@ -20,6 +23,7 @@ internal sealed class EffectBuffer
     private int _last = Front;       // where the last command begins
     private int _owed;               // arguments announced and not yet added
     private int _current;            // the database of the last command
+    private int _moved;              // by so many bytes the unit moved when it began to select its databases
 
     /// <summary>Commands in the unit.</summary>
     public int Commands { get; private set; }
@@ -85,12 +89,39 @@ internal sealed class EffectBuffer
         for (int i = 0; i < request.Count; i++) Add(request[i]);
     }
 
+    /// <summary>Commands that are encoded already.</summary>
+    public void AddEncoded(int database, int commands, ReadOnlySpan<byte> bytes)
+    {
+        if (IsMuted || commands == 0) return;
+        Debug.Assert(_owed == 0, "an effect has fewer arguments than announced");
+        if (!HasRoomFor(bytes.Length)) throw new InvalidOperationException("a unit of effects is longer than it may be");
+        if (Commands == 0) Database = _current = database;
+        else if (database != _current) Select(database);
+        Room(bytes.Length);
+        bytes.CopyTo(_bytes.AsSpan(_length));
+        _length += bytes.Length;
+        Commands += commands;
+    }
+
     /// <summary>A DEL of one key: what expiry and eviction become.</summary>
     public void AddDelete(int database, ReadOnlySpan<byte> key)
     {
         Begin(database, 2);
         Add("DEL"u8);
         Add(key);
+    }
+
+    /// <summary>Where the unit ends now.</summary>
+    public EffectMark Mark() => new(_length, Commands, Database, _current);
+
+    /// <summary>Takes back what was added since a mark.</summary>
+    public void Rollback(EffectMark mark)
+    {
+        // Where the unit has begun to select its databases since, what stood before the mark has moved by one command.
+        bool moved = Database < 0 && mark is { Database: >= 0, Commands: > 0 };
+        (_length, Commands) = moved ? (mark.Length + _moved, mark.Commands + 1) : (mark.Length, mark.Commands);
+        if (!moved) Database = mark.Database;
+        (_current, _owed) = (mark.Current, 0);
     }
 
     /// <summary>Whether a command that took so many bytes may be written down besides.</summary>
@@ -122,6 +153,7 @@ internal sealed class EffectBuffer
             Database = -1;
             _length = Front;
             WriteSelect(first);
+            _moved = _length - Front;
             Room(before.Length);
             before.CopyTo(_bytes.AsSpan(_length));
             _length += before.Length;

@@ -16,11 +16,17 @@ internal sealed class KeyEvents(ServerCore server)
     public void Modified(
         Shard shard, ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Session? author, Lane lane)
     {
-        if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key, expires: kind == NotifyFlags.Expired);
+        Touched(shard, key, database, author, lane, expires: kind == NotifyFlags.Expired);
+        Notify(key, database, kind, keyEvent, lane);
+    }
+
+    /// <summary>The same without an event: the key may have changed.</summary>
+    public void Touched(Shard shard, ReadOnlySpan<byte> key, int database, Session? author, Lane lane, bool expires = false)
+    {
+        if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key, expires);
         if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is not null)
             lane.AddReady(shard, new DatabaseKey(database, key.ToArray()));
         if (server.Invalidations.IsOn) server.Invalidations.Invalidate(shard, key, author, lane);
-        Notify(key, database, kind, keyEvent, lane);
     }
 
     /// <summary>Publishes what happened to a key; if the command found it absent before, that it is new comes first.</summary>
@@ -103,10 +109,19 @@ internal sealed class KeyEvents(ServerCore server)
     private void Remove(in Entry entry, int database, Lane lane, NotifyFlags kind, string keyEvent)
     {
         ReadOnlySpan<byte> key = entry.Key;
-        if (server.Effects.Wanted) lane.Effects.AddDelete(database, key);
+        // The record holds the key's bytes, so it goes last. Until then nothing has happened: a failure takes the effect back.
+        EffectMark mark = lane.Effects.Mark();
+        try
+        {
+            if (server.Effects.Wanted) lane.Effects.AddDelete(database, key);
+            Modified(server.Shards.Of(entry.Hash), key, database, kind, keyEvent, author: null, lane);
+            entry.Keyspace.Remove(entry);
+        }
+        catch (OutOfMemoryException)
+        {
+            lane.Effects.Rollback(mark);
+            throw;
+        }
         lane.Changes++;
-        // All is told while the record that holds the key's bytes still exists.
-        Modified(server.Shards.Of(entry.Hash), key, database, kind, keyEvent, author: null, lane);
-        entry.Keyspace.Remove(entry);
     }
 }

@@ -27,7 +27,7 @@ internal sealed class Lane
     }
 
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, Changes, Reads, Writes, LargestBatch;
+    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch;
 
     /// <summary>Error replies by their code, of all lanes.</summary>
     public ErrorStatistics Errors => _owner.Errors;

@@ -65,7 +65,7 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>Nobody reads it any more.</summary>
     public void Release()
     {
-        foreach (Block block in _blocks) BufferPool.DiscardShared(block.Bytes);
+        foreach (Block block in _blocks) BufferPool.ReturnShared(block.Bytes, ofMany: true);
         _blocks.Clear();
         HeldBytes = 0;
     }

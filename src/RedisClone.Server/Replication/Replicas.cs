@@ -183,7 +183,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
                 disk.Delete(replicas.SnapshotPath);
                 return null;
             }
-            catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+            catch (Exception failure) when (DiskFailure.Is(failure))
             {
                 return failure.Message;
             }

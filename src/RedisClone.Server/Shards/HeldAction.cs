@@ -1,3 +1,5 @@
+using System.Runtime.ExceptionServices;
+
 namespace RedisClone.Server.Shards;
 
 /// <summary>Does something with every shard held while the caller's thread waits: for the end of the server, and the like.</summary>
@@ -7,6 +9,7 @@ internal sealed class HeldAction : IHeldWork
     private readonly Action _action;
     private readonly ShardHold _hold;
     private readonly ManualResetEventSlim _done = new();
+    private ExceptionDispatchInfo? _failure;
 
     public HeldAction(ShardMap shards, Action action)
     {
@@ -20,18 +23,14 @@ internal sealed class HeldAction : IHeldWork
         _hold.AcquireOnWorker(_shards.All);
         _done.Wait();
         _done.Dispose();
+        _failure?.Throw();
     }
 
-    void IHeldWork.RunHeld()
+    void IHeldWork.RunHeld() => _action();
+
+    void IHeldWork.Released(Exception? failure)
     {
-        try
-        {
-            _action();
-        }
-        finally
-        {
-            _hold.Release();
-            _done.Set();
-        }
+        if (failure is not null) _failure = ExceptionDispatchInfo.Capture(failure);
+        _done.Set();
     }
 }

@@ -1,10 +1,18 @@
 namespace RedisClone.Server.Shards;
 
-/// <summary>What is to be done once all wanted shards are held.</summary>
+/// <summary>
+/// Work that needs several shards at once. A hold is a scope: it ends when <see cref="RunHeld"/> returns, and when it throws.
+/// </summary>
 internal interface IHeldWork
 {
-    /// <summary>Called on a worker thread with every wanted shard held; must end with <see cref="ShardHold.Release"/>.</summary>
+    /// <summary>Called with every wanted shard held, by the thread that holds them.</summary>
     void RunHeld();
+
+    /// <summary>
+    /// Called on the same thread once the shards are released. <paramref name="failure"/> is what <see cref="RunHeld"/> or the acquisition threw, else
+    /// null. It must not throw.
+    /// </summary>
+    void Released(Exception? failure);
 }
 
 /// <summary>
@@ -52,35 +60,77 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1)) shards[i].Exit();
     }
 
+    /// <summary>Runs the owner's work on the calling thread, which holds every wanted shard, and releases them.</summary>
+    public void RunHere()
+    {
+        Exception? failure = null;
+        try
+        {
+            owner.RunHeld();
+        }
+        catch (Exception thrown)
+        {
+            failure = thrown;
+        }
+        finally
+        {
+            Release();
+        }
+        owner.Released(failure);
+    }
+
     /// <summary>
     /// Ends the wait in a mailbox: true, and what waited belongs to the caller. The hold itself stays in the mailbox, and is of no other use,
     /// until its turn comes.
     /// </summary>
     public bool TryGiveUp() => MayGiveUp && Interlocked.CompareExchange(ref _state, GivenUp, Queued) == Queued;
 
-    void IThreadPoolWorkItem.Execute()
-    {
-        if (Continue()) owner.RunHeld();
-    }
+    void IThreadPoolWorkItem.Execute() => ContinueAndRun();
 
     bool IShardWork.RunHeld(Shard shard)
     {
         _next = shard.Index + 1;
         // Its turn and giving up exclude each other.
         if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
-        else if (Continue()) owner.RunHeld();
+        else ContinueAndRun();
         return true;
     }
 
+    private void ContinueAndRun()
+    {
+        bool acquired;
+        try
+        {
+            acquired = Continue();
+        }
+        catch (Exception failure)
+        {
+            owner.Released(failure);
+            return;
+        }
+        if (acquired) RunHere();
+    }
+
+    /// <summary>Takes the shards that are left, in order. An exception leaves none of them held.</summary>
     private bool Continue()
     {
         for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))
         {
             Shard shard = shards[i];
             if (shard.TryEnter()) continue;
+            _next = i;
             Volatile.Write(ref _state, Queued);
-            // Once posted, another thread may go on with this object at once: nothing of it is touched after.
-            shard.Post(this);
+            try
+            {
+                // Once posted, another thread may go on with this object at once: nothing of it is touched after.
+                shard.Post(this);
+            }
+            catch (OutOfMemoryException)
+            {
+                Volatile.Write(ref _state, Free);
+                ReleaseTaken();
+                throw;
+            }
             return false;
         }
         return true;

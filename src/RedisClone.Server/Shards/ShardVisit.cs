@@ -1,3 +1,4 @@
+using System.Runtime.ExceptionServices;
 using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Shards;
@@ -10,6 +11,7 @@ internal sealed class ShardVisit : IHeldWork
     private readonly Action<Shard> _visit;
     private readonly Signal _done;
     private readonly ShardHold _hold;
+    private ExceptionDispatchInfo? _failure;
 
     /// <param name="shards">All shards.</param>
     /// <param name="wanted">Those to be held.</param>
@@ -24,16 +26,32 @@ internal sealed class ShardVisit : IHeldWork
         _hold = new ShardHold(shards, this);
     }
 
-    public ValueTask RunAsync()
+    /// <summary>Throws what the visit threw; the shards that are left are visited all the same.</summary>
+    public async ValueTask RunAsync()
     {
-        if (_hold.TryAcquire(_wanted)) ((IHeldWork)this).RunHeld();
-        return _done.Wait();
+        if (_hold.TryAcquire(_wanted)) _hold.RunHere();
+        await _done.Wait();
+        _failure?.Throw();
     }
 
     void IHeldWork.RunHeld()
     {
-        for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1)) _visit(_shards[i]);
-        _hold.Release();
+        for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1))
+        {
+            try
+            {
+                _visit(_shards[i]);
+            }
+            catch (Exception failure)
+            {
+                _failure ??= ExceptionDispatchInfo.Capture(failure);
+            }
+        }
+    }
+
+    void IHeldWork.Released(Exception? failure)
+    {
+        if (failure is not null) _failure ??= ExceptionDispatchInfo.Capture(failure);
         _done.Set();
     }
 }

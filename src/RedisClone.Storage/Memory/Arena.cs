@@ -18,7 +18,6 @@ public sealed partial class Arena
     private const int PageBytes = 1 << PageShift;
     private const int PagesPerChunk = ChunkBytes / PageBytes;
     private const int UnitsPerPageShift = PageShift - UnitShift;
-    private const int CacheLine = 64;
     private const int MaxChunks = 1 << 16;
     private const int RoomLevels = 8;
 
@@ -180,9 +179,9 @@ public sealed partial class Arena
         ref readonly Chunk chunk = ref chunks[index];
         byte[]? bytes = chunk.Bytes;
         int at = chunk.Base + (int)((handle & 0xFFFF) << UnitShift);
-        if (bytes is null || (uint)at + CacheLine >= (uint)bytes.Length) return;
+        if (bytes is null || (uint)at + MemoryHints.CacheLine >= (uint)bytes.Length) return;
         MemoryHints.Prefetch(in bytes[at]);
-        if (lines > 1) MemoryHints.Prefetch(in bytes[at + CacheLine]);
+        if (lines > 1) MemoryHints.Prefetch(in bytes[at + MemoryHints.CacheLine]);
     }
 
     /// <summary>Reads a bucket line without holding the shard, for prefetching only; empty when it is not there.</summary>

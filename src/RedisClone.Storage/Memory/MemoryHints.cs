@@ -12,6 +12,7 @@ namespace RedisClone.Storage.Memory;
 public static unsafe partial class MemoryHints
 {
     internal const int SystemPage = 4096;
+    internal const int CacheLine = 64;
     private const int MadvDontNeed = 4;
 
     /// <summary>Asks for the cache line of a location that will be read soon.</summary>
@@ -25,8 +26,8 @@ public static unsafe partial class MemoryHints
     /// <summary>Asks for what follows the first line of something, of a large one for its beginning only.</summary>
     internal static void PrefetchRest(ReadOnlySpan<byte> bytes)
     {
-        const int Line = 64, Most = 8 * Line;
-        for (int at = Line; at < Math.Min(bytes.Length, Most); at += Line) Prefetch(in bytes[at]);
+        const int Most = 8 * CacheLine;
+        for (int at = CacheLine; at < Math.Min(bytes.Length, Most); at += CacheLine) Prefetch(in bytes[at]);
     }
 
     /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>

@@ -58,6 +58,7 @@ internal static class StatsInfo
         info.Field("tracking_total_items", server.Invalidations.Items);
         info.Field("tracking_total_prefixes", server.Invalidations.PrefixCount);
         info.Field("unexpected_error_replies", totals.UnexpectedErrors);
+        info.Field("failed_allocations", totals.FailedAllocations);
         info.Field("total_error_replies", totals.ErrorReplies);
         info.Field("dump_payload_sanitizations", 0);
         info.Field("total_reads_processed", totals.Reads);

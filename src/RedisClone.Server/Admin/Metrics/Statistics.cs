@@ -18,7 +18,7 @@ internal enum RareEvent
 internal struct LaneTotals
 {
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, Reads, Writes;
+    public long UnexpectedErrors, FailedAllocations, Reads, Writes;
 
     internal static LaneTotals Of(ReadOnlySpan<Lane> lanes)
     {
@@ -35,6 +35,7 @@ internal struct LaneTotals
             sum.NetOutput += lane.NetOutput;
             sum.ErrorReplies += lane.ErrorReplies;
             sum.UnexpectedErrors += lane.UnexpectedErrors;
+            sum.FailedAllocations += lane.FailedAllocations;
             sum.Reads += lane.Reads;
             sum.Writes += lane.Writes;
         }
@@ -53,6 +54,7 @@ internal struct LaneTotals
         NetOutput = NetOutput - before.NetOutput,
         ErrorReplies = ErrorReplies - before.ErrorReplies,
         UnexpectedErrors = UnexpectedErrors - before.UnexpectedErrors,
+        FailedAllocations = FailedAllocations - before.FailedAllocations,
         Reads = Reads - before.Reads,
         Writes = Writes - before.Writes,
     };

@@ -102,7 +102,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             }
             return worst;
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             output.WriteLine(failure.Message);
             return Failed;
@@ -130,7 +130,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             if (journals.Count + snapshots.Count > 0) return true;
             output.WriteLine($"{directory}: there is neither a journal (a manifest) nor a snapshot (*.rdb) in it.");
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (DiskFailure.Is(failure))
         {
             output.WriteLine(failure.Message);
         }

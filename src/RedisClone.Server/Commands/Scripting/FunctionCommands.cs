@@ -24,11 +24,11 @@ internal static class FunctionCommands
             Subcommands =
             [
                 new("LOAD [REPLACE] function-code", -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Load, "Makes a library of its source.")
-                    { Complexity = "O(1) (considering compilation time is redundant)", Tips = CommandTips.AllShards },
+                    { Image = Image, Complexity = "O(1) (considering compilation time is redundant)", Tips = CommandTips.AllShards },
                 new("DELETE library-name", 3, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Delete, "Removes a library and its functions.")
-                    { Tips = CommandTips.AllShards },
+                    { Image = Image, Tips = CommandTips.AllShards },
                 new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Flush, "Removes all libraries.")
-                    { Complexity = "O(N) where N is the number of functions deleted", Tips = CommandTips.AllShards },
+                    { Image = Image, Complexity = "O(N) where N is the number of functions deleted", Tips = CommandTips.AllShards },
                 new("LIST [LIBRARYNAME library-name-pattern] [WITHCODE]", -2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", List, "Lists libraries and their functions.")
                     { Complexity = "O(N) where N is the number of functions", Tips = CommandTips.NondeterministicOrder },
                 new("STATS", 2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Stats, "Tells which function runs, and counts what there is.")
@@ -36,7 +36,7 @@ internal static class FunctionCommands
                 new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Kill, "Ends the running function if it has not written.") { Tips = CommandTips.AllShardsOne },
                 new("DUMP", 2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", Dump, "Gives all libraries in Redis's own form.") { Complexity = "O(N) where N is the number of functions" },
                 new("RESTORE serialized-value [FLUSH | APPEND | REPLACE]", -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Restore, "Makes libraries of what DUMP gave.")
-                    { Complexity = "O(N) where N is the number of functions on the payload", Tips = CommandTips.AllShards },
+                    { Image = Image, Complexity = "O(N) where N is the number of functions on the payload", Tips = CommandTips.AllShards },
                 Help.Row("scripting", "7.0.0"),
             ],
         },
@@ -97,6 +97,22 @@ internal static class FunctionCommands
         else c.Server.Scripts.Libraries.Clear();
         c.Changed();
         c.Reply.Ok();
+    }
+
+    /// <summary>All libraries as they are now.</summary>
+    private static void Image(ServerCore server, Lane lane)
+    {
+        if (!server.Effects.Wanted) return;
+        lane.Effects.Begin(database: 0, arguments: 2);
+        lane.Effects.Add("FUNCTION"u8);
+        lane.Effects.Add("FLUSH"u8);
+        foreach (FunctionLibrary library in server.Scripts.Libraries.All)
+        {
+            lane.Effects.Begin(database: 0, arguments: 3);
+            lane.Effects.Add("FUNCTION"u8);
+            lane.Effects.Add("LOAD"u8);
+            lane.Effects.Add(library.Source);
+        }
     }
 
     private static void Kill(ref CommandContext c)

@@ -16,6 +16,9 @@ internal delegate bool SecretArgument(in Request request, int index);
 /// <summary>What a request does, where its command alone does not tell: an EXEC does what was queued, an EVAL what its script declares.</summary>
 internal delegate CommandFlags RequestFlags(CommandRow row, in Request request, Session session);
 
+/// <summary>Adds to a lane's effects the present state of what a command changes.</summary>
+internal delegate void EffectImage(ServerCore server, Lane lane);
+
 /// <summary>The flags of the key at a position where the arguments decide them.</summary>
 internal delegate KeyFlags KeyFlagsOf(in Request request, int position);
 
@@ -92,6 +95,12 @@ internal sealed class CommandRow
 
     /// <summary>Shards needed beyond or instead of those of the keys.</summary>
     public ShardRoute? Route { get; init; }
+
+    /// <summary>
+    /// For a command that writes and names no keys: writes down what it may have changed as that is now, when its handler has failed. Without it, such a
+    /// failure ends the process.
+    /// </summary>
+    public EffectImage? Image { get; init; }
 
     public CommandRow[] Subcommands { get; init; } = [];
 

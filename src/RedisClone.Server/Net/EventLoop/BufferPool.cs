@@ -33,8 +33,11 @@ internal sealed class BufferPool
 
     public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
 
-    /// <summary>False when it is the collector's from now on.</summary>
-    public bool Return(byte[] buffer) => TryKeep(buffer) || ReturnShared(buffer);
+    /// <inheritdoc cref="ReturnShared"/>
+    public void Return(byte[] buffer, bool ofMany = false)
+    {
+        if (!TryKeep(buffer)) ReturnShared(buffer, ofMany);
+    }
 
     /// <summary>
     /// Lets go of all that is kept; any thread may. One array left in a piece of memory keeps all of it from the system, for it cannot be moved. Whoever is
@@ -56,26 +59,15 @@ internal sealed class BufferPool
         return GC.AllocateUninitializedArray<byte>(SizeFor(size), pinned: true);
     }
 
-    public static bool ReturnShared(byte[] buffer)
+    /// <summary>Nobody uses it any more. What no pool keeps is the system's at once where it is large, or one of many: the collector would find it late and keep it for later.</summary>
+    public static void ReturnShared(byte[] buffer, bool ofMany = false)
     {
-        if (TryKeepShared(buffer)) return true;
-        if (buffer.Length >= LeastReleased) GiveBack(buffer);
-        return false;
+        lock (SharedGate)
+        {
+            if (Shared.TryKeep(buffer)) return;
+        }
+        if (ofMany || buffer.Length >= LeastReleased) MemoryHints.Release(buffer, 0, buffer.Length);
     }
-
-    /// <summary>Returns one of what may be many.</summary>
-    public static void DiscardShared(byte[] buffer)
-    {
-        if (!TryKeepShared(buffer)) GiveBack(buffer);
-    }
-
-    private static bool TryKeepShared(byte[] buffer)
-    {
-        lock (SharedGate) return Shared.TryKeep(buffer);
-    }
-
-    /// <summary>Its memory is the system's at once: the collector would find it late and keep it for later.</summary>
-    private static void GiveBack(byte[] buffer) => MemoryHints.Release(buffer, 0, buffer.Length);
 
     private static int SizeFor(int size) => size switch
     {

@@ -134,16 +134,11 @@ internal sealed class Loop : IEventLoop
 
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
 
-    /// <summary>False when no pool keeps it.</summary>
-    public bool Return(byte[] buffer) => IsOnLoop ? _pool.Return(buffer) : BufferPool.ReturnShared(buffer);
-
-    /// <summary>
-    /// Returns what a peer that is gone has left unread, which may be much: what no pool keeps is the system's at once, since the collector would find it
-    /// late and keep it for later.
-    /// </summary>
-    public void Discard(byte[] buffer)
+    /// <inheritdoc cref="BufferPool.ReturnShared"/>
+    public void Return(byte[] buffer, bool ofMany = false)
     {
-        if (!IsOnLoop || !_pool.Return(buffer)) BufferPool.DiscardShared(buffer);
+        if (IsOnLoop) _pool.Return(buffer, ofMany);
+        else BufferPool.ReturnShared(buffer, ofMany);
     }
 
     /// <summary>Lets go of the buffers that wait for the next burst; any thread may ask.</summary>

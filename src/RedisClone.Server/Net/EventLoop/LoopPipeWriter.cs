@@ -208,7 +208,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         // Many small flushes in a round (messages to a subscriber) share a chunk rather than pin one each.
         bool fits = chunk.Count <= CopyBelow && !_sending.IsEmpty && _sending.Last.Room >= chunk.Count;
         if (fits && !_broken) _sending.Last.Append(chunk.Buffer.AsSpan(chunk.Start, chunk.Count));
-        if (_broken) _loop.Discard(chunk.Buffer);
+        if (_broken) _loop.Return(chunk.Buffer, ofMany: true);
         else if (fits || chunk.Count == 0) _loop.Return(chunk.Buffer);
         else _sending.Add(chunk);
         if (_broken) return;

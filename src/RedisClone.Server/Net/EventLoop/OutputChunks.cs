@@ -64,7 +64,7 @@ internal struct OutputChunks
     /// <summary>Drops all chunks: nobody will take them any more.</summary>
     public void Clear(Loop loop)
     {
-        foreach (ref OutputChunk chunk in Items) loop.Discard(chunk.Buffer);
+        foreach (ref OutputChunk chunk in Items) loop.Return(chunk.Buffer, ofMany: true);
         Forget();
     }
 

@@ -1,0 +1,120 @@
+using Microsoft.Extensions.Logging;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Failures;
+
+/// <summary>
+/// What the server does about an exception that no code expected. An error that cannot have left damage is answered, counted and logged. An error after
+/// which memory and the stream of effects might differ is mended: what the command may have changed is written down as it is now. Where that is
+/// impossible, the process ends, and the next start recovers what was promised.
+/// </summary>
+internal sealed class FailurePolicy(ServerCore server)
+{
+    private readonly KeyImages _images = new(server);
+    private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
+
+    /// <summary>Ends the process with a last line; tests have another end.</summary>
+    public Action<string, Exception?> End { get; set; } = Fatal.End;
+
+    /// <summary>Whether memory was short, which is no fault of the code.</summary>
+    public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
+
+    /// <summary>The error that a client is told.</summary>
+    public static string ErrorOf(Exception failure) => failure is OutOfMemoryException ? Errors.AllocationFailed : Errors.Internal;
+
+    /// <summary>
+    /// A handler threw, with its shards held. The effects that it has completed stay, and the state of its keys follows them: on return, the stream of
+    /// effects says what memory holds.
+    /// </summary>
+    /// <param name="c">The run.</param>
+    /// <param name="failure">What the handler threw.</param>
+    /// <param name="effectsBefore">Commands in the unit of effects when the handler began.</param>
+    public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore)
+    {
+        Note(failure, c.Lane);
+        try
+        {
+            c.Lane.Effects.DropUnfinished();
+            CheckWhole(c.Held, failure);
+            bool expired = c.Lane.Effects.Commands > effectsBefore;
+            if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);
+            else if (c.Row.Image is { } image) image(server, c.Lane);
+            else if (c.Row.IsWrite || c.Changes > 0) End($"command '{c.Row.FullName}' failed after it may have changed the data", failure);
+            if (c.Row.IsWrite) c.Lane.Changes++;
+            c.ForgetChanges();
+        }
+        catch (Exception second)
+        {
+            End($"command '{c.Row.FullName}' failed, and what it changed cannot be written down: {second.Message}", failure);
+            throw;
+        }
+        server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+    }
+
+    /// <summary>
+    /// Something outside the handler threw during a run. Effects that are complete get their place, and the clients that they concern are served and told.
+    /// </summary>
+    public void RunFailed(ref CommandContext c, Exception failure)
+    {
+        Note(failure, c.Lane);
+        try
+        {
+            c.Lane.Effects.DropUnfinished();
+            CheckWhole(c.Held, failure);
+            server.Executor.PlaceEffects(c.Session, c.Lane, c.Held);
+            if (c.Lane.HasFollowUps) server.Executor.FollowUp(c.Lane, c.Held);
+        }
+        catch (Exception second)
+        {
+            End($"the effects of command '{c.Row.FullName}' have no place in the stream of effects: {second.Message}", failure);
+            throw;
+        }
+        server.Log.LogError(failure, "The run of command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+    }
+
+    /// <summary>
+    /// Work that no client asked for threw, with a shard held or none. A lack of memory that left the shard whole is logged; anything else ends the process.
+    /// </summary>
+    public void BackgroundFailed(string work, Exception failure, Shard? shard)
+    {
+        Lane lane = server.Lanes.Current;
+        Note(failure, lane);
+        if (!IsForMemory(failure) || shard is { Store.IsTorn: true })
+        {
+            End($"{work} failed unexpectedly", failure);
+            return;
+        }
+        if (shard is not null)
+        {
+            try
+            {
+                lane.Effects.DropUnfinished();
+                server.Executor.EndOwnUnit(shard, lane);
+            }
+            catch (Exception second)
+            {
+                End($"the effects of {work} have no place in the stream of effects: {second.Message}", failure);
+                throw;
+            }
+        }
+        server.Log.LogError(failure, "{Work} failed", work);
+    }
+
+    /// <summary>Takes back the memory that a failure was given.</summary>
+    public void Tend() => _reserve.Refill();
+
+    private void Note(Exception failure, Lane lane)
+    {
+        if (IsForMemory(failure)) lane.FailedAllocations++;
+        else lane.UnexpectedErrors++;
+        if (failure is OutOfMemoryException) _reserve.Release();
+    }
+
+    private void CheckWhole(in ShardSet held, Exception failure)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+            if (server.Shards[i].Store.IsTorn) End($"shard {i} was left in the middle of a change", failure);
+    }
+}

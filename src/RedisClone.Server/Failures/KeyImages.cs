@@ -1,0 +1,62 @@
+using RedisClone.Journal.Rdb;
+using RedisClone.Server.Commands;
+using RedisClone.Server.Durability;
+using RedisClone.Server.Shards;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Failures;
+
+/// <summary>
+/// The effect of a command that failed after it may have changed something: each of its keys is deleted and written anew as it is in memory
+/// now. The command's row names the keys, so a command may change no other key. A key is looked at in every database, since some commands
+/// move keys between two of them.
+/// </summary>
+internal sealed class KeyImages(ServerCore server)
+{
+    /// <summary>Writes the images of a command's keys to its lane's effects. Watching, blocked and caching clients hear of the keys.</summary>
+    public void Write(ref CommandContext c)
+    {
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        try
+        {
+            // Arguments that break the rules name no keys, and the command has changed none.
+            if (!c.Row.CollectKeys(c.Args, ref positions)) return;
+            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane);
+        }
+        finally
+        {
+            positions.Dispose();
+        }
+    }
+
+    private void Write(ReadOnlySpan<byte> key, Lane lane)
+    {
+        ulong hash = KeyHash.Of(key);
+        Shard shard = server.Shards.Of(hash);
+        for (int database = 0; database < shard.Store.DatabaseCount; database++)
+        {
+            if (shard.Store.ExistingDatabase(database) is not { } keyspace) continue;
+            server.KeyEvents.Touched(shard, key, database, author: null, lane);
+            Entry entry = keyspace.Find(key, hash);
+            if (entry.Exists && ValueInfo.IsEmptyCollection(entry))
+            {
+                keyspace.Remove(entry);
+                entry = keyspace.Absent(hash);
+            }
+            if (!server.Effects.Wanted) continue;
+            lane.Effects.AddDelete(database, key);
+            if (entry.Exists) WriteValue(entry, database, lane.Effects);
+        }
+    }
+
+    private static void WriteValue(in Entry entry, int database, EffectBuffer effects)
+    {
+        var commands = new RdbMemoryTarget();
+        var form = new CommandForm();
+        form.Begin(commands);
+        form.Key(entry);
+        form.End();
+        effects.AddEncoded(database, form.Commands, commands.Bytes);
+    }
+}
