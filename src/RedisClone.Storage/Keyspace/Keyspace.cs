@@ -47,8 +47,11 @@ public sealed class Keyspace(ShardStore store)
 
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public Entry Find(ReadOnlySpan<byte> key, ulong hash) =>
-        new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
+    public Entry Find(ReadOnlySpan<byte> key, ulong hash)
+    {
+        FaultPoint.Call();
+        return new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
+    }
 
     /// <summary>Finds the key of a record handle.</summary>
     public Entry Locate(ulong hash, uint handle) => new(this, hash, ref Keys.FindHandle(hash, handle));
@@ -77,6 +80,7 @@ public sealed class Keyspace(ShardStore store)
     public Entry Insert(
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
+        FaultPoint.Call();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         if (expiry != 0) Expires.Add(hash, handle);
@@ -89,6 +93,7 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
+        FaultPoint.Call();
         Preserve(entry);
         Record record = entry.Record;
         if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, entry.Slot);
@@ -134,6 +139,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Sets when a key expires, in Unix milliseconds; 0 for never.</summary>
     public void SetExpiry(in Entry entry, long expiry)
     {
+        FaultPoint.Call();
         Preserve(entry);
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
@@ -144,6 +150,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Removes a key and frees its value.</summary>
     public void Remove(in Entry entry)
     {
+        FaultPoint.Call();
         Preserve(entry);
         store.ReleaseValue(entry.Type, entry.Encoding, entry.Value, owner: this);
         Detach(entry);

@@ -96,6 +96,7 @@ public sealed class ShardStore
     /// </summary>
     public long Abandon(int index, int buckets = 0)
     {
+        FaultPoint.Call();
         Keyspace? keyspace = _databases[index];
         if (keyspace is null || keyspace.Count == 0) return 0;
         long count = keyspace.Count;
@@ -109,6 +110,7 @@ public sealed class ShardStore
     /// </summary>
     public Capture BeginCapture(ICaptureSink sink)
     {
+        FaultPoint.Call();
         while (Capture is not null) Capture.Step(int.MaxValue);
         Epoch = !Epoch;
         return Capture = new Capture(this, sink);

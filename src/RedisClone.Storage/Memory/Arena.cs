@@ -50,6 +50,7 @@ public sealed partial class Arena
     public uint Allocate(int size)
     {
         Debug.Assert(size >= 0);
+        FaultPoint.Allocation();
         if (size > SizeClasses.MaxSmall) return AllocateLarge(size);
         int sizeClass = SizeClasses.ClassOf(size);
         int id = _partial[sizeClass];
@@ -204,6 +205,7 @@ public sealed partial class Arena
         if (size > MaxShared)
         {
             int index = NewChunkSlot();
+            FaultPoint.Allocation();
             // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
             byte[] bytes = GC.AllocateUninitializedArray<byte>(RoundUp(size), pinned: true);
             var spans = new SpanInfo[1];
@@ -248,6 +250,7 @@ public sealed partial class Arena
             }
         }
         int fresh = NewChunkSlot();
+        FaultPoint.Allocation();
         byte[] bytes = GC.AllocateUninitializedArray<byte>(ChunkBytes + PageBytes, pinned: true);
         _chunks[fresh] = new Chunk
         {

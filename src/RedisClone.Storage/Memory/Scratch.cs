@@ -9,6 +9,7 @@ public readonly ref struct Scratch
 
     public Scratch(int length)
     {
+        FaultPoint.Allocation();
         _rented = ArrayPool<byte>.Shared.Rent(length);
         Bytes = _rented.AsSpan(0, length);
     }

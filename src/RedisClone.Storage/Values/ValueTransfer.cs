@@ -1,3 +1,5 @@
+using RedisClone.Storage.Memory;
+
 namespace RedisClone.Storage;
 
 /// <summary>Values that change their key, database or shard: RENAME, MOVE, COPY.</summary>
@@ -9,6 +11,7 @@ public static class ValueTransfer
     /// </summary>
     public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
+        FaultPoint.Call();
         if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
         {
             Copy(source, target, key, hash);
@@ -26,6 +29,7 @@ public static class ValueTransfer
     /// <summary>Copies a value and its expiry to an absent key.</summary>
     public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
+        FaultPoint.Call();
         if (source.Encoding == ValueEncoding.Large)
         {
             LargeCopy.Make(source, target, key, hash);

@@ -1,3 +1,4 @@
+using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
@@ -77,6 +78,7 @@ public static class HashValue
     /// <summary>Gives a field a value; true when the field is new. Its expiry is what is given, 0 for never.</summary>
     public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
     {
+        FaultPoint.Call();
         Reserve(entry, 0, Math.Max(name.Length, value.Length));
         if (ShapedFields.Is(entry))
         {
@@ -92,6 +94,7 @@ public static class HashValue
 
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
     {
+        FaultPoint.Call();
         if (IsLarge(entry)) return LargeHash.Remove(entry, name);
         return HasOwnNames(entry, name) && PackedFields.Remove(entry, Element.Of(name));
     }
@@ -99,6 +102,7 @@ public static class HashValue
     /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
     public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
     {
+        FaultPoint.Call();
         if (IsLarge(entry)) return LargeHash.SetExpiry(entry, name, expiry);
         return HasOwnNames(entry, name) && PackedFields.SetExpiry(entry, Element.Of(name), expiry);
     }
@@ -110,6 +114,7 @@ public static class HashValue
     public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
         where TVisitor : struct, IElementVisitor, allows ref struct
     {
+        FaultPoint.Call();
         if (PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now)) return 0;
         return IsLarge(entry)
             ? LargeHash.RemoveExpired(entry, limit, ref removed)

@@ -1,3 +1,4 @@
+using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
@@ -34,6 +35,7 @@ public static class ListValue
     /// <summary>Puts an element before the one of an index, or at the end if the index is the count.</summary>
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
+        FaultPoint.Call();
         Element element = Element.Of(text);
         if (!IsLarge(entry))
         {
@@ -76,6 +78,7 @@ public static class ListValue
     /// <summary>Puts another element in the place of the one of an index, which must be there.</summary>
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
+        FaultPoint.Call();
         if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), text.Length)) LargeList.Convert(entry);
         Element element = Element.Of(text);
         if (IsLarge(entry))
@@ -94,6 +97,7 @@ public static class ListValue
     /// <summary>Removes so many elements from an index on; all of them must be there.</summary>
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
+        FaultPoint.Call();
         if (count == 0) return;
         if (IsLarge(entry))
         {
@@ -113,6 +117,7 @@ public static class ListValue
     /// <summary>Removes up to so many elements equal to a text, from one end on; returns how many.</summary>
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
+        FaultPoint.Call();
         Element element = Element.Of(text);
         long removed;
         if (IsLarge(entry))

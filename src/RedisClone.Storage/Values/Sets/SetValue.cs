@@ -44,6 +44,7 @@ public static class SetValue
     /// <summary>Adds a member; false when it was there.</summary>
     public static bool Add(in Entry entry, ReadOnlySpan<byte> member)
     {
+        FaultPoint.Call();
         if (entry.Encoding == ValueEncoding.Large) return AddLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry))
@@ -71,6 +72,7 @@ public static class SetValue
 
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
+        FaultPoint.Call();
         if (entry.Encoding == ValueEncoding.Large) return RemoveLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry)) return element.IsInteger && Integers.Remove(entry, element.Integer);

@@ -1,3 +1,4 @@
+using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
@@ -38,6 +39,7 @@ public static class SortedSetValue
     /// <summary>Gives a member a score; true when it is new, else with the score that it had.</summary>
     public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
     {
+        FaultPoint.Call();
         if (!IsLarge(entry))
         {
             Element element = Element.Of(member);
@@ -55,9 +57,11 @@ public static class SortedSetValue
         return LargeSortedSet.Set(entry, member, score, out previous);
     }
 
-    public static bool Remove(in Entry entry, ReadOnlySpan<byte> member) => IsLarge(entry)
-        ? LargeSortedSet.Remove(entry, member)
-        : PackedScores.Remove(entry, Element.Of(member));
+    public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
+    {
+        FaultPoint.Call();
+        return IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member));
+    }
 
     /// <summary>How many members come before this one.</summary>
     public static bool TryGetRank(in Entry entry, ReadOnlySpan<byte> member, out long rank, out double score) => IsLarge(entry)
@@ -100,6 +104,7 @@ public static class SortedSetValue
     /// <summary>Removes the members of a range, which must be within the sorted set.</summary>
     public static void RemoveRange(in Entry entry, RankRange range)
     {
+        FaultPoint.Call();
         if (range.Count <= 0) return;
         if (IsLarge(entry)) LargeSortedSet.RemoveRange(entry, range);
         else PackedScores.RemoveRange(entry, range);

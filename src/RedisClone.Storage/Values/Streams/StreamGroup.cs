@@ -82,6 +82,7 @@ public readonly record struct StreamGroup
     /// <summary>Adds a group that is not there.</summary>
     public static StreamGroup Add(in Entry entry, scoped ReadOnlySpan<byte> name, StreamId last, long entriesRead)
     {
+        FaultPoint.Call();
         uint handle = GroupsOf(entry).Add(name, Unsafe.SizeOf<GroupRoot>());
         return new StreamGroup(entry.Keyspace.Store.Arena, handle) { Last = last, EntriesRead = entriesRead };
     }
@@ -89,6 +90,7 @@ public readonly record struct StreamGroup
     /// <summary>Removes a group; what it has pending is freed in slices if it is much.</summary>
     public static void Remove(in Entry entry, StreamGroup group)
     {
+        FaultPoint.Call();
         GroupsOf(entry).Detach(group._handle);
         StreamRoot abandoned = default;
         new NameTree(group._arena, ref abandoned.Groups).Attach(group._handle);
@@ -115,6 +117,7 @@ public readonly record struct StreamGroup
     /// <summary>Removes a consumer, and with it what is pending with it.</summary>
     public void RemoveConsumer(StreamConsumer consumer)
     {
+        FaultPoint.Call();
         while (consumer.TryNextPending(StreamId.Min, out StreamId id)) RemovePending(id);
         Consumers.Remove(consumer.Handle);
     }
@@ -167,6 +170,7 @@ public readonly record struct StreamGroup
 
     private void Set(in PendingItem item, StreamConsumer consumer)
     {
+        FaultPoint.Call();
         StreamId id = item.Id;
         RankTree<PendingItem> tree = Pending;
         TreePath path = tree.Seek(new BeforeId(id));
@@ -191,6 +195,7 @@ public readonly record struct StreamGroup
     /// <summary>Removes a pending entry; false when there is none.</summary>
     public bool RemovePending(StreamId id)
     {
+        FaultPoint.Call();
         RankTree<PendingItem> tree = Pending;
         TreePath path = tree.Seek(new BeforeId(id));
         if (!tree.IsAtItem(ref path) || tree.At(ref path) is var old && old.Id != id) return false;

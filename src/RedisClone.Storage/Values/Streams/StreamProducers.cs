@@ -122,6 +122,7 @@ public readonly record struct StreamProducers
     /// <summary>Remembers a message that is not remembered; the oldest of its producer gives way if they are too many.</summary>
     public void Remember(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, StreamId id)
     {
+        FaultPoint.Call();
         uint owner = Names.Find(producer);
         if (owner == 0) owner = Names.Add(producer, Unsafe.SizeOf<ProducerRoot>());
         uint handle = MessagesOf(owner).Add(message, Unsafe.SizeOf<StreamId>());

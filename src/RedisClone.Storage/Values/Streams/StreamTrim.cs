@@ -32,6 +32,7 @@ public readonly record struct StreamTrim
     /// <summary>Cuts a stream; returns how many entries went.</summary>
     public long Apply(in Entry entry)
     {
+        FaultPoint.Call();
         long count = Count(entry);
         if (count == 0) return 0;
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);

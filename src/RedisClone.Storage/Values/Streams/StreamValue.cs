@@ -67,6 +67,7 @@ public static class StreamValue
     public static bool Append<TFields>(in Entry entry, StreamId id, scoped in TFields fields)
         where TFields : struct, IStreamFields, allows ref struct
     {
+        FaultPoint.Call();
         if (!LargeStream.Append(entry, id, fields)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         root.Last = id;
@@ -97,6 +98,7 @@ public static class StreamValue
     /// <summary>Deletes an entry by name; false when there is none.</summary>
     public static bool Delete(in Entry entry, StreamId id)
     {
+        FaultPoint.Call();
         if (!LargeStream.Remove(entry, id)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         if (id > root.HighestDeleted) root.HighestDeleted = id;

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
@@ -11,6 +12,7 @@ public static class StringValue
     /// <summary>Gives a key this value, whatever it held; the key may be absent.</summary>
     public static void Set(Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> value, long expiry)
     {
+        FaultPoint.Call();
         if (IntegerText.TryParse(value, out long number)) Set(keyspace, ref entry, key, number, expiry);
         else value.CopyTo(Room(keyspace, ref entry, key, ValueEncoding.Raw, value.Length, expiry));
     }
@@ -58,6 +60,7 @@ public static class StringValue
     /// </summary>
     public static Span<byte> Grow(in Entry entry, int length)
     {
+        FaultPoint.Call();
         int old = Length(entry);
         Span<byte> value = Widen(entry, Math.Max(length, old));
         value[old..].Clear();
@@ -67,6 +70,7 @@ public static class StringValue
     /// <summary>Adds bytes at the end; returns the new length.</summary>
     public static int Append(in Entry entry, ReadOnlySpan<byte> bytes)
     {
+        FaultPoint.Call();
         int old = Length(entry);
         Span<byte> value = Widen(entry, old + bytes.Length);
         bytes.CopyTo(value[old..]);
