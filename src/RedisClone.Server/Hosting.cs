@@ -21,10 +21,10 @@ namespace RedisClone.Server;
 internal static class Hosting
 {
     /// <summary>A server that has its process to itself: its log, its signals, its pid file, its garbage.</summary>
-    public static WebApplication Build(ServerConfig config, IDisk? disk = null)
+    public static WebApplication Build(ServerConfig config, IDisk? disk = null, RedisLog? log = null)
     {
         WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
-        builder.Logging.AddProvider(new RedisLog(config));
+        builder.Logging.AddProvider(log ?? new RedisLog(config));
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddHostedService<Garbage>();

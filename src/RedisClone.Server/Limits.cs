@@ -81,6 +81,24 @@ internal static class Limits
     /// <summary>Characters of one text in the log; the rest is cut off.</summary>
     public const int LogText = 4096;
 
+    /// <summary>Bytes of the log that may wait for the thread that writes them; lines beyond it are dropped and counted.</summary>
+    public const int LogBacklog = 1 << 20;
+
+    /// <summary>How long an ending process waits for the rest of its log to be written.</summary>
+    public static readonly TimeSpan LogDrain = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>Bytes that a pipe takes at once when poll(2) reports it as writable (PIPE_BUF of Linux).</summary>
+    public const int PipeAtom = 4096;
+
+    /// <summary>Bytes of the last line before a fatal end; the rest is cut off.</summary>
+    public const int FatalLine = 2048;
+
+    /// <summary>Milliseconds that a fatal end waits for room in a full pipe behind standard output or standard error.</summary>
+    public const int FatalPatience = 200;
+
+    /// <summary>Seconds after which a fatal end that hangs, in a file system for example, is ended by the kernel.</summary>
+    public const int FatalAlarm = 5;
+
     /// <summary>Bytes of a host's name or address that a replica may give.</summary>
     public const int HostName = 255;
 

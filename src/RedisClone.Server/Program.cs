@@ -25,7 +25,9 @@ internal static class Program
         if (load.Text.Length > 0) (load.ExitCode == 0 ? output : Console.Error).Write(load.Text);
         if (load.Config is not { } config) return load.ExitCode;
 
-        WebApplication host = Hosting.Build(config);
+        var log = new RedisLog(config);
+        Fatal.OwnProcess(log);
+        WebApplication host = Hosting.Build(config, log: log);
         var run = new ServerRun(host);
         foreach (string warning in load.Warnings) run.Core.Log.LogWarning("{Warning}", warning);
         run.Core.Log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);

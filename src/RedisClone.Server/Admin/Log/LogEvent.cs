@@ -22,6 +22,19 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
     public static string Bounded(string text) =>
         text.Length <= Limits.LogText ? text : text[..(char.IsHighSurrogate(text[Limits.LogText - 1]) ? Limits.LogText - 1 : Limits.LogText)];
 
+    /// <summary>An exception that cannot tell about itself is told by its type.</summary>
+    public static string Told(Exception exception)
+    {
+        try
+        {
+            return exception.ToString();
+        }
+        catch (Exception e)
+        {
+            return $"{exception.GetType().FullName} (its text cannot be had: {e.GetType().Name})";
+        }
+    }
+
     /// <summary>As Redis writes it: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be ready read exactly this.</summary>
     public string ToText()
     {

@@ -4,23 +4,45 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first have a look at the terminal.
+/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first query the terminal.
+/// No call throws, and none waits for the output: see <see cref="LogWriter"/>.
 /// </summary>
-internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
+internal sealed class RedisLog : ILoggerProvider
 {
-    private static readonly Stream s_standardOutput = Console.OpenStandardOutput();
+    private readonly ServerConfig _config;
+    private readonly LogFile? _file;
+    private readonly LogWriter _writer;
 
-    private readonly Lock _writing = new();
-    private readonly LogFile? _file = config.LogFile.Length > 0 ? new LogFile(config.PathOf(config.LogFile)) : null;
+    public RedisLog(ServerConfig config)
+    {
+        _config = config;
+        if (config.LogFile.Length > 0) _file = new LogFile(config.PathOf(config.LogFile));
+        _writer = new LogWriter(_file, lost => Format(LogLevel.Warning, $"{lost} lines of the log could not be written."));
+    }
+
+    public bool IsStandardOutput => _file is null;
+
+    public bool IsJson => _config.LogFormat == LogFormat.Json;
 
     public ILogger CreateLogger(string categoryName) => new Logger(this);
 
-    public void Dispose()
+    public void Dispose() => _writer.Dispose();
+
+    /// <summary>Waits until all that was logged is written, but not longer than <paramref name="patience"/>.</summary>
+    public void Drain(TimeSpan patience) => _writer.Drain(patience);
+
+    public byte[] Format(LogLevel level, string message) => Format(new LogEvent(DateTime.Now, level, message, []));
+
+    /// <summary>Writes on the calling thread: the process is about to end.</summary>
+    public void WriteLast(ReadOnlySpan<byte> line)
     {
-        lock (_writing) _file?.Dispose();
+        if (_file is not null) _file.AppendLast(line);
+        else StandardStream.Output.Write(line, Limits.FatalPatience);
     }
 
-    private bool IsEnabled(LogLevel level) => level >= config.LogLevel switch
+    private byte[] Format(in LogEvent happened) => Encoding.UTF8.GetBytes(IsJson ? happened.ToJson() : happened.ToText());
+
+    private bool IsEnabled(LogLevel level) => level >= _config.LogLevel switch
     {
         ServerLogLevel.Debug => LogLevel.Debug,
         ServerLogLevel.Verbose => LogLevel.Debug,
@@ -29,27 +51,26 @@ internal sealed class RedisLog(ServerConfig config) : ILoggerProvider
         _ => LogLevel.None,
     };
 
-    private void Write(in LogEvent happened)
-    {
-        byte[] line = Encoding.UTF8.GetBytes(config.LogFormat == LogFormat.Json ? happened.ToJson() : happened.ToText());
-        lock (_writing)
-        {
-            if (_file is null) s_standardOutput.Write(line);
-            else _file.Append(line);
-        }
-    }
-
     private sealed class Logger(RedisLog owner) : ILogger
     {
         public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
         public bool IsEnabled(LogLevel logLevel) => owner.IsEnabled(logLevel);
 
+        /// <summary>What is logged may fail to be told, and there may be no memory for it.</summary>
         public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             if (!IsEnabled(logLevel)) return;
-            string text = formatter(state, exception);
-            owner.Write(new LogEvent(DateTime.Now, logLevel, LogEvent.Bounded(exception is null ? text : text + ": " + exception), state as IReadOnlyList<KeyValuePair<string, object?>> ?? []));
+            try
+            {
+                string text = LogEvent.Bounded(formatter(state, exception));
+                if (exception is not null) text = LogEvent.Bounded(text + ": " + LogEvent.Told(exception));
+                owner._writer.Add(owner.Format(new LogEvent(DateTime.Now, logLevel, text, state as IReadOnlyList<KeyValuePair<string, object?>> ?? [])));
+            }
+            catch (Exception)
+            {
+                LostLines.Add();
+            }
         }
     }
 }

@@ -1,0 +1,76 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Server.Admin;
+
+/// <summary>
+/// Standard output or standard error of the process. A write reports its result and never throws: the log and the last line before
+/// a fatal end are written with it.
+/// </summary>
+internal sealed class StandardStream
+{
+    private const int Interrupted = 4, WouldBlock = 11, WouldBlockOfBsd = 35;
+    private const short PollOut = 4;
+
+    private readonly int _descriptor;
+    private readonly Stream? _stream;   // only where there are no descriptors
+
+    private StandardStream(int descriptor)
+    {
+        _descriptor = descriptor;
+        if (OperatingSystem.IsWindows()) _stream = descriptor == 1 ? Console.OpenStandardOutput() : Console.OpenStandardError();
+    }
+
+    public static StandardStream Output { get; } = new(1);
+
+    public static StandardStream Error { get; } = new(2);
+
+    /// <summary>
+    /// Writes and returns how many bytes were written: fewer than there are after an error, or when there was no room for
+    /// <paramref name="patience"/> milliseconds (-1 waits without a limit). A pipe that poll reports as writable takes 4 KB at once, so a
+    /// longer text is written in parts and none of them blocks.
+    /// </summary>
+    public int Write(ReadOnlySpan<byte> bytes, int patience = Timeout.Infinite)
+    {
+        if (_stream is not null) return WriteStream(bytes);
+        int done = 0;
+        while (done < bytes.Length)
+        {
+            var poll = new PollEntry { Descriptor = _descriptor, Events = PollOut };
+            int ready = Poll(ref poll, 1, patience);
+            if (ready == 0) break;
+            if (ready < 0 && Marshal.GetLastSystemError() == Interrupted) continue;
+            int count = Math.Min(bytes.Length - done, Limits.PipeAtom);
+            nint written = Write(_descriptor, in MemoryMarshal.GetReference(bytes[done..]), count);
+            if (written > 0) done += (int)written;
+            else if (written == 0 || Marshal.GetLastSystemError() is not (Interrupted or WouldBlock or WouldBlockOfBsd)) break;
+        }
+        return done;
+    }
+
+    private int WriteStream(ReadOnlySpan<byte> bytes)
+    {
+        try
+        {
+            _stream!.Write(bytes);
+            return bytes.Length;
+        }
+        catch (Exception)
+        {
+            return 0;
+        }
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    private struct PollEntry
+    {
+        public int Descriptor;
+        public short Events;
+        public short Happened;
+    }
+
+    [DllImport("libc", EntryPoint = "write")]
+    private static extern nint Write(int descriptor, in byte from, nint count);
+
+    [DllImport("libc", EntryPoint = "poll")]
+    private static extern int Poll(ref PollEntry entries, nuint count, int milliseconds);
+}
