@@ -55,10 +55,17 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         int shards = _file.Keys == 0 ? 0 : server.Shards.Count;
         _sinks = new ShardCapture[shards];
         _captures = new Capture[shards];
-        for (int i = 0; i < _captures.Length; i++)
+        for (int i = 0; i < shards; i++) _sinks[i] = new ShardCapture(this);
+        int begun = 0;
+        try
         {
-            _sinks[i] = new ShardCapture(this);
-            _captures[i] = server.Shards[i].Store.BeginCapture(_sinks[i]);
+            for (; begun < shards; begun++) _captures[begun] = server.Shards[begun].Store.BeginCapture(_sinks[begun]);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // What has begun is walked to its end.
+            _captures = _captures[..begun];
+            Fail(failure.Message);
         }
     }
 
@@ -134,8 +141,14 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         Shard shard = _server.Shards[index];
         if (shard.TryEnter())
         {
-            TakeSlice(index);
-            shard.Exit();
+            try
+            {
+                TakeSlice(index);
+            }
+            finally
+            {
+                shard.Exit();
+            }
             return true;
         }
         _sliced.Reset();
@@ -146,8 +159,19 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     bool IShardWork.RunHeld(Shard shard)
     {
-        TakeSlice(shard.Index);
-        _sliced.Set();
+        try
+        {
+            TakeSlice(shard.Index);
+        }
+        catch (Exception failure)
+        {
+            _server.Failures.BackgroundFailed("a snapshot's step failed", failure, shard);
+            Fail(failure.Message);
+        }
+        finally
+        {
+            _sliced.Set();
+        }
         return false;
     }
 

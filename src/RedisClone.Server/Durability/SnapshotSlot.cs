@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Durability;
@@ -64,7 +65,18 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         var run = new SnapshotRun(_server, order);
         Volatile.Write(ref _running, run);
-        new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
+        try
+        {
+            new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // No thread can be had, or no memory. The walk goes to its end all the same, so that the next snapshot finds every record alike.
+            run.Fail(failure.Message);
+            run.WriteHeld();
+            End(job, run, failure.Message);
+            run.Dispose();
+        }
     }
 
     /// <summary>For whoever claimed it: starts as soon as every shard is held.</summary>
@@ -80,10 +92,11 @@ internal sealed class SnapshotSlot : IHeldWork
         if (kind == SnapshotKind.None || Kind == kind) Running?.Cancel();
     }
 
-    void IHeldWork.RunHeld()
+    void IHeldWork.RunHeld() => Start(_job!);
+
+    void IHeldWork.Released(Exception? failure)
     {
-        Start(_job!);
-        _hold.Release();
+        if (failure is not null) Fatal.End("a snapshot could not begin", failure);
     }
 
     private void Work(ISnapshotJob job, SnapshotRun run)

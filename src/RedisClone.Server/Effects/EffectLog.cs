@@ -1,3 +1,5 @@
+using RedisClone.Server.Admin;
+
 namespace RedisClone.Server;
 
 /// <summary>Receives units of effects in the order in which they took place; called under the holds of the shards concerned.</summary>
@@ -43,9 +45,18 @@ internal sealed class EffectLog
     internal long Append(EffectBuffer unit)
     {
         if (unit.Commands == 0) return 0;
-        long position = 0;
-        foreach (IEffectSink sink in _sinks) position = Math.Max(position, sink.Append(unit));
-        unit.Clear();
-        return position;
+        try
+        {
+            long position = 0;
+            foreach (IEffectSink sink in _sinks) position = Math.Max(position, sink.Append(unit));
+            unit.Clear();
+            return position;
+        }
+        catch (Exception failure)
+        {
+            // Memory has the change, and one of the listeners may have it: none can be told that it did not happen.
+            Fatal.End("an effect cannot be placed in the stream of effects", failure);
+            throw;
+        }
     }
 }

@@ -4,6 +4,9 @@ namespace RedisClone.Server;
 internal interface IMessageTarget
 {
     void PushNow(byte[] message);
+
+    /// <summary>A message could not be sent: the client is not to go on as if it had been. Must not throw.</summary>
+    void Lose();
 }
 
 /// <summary>
@@ -30,7 +33,17 @@ internal sealed class HeldMessages
     {
         IsHolding = false;
         if (_held.Count == 0) return;
-        foreach ((IMessageTarget to, byte[] message) in _held) to.PushNow(message);
+        foreach ((IMessageTarget to, byte[] message) in _held)
+        {
+            try
+            {
+                to.PushNow(message);
+            }
+            catch (OutOfMemoryException)
+            {
+                to.Lose();
+            }
+        }
         _held.Clear();
     }
 }

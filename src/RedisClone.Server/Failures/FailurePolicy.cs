@@ -1,4 +1,5 @@
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
@@ -14,9 +15,6 @@ internal sealed class FailurePolicy(ServerCore server)
 {
     private readonly KeyImages _images = new(server);
     private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
-
-    /// <summary>Ends the process with a last line; tests have another end.</summary>
-    public Action<string, Exception?> End { get; set; } = Fatal.End;
 
     /// <summary>Whether memory was short, which is no fault of the code.</summary>
     public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
@@ -41,14 +39,13 @@ internal sealed class FailurePolicy(ServerCore server)
             bool expired = c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);
             else if (c.Row.Image is { } image) image(server, c.Lane);
-            else if (c.Row.IsWrite || c.Changes > 0) End($"command '{c.Row.FullName}' failed after it may have changed the data", failure);
+            else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
             if (c.Row.IsWrite) c.Lane.Changes++;
             c.ForgetChanges();
         }
-        catch (Exception second)
+        catch (Exception)
         {
-            End($"command '{c.Row.FullName}' failed, and what it changed cannot be written down: {second.Message}", failure);
-            throw;
+            Fatal.End("a command failed, and the effect of what it changed cannot be written", failure);
         }
         server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
     }
@@ -66,10 +63,9 @@ internal sealed class FailurePolicy(ServerCore server)
             server.Executor.PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Lane.HasFollowUps) server.Executor.FollowUp(c.Lane, c.Held);
         }
-        catch (Exception second)
+        catch (Exception)
         {
-            End($"the effects of command '{c.Row.FullName}' have no place in the stream of effects: {second.Message}", failure);
-            throw;
+            Fatal.End("a command's effects cannot be placed in the stream of effects", failure);
         }
         server.Log.LogError(failure, "The run of command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
     }
@@ -83,8 +79,7 @@ internal sealed class FailurePolicy(ServerCore server)
         Note(failure, lane);
         if (!IsForMemory(failure) || shard is { Store.IsTorn: true })
         {
-            End($"{work} failed unexpectedly", failure);
-            return;
+            Fatal.End(work, failure);
         }
         if (shard is not null)
         {
@@ -93,13 +88,19 @@ internal sealed class FailurePolicy(ServerCore server)
                 lane.Effects.DropUnfinished();
                 server.Executor.EndOwnUnit(shard, lane);
             }
-            catch (Exception second)
+            catch (Exception)
             {
-                End($"the effects of {work} have no place in the stream of effects: {second.Message}", failure);
-                throw;
+                Fatal.End("the effects of background work cannot be placed in the stream of effects", failure);
             }
         }
-        server.Log.LogError(failure, "{Work} failed", work);
+        server.Log.LogError(failure, "{Work}", work);
+    }
+
+    /// <summary>A connection cannot go on; no command of it was running.</summary>
+    public void ConnectionFailed(Exception failure)
+    {
+        Note(failure, server.Lanes.Current);
+        server.Log.LogError(failure, "A connection failed unexpectedly");
     }
 
     /// <summary>Takes back the memory that a failure was given.</summary>
@@ -115,6 +116,6 @@ internal sealed class FailurePolicy(ServerCore server)
     private void CheckWhole(in ShardSet held, Exception failure)
     {
         for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
-            if (server.Shards[i].Store.IsTorn) End($"shard {i} was left in the middle of a change", failure);
+            if (server.Shards[i].Store.IsTorn) Fatal.End("a shard was left in the middle of a change", failure);
     }
 }

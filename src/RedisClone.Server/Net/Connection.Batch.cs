@@ -16,6 +16,7 @@ internal sealed partial class Connection
     private Prepared[] _prepared = new Prepared[16];
     private bool _fetchesMembers;
     private int _current;               // the request that is being executed
+    private Outcome _outcome;           // of the run on a worker that has just ended
     private bool _begun;                // it was counted already, and is looked at again after a pause
 
     /// <summary>Why <see cref="Execute"/> returned.</summary>
@@ -142,8 +143,15 @@ internal sealed partial class Connection
                 _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy);
                 return _hold.TryAcquire(only) && RunHeldHere(lane, byGate: false, ref started);
             }
-            Outcome outcome = Run(lane, only, onWorker: false, ref started);
-            shard.Exit();
+            Outcome outcome;
+            try
+            {
+                outcome = Run(lane, only, onWorker: false, ref started);
+            }
+            finally
+            {
+                shard.Exit();
+            }
             return outcome == Outcome.Done || Continue(outcome, only);
         }
 
@@ -162,9 +170,16 @@ internal sealed partial class Connection
     private bool RunHeldHere(Lane lane, bool byGate, ref long started)
     {
         ShardSet held = byGate ? _server.Shards.All : _hold.Shards;
-        Outcome outcome = Run(lane, held, onWorker: false, ref started);
-        if (byGate) _server.Shards.ExitAll();
-        else _hold.Release();
+        Outcome outcome;
+        try
+        {
+            outcome = Run(lane, held, onWorker: false, ref started);
+        }
+        finally
+        {
+            if (byGate) _server.Shards.ExitAll();
+            else _hold.Release();
+        }
         return outcome == Outcome.Done || Continue(outcome, held);
     }
 
@@ -188,8 +203,15 @@ internal sealed partial class Connection
 
     private async Task TryAgainAsync(ShardSet held)
     {
-        await Task.Delay(Limits.DiskPatience).ConfigureAwait(false);
-        _hold.AcquireOnWorker(held);
+        try
+        {
+            await Task.Delay(Limits.DiskPatience).ConfigureAwait(false);
+            _hold.AcquireOnWorker(held);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            ((IHeldWork)this).Released(failure);
+        }
     }
 
     /// <summary>The current command on a worker thread, its shards held.</summary>
@@ -198,13 +220,22 @@ internal sealed partial class Connection
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
         _now = ServerCore.UnixMilliseconds();
-        ShardSet held = _hold.Shards;
-        Outcome outcome = Run(lane, held, onWorker: true, ref started);
-        if (outcome == Outcome.Done) _current++;
-        _hold.Release();
+        _outcome = Run(lane, _hold.Shards, onWorker: true, ref started);
+        if (_outcome == Outcome.Done) _current++;
+    }
+
+    void IHeldWork.Released(Exception? failure)
+    {
+        if (failure is not null)
+        {
+            // The client cannot know what became of the command: it is told nothing more.
+            _server.Failures.ConnectionFailed(failure);
+            _outcome = Outcome.Done;
+            Kill();
+        }
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
-        if (outcome == Outcome.Done) _resumed.Set();
-        else Continue(outcome, held);
+        if (_outcome == Outcome.Done) _resumed.Set();
+        else Continue(_outcome, _hold.Shards);
     }
 
     /// <summary>

@@ -106,6 +106,8 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message);
     }
 
+    void IMessageTarget.Lose() => Kill();
+
     void IMessageTarget.PushNow(byte[] message)
     {
         bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);

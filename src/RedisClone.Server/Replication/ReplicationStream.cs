@@ -62,15 +62,28 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 
     long IEffectSink.Append(EffectBuffer unit)
     {
-        lock (_gate)
+        try
         {
-            if (unit.Commands > 1) Write("*1\r\n$5\r\nMULTI\r\n"u8);
-            Select(unit.Database);
-            Write(unit.Body);
-            if (unit.Commands > 1) Write("*1\r\n$4\r\nEXEC\r\n"u8);
+            lock (_gate)
+            {
+                if (unit.Commands > 1) Write("*1\r\n$5\r\nMULTI\r\n"u8);
+                Select(unit.Database);
+                Write(unit.Body);
+                if (unit.Commands > 1) Write("*1\r\n$4\r\nEXEC\r\n"u8);
+            }
+            WakeFollowers();
         }
-        WakeFollowers();
+        catch (OutOfMemoryException)
+        {
+            Lose();
+        }
         return 0;
+    }
+
+    /// <summary>The stream has a gap: its followers are disconnected, and each begins again with a snapshot.</summary>
+    public void Lose()
+    {
+        foreach (Replica follower in _followers) follower.Connection.Kill();
     }
 
     /// <summary>A message that was published: it belongs to no database, but a stream begins with one.</summary>

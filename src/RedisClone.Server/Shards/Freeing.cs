@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedisClone.Server.Failures;
 
 namespace RedisClone.Server.Shards;
 
@@ -7,8 +8,9 @@ namespace RedisClone.Server.Shards;
 /// in slices of a fraction of a millisecond a shard, one after the other for as long as there is work. Whoever calls it rests between
 /// bursts, so that on one core the event loop has its turn.
 /// </summary>
-internal sealed class Freeing(ShardMap shards)
+internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
 {
+    private const string FreeingFailed = "the freeing of deleted data failed";
     private const int BucketsPerStep = 64;
     private const int PagesPerStep = 256;
     private const int LongestSlice = 16;        // of the usual ones
@@ -40,13 +42,23 @@ internal sealed class Freeing(ShardMap shards)
             if (!Needs(shard)) continue;
             if (shard.TryEnter())
             {
-                FreeFor(s_slice, shard);
-                shard.Exit();
+                try
+                {
+                    FreeFor(s_slice, shard);
+                }
+                catch (Exception failure)
+                {
+                    failures.BackgroundFailed(FreeingFailed, failure, shard);
+                }
+                finally
+                {
+                    shard.Exit();
+                }
             }
             else
             {
                 // A shard that always has a queue would never be found idle: the slice queues too.
-                (_posted[shard.Index] ??= new Slice()).PostTo(shard);
+                (_posted[shard.Index] ??= new Slice(failures)).PostTo(shard);
             }
         }
     }
@@ -67,7 +79,7 @@ internal sealed class Freeing(ShardMap shards)
     /// A slice that waits in a shard's mailbox, at most one a shard. While commands abandon more than it frees, it grows, or memory would;
     /// once it has caught up, it is short again.
     /// </summary>
-    private sealed class Slice : IShardWork
+    private sealed class Slice(FailurePolicy failures) : IShardWork
     {
         private int _waits;
         private int _length = 1;
@@ -84,7 +96,14 @@ internal sealed class Freeing(ShardMap shards)
             long found = shard.Store.PendingFrees;
             if (found > _foundBefore) _length = Math.Min(_length * 2, LongestSlice);
             _foundBefore = found;
-            FreeFor(_length * s_slice, shard);
+            try
+            {
+                FreeFor(_length * s_slice, shard);
+            }
+            catch (Exception failure)
+            {
+                failures.BackgroundFailed(FreeingFailed, failure, shard);
+            }
             if (!shard.Store.IsFreeing) _length = 1;
             return false;
         }

@@ -23,7 +23,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int TrimmedPages = 256;
 
     private readonly ActiveExpiry _expiry = new(server);
-    private readonly Freeing _freeing = new(server.Shards);
+    private readonly Freeing _freeing = new(server.Shards, server.Failures);
     private readonly ClientCare _clients = new(server);
     private long _expiryTicks;          // spent on expiry in this round
 
@@ -49,6 +49,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             }
             server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
             server.HotKeys.Tend(now);
+            server.Failures.Tend();
             server.Journal?.Engine.Tend();
             if (server.Debug.BackgroundWork) server.Shutdown.Tend();
             server.Rewrites.Tend(now);
@@ -70,12 +71,22 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private void Tend(Shard shard, long now, TimeSpan expirySlice, bool trim)
     {
         if (!shard.TryEnter()) return;
-        shard.Store.Now = now;
-        if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) Expire(shard, now, expirySlice);
-        if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
-        if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
-        if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
-        shard.Exit();
+        try
+        {
+            shard.Store.Now = now;
+            if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) Expire(shard, now, expirySlice);
+            if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
+            if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
+            if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
+        }
+        catch (Exception failure)
+        {
+            server.Failures.BackgroundFailed("expiry, eviction or compaction failed", failure, shard);
+        }
+        finally
+        {
+            shard.Exit();
+        }
     }
 
     private void Expire(Shard shard, long now, TimeSpan slice)

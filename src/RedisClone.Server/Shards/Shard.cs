@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
+using RedisClone.Server.Admin;
 using RedisClone.Storage;
 
 namespace RedisClone.Server.Shards;
@@ -12,6 +13,7 @@ internal interface IShardWork
     /// Called by the thread that holds the shard. True when the work keeps the hold and will give it up itself, on whatever thread
     /// it goes on.
     /// </summary>
+    /// <remarks>It must not throw.</remarks>
     bool RunHeld(Shard shard);
 
     /// <summary>It is one of many that whoever brings it has asked for at once: most of the time others go first.</summary>
@@ -83,10 +85,18 @@ internal sealed class Shard : IThreadPoolWorkItem
         Volatile.Write(ref _state.Scheduled, 0);
         // Whoever holds the shard, or all of them, will see that work waits when it lets go.
         if (!TryHold()) return;
-        for (int turn = 0; turn < Limits.ShardTurn && TryTake(out IShardWork? work); turn++)
+        try
         {
-            Interlocked.Decrement(ref _state.Waiting);
-            if (work.RunHeld(this)) return;
+            for (int turn = 0; turn < Limits.ShardTurn && TryTake(out IShardWork? work); turn++)
+            {
+                Interlocked.Decrement(ref _state.Waiting);
+                if (work.RunHeld(this)) return;
+            }
+        }
+        catch (Exception bug)
+        {
+            // Work answers for its own failures, so it is not known who holds the shard after this one.
+            Fatal.End("work in a shard's mailbox failed", bug);
         }
         Exit();
     }
@@ -109,8 +119,16 @@ internal sealed class Shard : IThreadPoolWorkItem
 
     private void ScheduleDrain()
     {
-        if (Interlocked.CompareExchange(ref _state.Scheduled, 1, 0) == 0)
+        if (Interlocked.CompareExchange(ref _state.Scheduled, 1, 0) != 0) return;
+        try
+        {
             ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+        }
+        catch (Exception failure)
+        {
+            // The work is in the mailbox already: without a drain, its clients would wait for ever.
+            Fatal.End("a shard's mailbox cannot be drained", failure);
+        }
     }
 
     /// <summary>The words that threads fight over, on cache lines of their own.</summary>

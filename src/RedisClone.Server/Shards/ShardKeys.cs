@@ -34,9 +34,10 @@ internal sealed class ShardKeys(Shard shard)
         if (!_waiters.TryGet(database, key, out WaiterQueue? queue)) _waiters.Set(database, key, queue = []);
         // A command that names a key twice does so in one go: nobody else has come to the queue meanwhile.
         if (queue is [.., var last] && last == waiter) return;
+        // What the waiter leaves includes this key before the queue knows the waiter: a failed allocation leaves no waiter that cannot leave.
+        waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
         queue.Add(waiter);
         if (waiter.ServedWithoutValue && queue.ServedWithoutValue++ == 0) BlockedKeysWithoutValue++;
-        waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
     }
 
     /// <summary>Takes a waiter out of all its queues in this shard.</summary>
@@ -55,8 +56,8 @@ internal sealed class ShardKeys(Shard shard)
 
     private void Leave(Waiter waiter, in DatabaseKey key)
     {
-        if (!_waiters.TryGet(key.Database, key.Key, out WaiterQueue? queue) || !queue.Remove(waiter)) return;
-        if (waiter.ServedWithoutValue && --queue.ServedWithoutValue == 0) BlockedKeysWithoutValue--;
+        if (!_waiters.TryGet(key.Database, key.Key, out WaiterQueue? queue)) return;
+        if (queue.Remove(waiter) && waiter.ServedWithoutValue && --queue.ServedWithoutValue == 0) BlockedKeysWithoutValue--;
         if (queue.Count == 0) _waiters.Remove(key.Database, key.Key);
     }
 

@@ -24,6 +24,16 @@ public static class ValueInfo
         _ => throw new UnreachableException("a record holds a form that its type does not have"),
     };
 
+    /// <summary>Whether a collection has lost its last element, which its key does not survive. Streams may be empty.</summary>
+    public static bool IsEmptyCollection(in Entry entry) => entry.Type switch
+    {
+        ValueType.List => ListValue.Count(entry) == 0,
+        ValueType.Set => SetValue.Count(entry) == 0,
+        ValueType.SortedSet => SortedSetValue.Count(entry) == 0,
+        ValueType.Hash => HashValue.Count(entry) == 0,
+        _ => false,
+    };
+
     /// <summary>Bytes that a key takes with its value, its part of the index not counted, nor names that it shares: exact.</summary>
     public static long MemoryUsage(in Entry entry) => entry.RecordBytes + (entry.Encoding == ValueEncoding.Large
         ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)

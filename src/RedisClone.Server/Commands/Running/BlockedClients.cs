@@ -92,10 +92,16 @@ internal sealed class BlockedClients(ServerCore server)
         }
         bool journalled = server.Effects.Wanted;
         if (journalled) lane.Messages.Hold();
-        var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
-        server.Executor.RunPart(ref context, ref started);
-        if (journalled) server.Executor.PlaceEffects(session, lane, held);
-        connection.Resume();
+        try
+        {
+            var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
+            server.Executor.RunPart(ref context, ref started);
+        }
+        finally
+        {
+            if (journalled) server.Executor.PlaceEffects(session, lane, held);
+            connection.Resume();
+        }
     }
 
     /// <summary>The shards held, and those of every client that could be woken through them.</summary>

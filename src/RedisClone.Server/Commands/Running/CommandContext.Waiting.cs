@@ -41,15 +41,34 @@ internal ref partial struct CommandContext
             ServedWithoutValue = servedWithoutValue,
             Deadline = deadline,
         };
-        for (int i = firstKey; i < firstKey + keyCount; i++)
-            Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
-        NoteWrittenKeys(waiter, firstKey, keyCount);
-        Block(waiter, milliseconds, againAfter);
+        try
+        {
+            for (int i = firstKey; i < firstKey + keyCount; i++)
+                Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
+            NoteWrittenKeys(waiter, firstKey, keyCount);
+            Block(waiter, milliseconds, againAfter);
+        }
+        catch (OutOfMemoryException)
+        {
+            // A waiter that its timer has claimed already goes on by itself.
+            if (!waiter.TryClaim(WakeReason.None)) return;
+            Unblock(waiter);
+            throw;
+        }
     }
 
     /// <summary>Blocks the client for a time (0: for ever) in which no key can serve it; then this is the reply.</summary>
     public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
         Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
+
+    private void Unblock(Waiter waiter)
+    {
+        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) Server.Shards[i].Keys.RemoveWaiter(waiter);
+        waiter.Dispose();
+        if (Waiter is null) return;
+        (Waiter, Session.Waiter) = (null, null);
+        Server.Blocked.Left();
+    }
 
     private void Block(Waiter waiter, long milliseconds, long againAfter)
     {

@@ -294,6 +294,12 @@ internal ref partial struct CommandContext
         Modified(argument, NotifyFlags.Generic, keyEvent);
     }
 
+    /// <summary>Its reply is written, or its connection was ended.</summary>
+    internal bool IsAnswered { get; set; }
+
+    /// <summary>What the command changed is in the stream of effects already.</summary>
+    internal void ForgetChanges() => (Changes, EffectReplaced) = (0, true);
+
     /// <summary>How many changes the command made; no change, no effect.</summary>
     public int Changes { get; private set; }
 

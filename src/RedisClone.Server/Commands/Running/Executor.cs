@@ -2,6 +2,8 @@ using System.Diagnostics;
 using Microsoft.Extensions.Logging;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
+using RedisClone.Server.Durability;
+using RedisClone.Server.Failures;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 
@@ -38,24 +40,35 @@ internal sealed class Executor(ServerCore server)
     /// </summary>
     public Outcome Run(ref CommandContext c, ref long started)
     {
-        if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
-        if (server.Journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
-        if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
-        bool journalled = server.Effects.Wanted;
-        if (journalled && server.Journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0
-            && IsAnyBehind(c.Held, server.Journal.DurableLsn))
+        Outcome outcome = Outcome.Done;
+        try
         {
-            Reject(c.Session, c.Row, lost, c.Lane);
-            return Outcome.Done;
+            if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+            // The journal may be turned off while the command runs, by a thread that holds no shard.
+            JournalKeeper? journal = server.Journal;
+            if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
+            if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
+            bool journalled = server.Effects.Wanted;
+            if (journalled && journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0 && IsAnyBehind(c.Held, journal.DurableLsn))
+            {
+                Reject(c.Session, c.Row, lost, c.Lane);
+                return Outcome.Done;
+            }
+            if (journalled) c.Lane.Messages.Hold();
+            long seen = c.Session.SeenLsn;
+            outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
+            // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
+            if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
+            if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
+            if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
+            return outcome;
         }
-        if (journalled) c.Lane.Messages.Hold();
-        long seen = c.Session.SeenLsn;
-        Outcome outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
-        // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
-        if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
-        if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
-        if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
-        return outcome;
+        catch (Exception failure)
+        {
+            server.Failures.RunFailed(ref c, failure);
+            if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
+            return outcome;
+        }
     }
 
     /// <summary>Whether the last change of any of these shards is behind this position.</summary>
@@ -179,32 +192,29 @@ internal sealed class Executor(ServerCore server)
             return Outcome.Done;
         }
         ReplyMark mark = c.Reply.Mark();
+        int effectsBefore = lane.Effects.Commands;
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
         long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
         {
             row.Handler!(ref c);
+            if (c.Moved || c.Blocked) CheckUnchanged(ref c);
             session.MissesTold = c.Moved ? c.Misses : 0;
             if (c.Moved) return Outcome.Moved;
             lane.KeyspaceHits += c.Hits;
             lane.KeyspaceMisses += c.Misses;
             if (c.Blocked) return Outcome.Blocked;
             if (c.Failure is not null) c.Reply.Error(c.Failure);
+            if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted) lane.Effects.AddCommand(session.Database, c.Args);
         }
-        catch (Exception bug)
+        catch (Exception failure)
         {
-            // A bug must not spread: what was applied is what is journalled, the client gets an error instead of half a reply.
-            lane.UnexpectedErrors++;
-            lane.Effects.DropUnfinished();
-            server.Log.LogError(bug, "Command {Command} of client {Client} failed unexpectedly", row.FullName, session.Id);
-            ReplyInternalError(session, mark);
+            server.Failures.HandlerFailed(ref c, failure, effectsBefore);
+            ReplyFailure(session, mark, failure);
         }
+        c.IsAnswered = true;
+        lane.Changes += c.Changes;
         if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, ref c);
-        if (c.Changes > 0)
-        {
-            lane.Changes += c.Changes;
-            if (server.Effects.Wanted && !c.EffectReplaced) lane.Effects.AddCommand(session.Database, c.Args);
-        }
 
         long ended = Stopwatch.GetTimestamp();
         long ticks = ended - started;
@@ -218,13 +228,19 @@ internal sealed class Executor(ServerCore server)
         return Outcome.Done;
     }
 
-    /// <summary>Nothing may escape: shards are held. Where even an error cannot be answered, the connection is of no use.</summary>
-    private static void ReplyInternalError(Session session, ReplyMark mark)
+    /// <summary>A command that runs again, or waits, must not have changed anything: it would change it twice.</summary>
+    private static void CheckUnchanged(ref CommandContext c)
+    {
+        if (c.Changes > 0 || c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
+    }
+
+    /// <summary>Answers an error instead of half a reply. Where even that is impossible, the connection ends.</summary>
+    private static void ReplyFailure(Session session, ReplyMark mark, Exception failure)
     {
         try
         {
             session.Reply.Rollback(mark);
-            session.Reply.Error(Errors.Internal);
+            session.Reply.Error(FailurePolicy.ErrorOf(failure));
         }
         catch (Exception)
         {

@@ -102,15 +102,22 @@ internal static class TransactionCommands
         }
         session.Transaction = null;
         session.Unwatch();
-        Run(ref c, transaction);
-        transaction.Release();
+        session.InTransaction = true;
+        try
+        {
+            Run(ref c, transaction);
+        }
+        finally
+        {
+            session.InTransaction = false;
+            transaction.Release();
+        }
     }
 
     private static void Run(ref CommandContext c, Transaction transaction)
     {
         Session session = c.Session;
         long started = Stopwatch.GetTimestamp();
-        session.InTransaction = true;
         c.Reply.ArrayHeader(transaction.Count);
         foreach (Transaction.Queued queued in transaction)
         {
@@ -126,7 +133,6 @@ internal static class TransactionCommands
             var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) { Now = c.Now, OnWorker = true };
             c.Server.Executor.RunPart(ref part, ref started);
         }
-        session.InTransaction = false;
     }
 
     /// <summary>A watched key that has expired since has changed, although nobody has removed it yet.</summary>
