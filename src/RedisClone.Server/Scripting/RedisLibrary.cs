@@ -104,9 +104,7 @@ internal sealed class RedisLibrary
         if (level < 0 || level >= LogLevels.Length) return _calls.Raise(ref call, "ERR Invalid log level.");
         var words = new List<string>();
         for (int i = 2; i <= call.Count; i++) words.Add(call[i].Type is LuaType.Number or LuaType.String ? call.CheckString(i).ToString() : "");
-#pragma warning disable CA2254 // The text is the script's own.
         _engine.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
-#pragma warning restore CA2254
         return 0;
     }
 

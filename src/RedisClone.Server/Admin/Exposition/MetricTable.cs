@@ -69,6 +69,8 @@ internal static class MetricTable
         new("evicted_clients", "redis_evicted_clients_total", "Clients closed to stay within maxmemory-clients.", Counter),
         new("total_error_replies", "redis_total_error_replies", "Errors replied.", Counter),
         new("unexpected_error_replies", "redis_unexpected_error_replies", "Errors replied that are bugs of this server.", Counter),
+        new("internal_errors", "redisclone_internal_errors_total", "Exceptions outside of commands, each of them a bug or a lack of memory.", Counter),
+        new("log_lines_lost", "redisclone_log_lines_lost_total", "Lines of the log that could not be written.", Counter),
         new("acl_access_denied_auth", "redis_acl_access_denied_auth_total", "Failed logins.", Counter),
         new("acl_access_denied_cmd", "redis_acl_access_denied_cmd_total", "Commands that users were refused.", Counter),
         new("acl_access_denied_key", "redis_acl_access_denied_key_total", "Keys that users were refused.", Counter),

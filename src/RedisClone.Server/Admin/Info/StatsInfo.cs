@@ -78,6 +78,8 @@ internal static class StatsInfo
         info.Field("acl_access_denied_cmd", statistics[RareEvent.DeniedCommand]);
         info.Field("acl_access_denied_key", statistics[RareEvent.DeniedKey]);
         info.Field("acl_access_denied_channel", statistics[RareEvent.DeniedChannel]);
+        info.Field("log_lines_lost", LostLines.Count);
+        info.Field("internal_errors", InternalErrors.Count);
     }
 
     public static void Debug(ServerCore server, InfoWriter info)

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net.EventLoop;
@@ -346,7 +347,7 @@ internal sealed class Loop : IEventLoop
         }
         catch (Exception bug)
         {
-            _log.LogError(bug, "A callback on an event loop threw.");
+            InternalErrors.Report(_log, bug, "A callback on an event loop threw.");
         }
     }
 
