@@ -1,6 +1,7 @@
 using System.Buffers.Text;
 using System.Diagnostics;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server;
 
@@ -184,6 +185,7 @@ internal sealed class EffectBuffer
 
     private void Room(int bytes)
     {
+        FaultPoint.Allocation();
         long needed = _length + (long)bytes;
         if (needed <= _bytes.Length) return;
         if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");

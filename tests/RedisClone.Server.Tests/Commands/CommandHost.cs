@@ -22,12 +22,12 @@ internal sealed class CommandHost : IEffectSink
     private readonly Session _session;
     private readonly List<string> _effects = [];
 
-    public CommandHost(Action<ServerConfig>? configure = null)
+    public CommandHost(Action<ServerConfig>? configure = null, bool isReplay = false)
     {
         var config = new ServerConfig { Shards = 4 };
         configure?.Invoke(config);
         _core = new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance);
-        _session = new Session(_core, 1, new ReplyWriter(_output));
+        _session = new Session(_core, 1, new ReplyWriter(_output)) { IsReplay = isReplay };
     }
 
     public ServerCore Core => _core;
