@@ -124,7 +124,7 @@ internal static class StreamReads
 
     private static void Block(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after) =>
         c.Block(options.Milliseconds, ValueType.Stream, options.FirstKey, options.Keys, nullIsArray: true, IsReady,
-            new StreamWait(options.FirstKey, options.Group, options.Claim, after.ToArray()), servedWithoutValue: options.Group > 0,
+            StreamWait.Of(ref c, options, after), servedWithoutValue: options.Group > 0,
             againAfter: options.Claim >= 0 ? UntilClaimable(ref c, options) : 0);
 
     /// <summary>Milliseconds until the first entry that is pending now may be claimed, or one that others are given meanwhile.</summary>
@@ -144,21 +144,30 @@ internal static class StreamReads
     private static bool IsReady(in Entry entry, Waiter waiter)
     {
         var wait = (StreamWait)waiter.State!;
-        Request request = waiter.Session.Connection!.CurrentRequest;
         StreamGroup group = default;
         // Nobody waits for a group that is gone: the command runs again and says so.
-        if (wait.Group > 0 && !StreamGroup.TryGet(entry, request[wait.Group], out group)) return true;
+        if (wait.Group is { } name && !StreamGroup.TryGet(entry, name, out group)) return true;
         if (wait.Claim >= 0 && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest)
             && oldest.Delivered <= ServerCore.UnixMilliseconds() - wait.Claim) return true;
         if (StreamValue.Count(entry) == 0) return false;
         StreamId last = StreamValue.LastEntry(entry);
         for (int i = 0; i < wait.After.Length; i++)
-            if (last > (wait.Group > 0 ? group.Last : wait.After[i]) && entry.Key.SequenceEqual(request[wait.FirstKey + i])) return true;
+            if (last > (wait.Group is null ? wait.After[i] : group.Last) && entry.Key.SequenceEqual(wait.Keys[i])) return true;
         return false;
     }
 
-    /// <summary>What a blocked reader waits for.</summary>
-    private sealed record StreamWait(int FirstKey, int Group, long Claim, StreamId[] After);
+    /// <summary>
+    /// What a blocked reader waits for. It has copies of its own: until the waiter is claimed, another thread may let the client go on, and its request with it.
+    /// </summary>
+    private sealed record StreamWait(byte[][] Keys, byte[]? Group, long Claim, StreamId[] After)
+    {
+        public static StreamWait Of(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after)
+        {
+            byte[][] keys = new byte[options.Keys][];
+            for (int i = 0; i < keys.Length; i++) keys[i] = c.Args[options.FirstKey + i].ToArray();
+            return new StreamWait(keys, options.Group > 0 ? c.Args[options.Group].ToArray() : null, options.Claim, after.ToArray());
+        }
+    }
 }
 
 /// <summary>How much one read may still give.</summary>
