@@ -56,10 +56,11 @@ public sealed class Capture
         _sink = sink;
         for (int database = 0; database < store.DatabaseCount; database++)
         {
-            if (store.ExistingDatabase(database) is not { Count: > 0 } keyspace) continue;
-            keyspace.CapturedAs = database;
-            _keyspaces.Enqueue(keyspace);
+            FaultPoint.Allocation();
+            if (store.ExistingDatabase(database) is { Count: > 0 } keyspace) _keyspaces.Enqueue(keyspace);
         }
+        for (int database = 0; database < store.DatabaseCount; database++)
+            if (store.ExistingDatabase(database) is { Count: > 0 } keyspace) keyspace.CapturedAs = database;
     }
 
     /// <summary>A large value has begun and must be ended before the parts of another may begin.</summary>
@@ -94,6 +95,22 @@ public sealed class Capture
 
     /// <summary>Takes the records of some positions, having asked for all of them before; about how many they were.</summary>
     private int TakeSome(Keyspace keyspace)
+    {
+        ulong from = _cursor;
+        try
+        {
+            return TakePositions(keyspace);
+        }
+        catch
+        {
+            // These positions are walked again: what was taken of them is told by its epoch.
+            _met.Clear();
+            (_cursor, _scanned) = (from, false);
+            throw;
+        }
+    }
+
+    private int TakePositions(Keyspace keyspace)
     {
         keyspace.PrefetchPositions(_cursor, PositionsAtOnce);
         var walk = new Walk(keyspace, _met);
@@ -169,13 +186,19 @@ public sealed class Capture
     {
         while (!_place.Begun)
         {
-            if (!_large.TryPop(out _part)) return false;
+            if (!_large.TryPeek(out _part)) return false;
             Entry next = _part.Keyspace.Locate(_part.Hash, _part.Handle);
             // It may have been taken since, and its place may be another's.
             if (next.Exists && IsLeft(_part.Keyspace, next.Record)) break;
+            _large.Pop();
         }
         Entry entry = _part.Keyspace.Locate(_part.Hash, _part.Handle);
-        if (!_sink.TakePart(_part.Keyspace.CapturedAs, entry, ref _place))
+        CapturePlace place = _place;
+        bool isLast = _sink.TakePart(_part.Keyspace.CapturedAs, entry, ref place);
+        // Only now: a sink that throws is given the same part once more.
+        if (!_place.Begun) _large.Pop();
+        _place = place;
+        if (!isLast)
         {
             _place.Begun = true;
             return true;
@@ -207,6 +230,7 @@ public sealed class Capture
         public void Visit(uint handle)
         {
             keyspace.PrefetchHeader(handle);
+            FaultPoint.Allocation();
             met.Add(handle);
         }
     }

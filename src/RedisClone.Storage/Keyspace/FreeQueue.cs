@@ -5,7 +5,7 @@ namespace RedisClone.Storage;
 
 /// <summary>
 /// What was deleted but is too large to be freed at once: whole keyspaces, and the structures of single large values. It is freed
-/// in slices, values first: each slice of a keyspace may add some.
+/// in slices, values first: each slice of a keyspace may add some. Nothing here needs memory: a value that cannot wait is freed at once.
 /// </summary>
 internal sealed class FreeQueue(Arena arena)
 {
@@ -13,7 +13,7 @@ internal sealed class FreeQueue(Arena arena)
     private const long SmallBytes = 16 * 1024;
 
     private readonly Queue<LargeValue> _values = new();
-    private readonly Queue<AbandonedKeyspace> _keyspaces = new();
+    private Keyspace? _oldest, _newest;
     private LargeValue _value;
     private bool _hasValue;
 
@@ -24,22 +24,19 @@ internal sealed class FreeQueue(Arena arena)
     public long Freed { get; private set; }
 
     /// <summary>Nothing is left to free, not even the empty buckets of a keyspace.</summary>
-    public bool IsEmpty => Pending == 0 && _keyspaces.Count == 0;
+    public bool IsEmpty => Pending == 0 && _oldest is null;
 
     /// <summary>Takes what a large value holds outside its record; the record is the caller's to free or to fill anew.</summary>
     public void Add(ValueType type, ReadOnlySpan<byte> root, bool atOnce)
     {
         var value = new LargeValue { Type = type };
         root.CopyTo(value.Root);
-        if (atOnce || LargeValues.BytesOutside(arena, type, value.Root) <= SmallBytes)
+        if (atOnce || LargeValues.BytesOutside(arena, type, value.Root) <= SmallBytes || !TryEnqueue(value))
         {
             int budget = int.MaxValue;
             bool done = LargeValues.Free(arena, type, value.Root, ref value.Cursor, ref budget);
             System.Diagnostics.Debug.Assert(done);
-            return;
         }
-        _values.Enqueue(value);
-        Pending++;
     }
 
     /// <summary>
@@ -47,26 +44,44 @@ internal sealed class FreeQueue(Arena arena)
     /// </summary>
     public void Add(Keyspace keyspace, int buckets)
     {
-        var abandoned = new AbandonedKeyspace(keyspace);
         while (buckets > 0)
-            if (keyspace.Drain(ref abandoned.Cursor, ref buckets)) return;
+            if (keyspace.Drain(ref buckets)) return;
         Pending += keyspace.Count;
-        _keyspaces.Enqueue(abandoned);
+        if (_newest is null) _oldest = keyspace;
+        else _newest.NextToFree = keyspace;
+        _newest = keyspace;
     }
 
     /// <summary>Frees a slice: about so many buckets or blocks; true when nothing is left.</summary>
     public bool Free(int budget)
     {
-        while (budget > 0 && FreeValues(ref budget) && budget > 0 && _keyspaces.TryPeek(out AbandonedKeyspace? oldest))
+        while (budget > 0 && FreeValues(ref budget) && budget > 0 && _oldest is { } oldest)
         {
-            long before = oldest.Keyspace.Count;
-            bool done = oldest.Keyspace.Drain(ref oldest.Cursor, ref budget);
-            long freed = before - oldest.Keyspace.Count;
+            long before = oldest.Count;
+            bool done = oldest.Drain(ref budget);
+            long freed = before - oldest.Count;
             Pending -= freed;
             Freed += freed;
-            if (done) _keyspaces.Dequeue();
+            if (!done) continue;
+            _oldest = oldest.NextToFree;
+            if (_oldest is null) _newest = null;
         }
         return IsEmpty;
+    }
+
+    private bool TryEnqueue(in LargeValue value)
+    {
+        try
+        {
+            FaultPoint.Allocation();
+            _values.Enqueue(value);
+        }
+        catch (OutOfMemoryException)
+        {
+            return false;
+        }
+        Pending++;
+        return true;
     }
 
     private bool FreeValues(ref int budget)
@@ -80,14 +95,6 @@ internal sealed class FreeQueue(Arena arena)
             Freed++;
         }
         return true;
-    }
-
-    /// <summary>A keyspace, and up to where it is freed: what lies before must not be looked at again.</summary>
-    private sealed class AbandonedKeyspace(Keyspace keyspace)
-    {
-        public uint Cursor;
-
-        public Keyspace Keyspace { get; } = keyspace;
     }
 
     private struct LargeValue

@@ -39,8 +39,12 @@ internal sealed class HashShapes(Arena arena)
         BinaryPrimitives.WriteInt32LittleEndian(bytes[CountAt..], count);
         BinaryPrimitives.WriteInt32LittleEndian(bytes[LengthAt..], names.Length);
         names.CopyTo(bytes[NamesAt..]);
+        if (Unsafe.IsNullRef(ref Index.TryAdd(hash, shape)))
+        {
+            arena.Free(shape);
+            Arena.ThrowOutOfMemory();
+        }
         _buffers += arena.Capacity(shape);
-        Index.Add(hash, shape);
         return shape;
     }
 

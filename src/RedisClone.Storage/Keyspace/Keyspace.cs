@@ -18,6 +18,12 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>It was emptied, and is kept for a capture only.</summary>
     internal bool IsAbandoned { get; set; }
 
+    /// <summary>The one after it in the queue of what is to be freed; a queue of such links takes any number without memory.</summary>
+    internal Keyspace? NextToFree { get; set; }
+
+    /// <summary>Up to where it is freed: what lies before must not be looked at again.</summary>
+    private uint _freedTo;
+
     public long Count => Keys.Count;
 
     public long ExpiringCount => Expires.Count;
@@ -83,8 +89,14 @@ public sealed class Keyspace(ShardStore store)
         FaultPoint.Call();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
-        if (expiry != 0) Expires.Add(hash, handle);
-        return new Entry(this, hash, ref Keys.Add(hash, handle));
+        ref uint slot = ref Keys.TryAdd(hash, handle);
+        if (Unsafe.IsNullRef(ref slot)) FreeAndThrow(handle);
+        if (expiry != 0 && Unsafe.IsNullRef(ref Expires.TryAdd(hash, handle)))
+        {
+            Keys.Remove(hash, ref slot);
+            FreeAndThrow(handle);
+        }
+        return new Entry(this, hash, ref slot);
     }
 
     /// <summary>
@@ -96,11 +108,10 @@ public sealed class Keyspace(ShardStore store)
         FaultPoint.Call();
         Preserve(entry);
         Record record = entry.Record;
-        if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, entry.Slot);
-        store.ReleaseValue(entry.Type, entry.Encoding, entry.Value);
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
         if (sameLayout && Fits(entry.Slot, record.ValueOffset + valueLength))
         {
+            LeaveValue(record, entry.Slot);
             uint access = store.NewAccess;
             record.SetForm(type, encoding);
             record.Access = access;
@@ -108,7 +119,11 @@ public sealed class Keyspace(ShardStore store)
             if (expiry != 0) record.Expiry = expiry;
             return;
         }
-        Move(entry, type, encoding, store.NewAccess, valueLength, spare: 0, expiry, valueKept: 0);
+        uint moved = MakeMoved(entry, type, encoding, store.NewAccess, valueLength, spare: 0, expiry);
+        store.Arena.BeginChange();
+        LeaveValue(record, entry.Slot);
+        Publish(entry, moved);
+        store.Arena.EndChange();
     }
 
     /// <summary>
@@ -119,12 +134,11 @@ public sealed class Keyspace(ShardStore store)
     {
         Preserve(entry);
         Record record = entry.Record;
-        if (record.LayoutFits(valueLength) && Fits(entry.Slot, record.ValueOffset + valueLength))
-        {
+        int size = record.ValueOffset + valueLength;
+        int capacity = store.Arena.Capacity(entry.Slot);
+        bool hasRoom = record.LayoutFits(valueLength) && size <= capacity;
+        if (hasRoom && !IsWaste(size, capacity) || !TryResizeMoved(entry, record, valueLength, spare, hasRoom))
             record.SetValueLength(valueLength);
-            return;
-        }
-        Move(entry, record.Type, record.Encoding, record.Access, valueLength, spare, record.Expiry, Math.Min(valueLength, record.ValueLength));
     }
 
     /// <summary>Changes the form without touching the value's bytes.</summary>
@@ -144,13 +158,19 @@ public sealed class Keyspace(ShardStore store)
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
         else if (record.HasExpiry || expiry != 0)
-            Move(entry, record.Type, record.Encoding, record.Access, record.ValueLength, 0, expiry, record.ValueLength);
+            Move(entry, record, record.ValueLength, 0, expiry);
     }
 
-    /// <summary>Removes a key and frees its value.</summary>
+    /// <summary>Removes a key and frees its value. Needs no memory.</summary>
     public void Remove(in Entry entry)
     {
         FaultPoint.Call();
+        RemoveNow(entry);
+    }
+
+    /// <summary>The same, as a part of another operation.</summary>
+    internal void RemoveNow(in Entry entry)
+    {
         Preserve(entry);
         store.ReleaseValue(entry.Type, entry.Encoding, entry.Value, owner: this);
         Detach(entry);
@@ -161,10 +181,12 @@ public sealed class Keyspace(ShardStore store)
     {
         Preserve(entry);
         uint handle = entry.Slot;
+        store.Arena.BeginChange();
         if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
         if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
-        store.Arena.Free(handle);
         Keys.Remove(entry.Hash, ref entry.Slot);
+        store.Arena.Free(handle);
+        store.Arena.EndChange();
     }
 
     /// <summary>Visits one cursor position; the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
@@ -201,28 +223,28 @@ public sealed class Keyspace(ShardStore store)
     public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
     /// <summary>
-    /// Frees a part of a keyspace that was taken out of service; true when all is freed. <paramref name="budget"/> is lowered by
+    /// Frees a part of a keyspace that was taken out of service; true when all is freed. Needs no memory. <paramref name="budget"/> is lowered by
     /// the work done, in buckets and nodes.
     /// </summary>
-    internal bool Drain(ref uint cursor, ref int budget)
+    internal bool Drain(ref int budget)
     {
         for (; _fieldExpiries.Node != 0; budget--)
         {
             if (budget <= 0) return false;
             FieldExpiries.DropLastLeaf();
         }
-        uint from = cursor;
+        uint from = _freedTo;
         if (Expires.BucketCount > 0)
         {
             var nobody = new NoOwner();
-            if (Expires.Drain(ref cursor, budget, ref nobody)) cursor = from = 0;
-            budget -= (int)(cursor - from) + 1;
+            if (Expires.Drain(ref _freedTo, budget, ref nobody)) _freedTo = from = 0;
+            budget -= (int)(_freedTo - from) + 1;
             return false;
         }
         // Few buckets at a time, lest a database of large values hands all of them over at once.
         var owner = new RecordOwner(store);
-        bool done = Keys.Drain(ref cursor, Math.Min(budget, 64), ref owner);
-        budget -= (int)(cursor - from) + 1;
+        bool done = Keys.Drain(ref _freedTo, Math.Min(budget, 64), ref owner);
+        budget -= (int)(_freedTo - from) + 1;
         return done;
     }
 
@@ -254,51 +276,137 @@ public sealed class Keyspace(ShardStore store)
             || LargeCompaction.Compact(store.Arena, record.Type, record.Value, ref place, ref budget);
     }
 
-    /// <summary>Notes when the first field of a hash expires, 0 for never: in its value and in the order of all such hashes.</summary>
+    /// <summary>
+    /// Notes that no field of a hash expires before this, 0 for never: in its value and in the order of all such hashes. Called before the
+    /// field gets its time.
+    /// </summary>
     internal void SetNextFieldExpiry(in Entry entry, long next)
     {
         Record record = entry.Record;
         long old = record.NextFieldExpiry;
         if (old == next) return;
-        if (old != 0) FieldExpiries.Remove(old, entry.Slot);
         if (next != 0) FieldExpiries.Add(next, entry.Slot);
+        store.Arena.BeginChange();
+        if (old != 0) FieldExpiries.Remove(old, entry.Slot);
         record.NextFieldExpiry = next;
+        store.Arena.EndChange();
     }
 
-    /// <summary>Takes note of a hash whose value was copied into a new record as it is.</summary>
+    /// <summary>
+    /// The same after fields lost their time: where memory is missing for a later time, the one before stays, and the hash is looked at too
+    /// early.
+    /// </summary>
+    internal void TrySetNextFieldExpiry(in Entry entry, long next)
+    {
+        try
+        {
+            SetNextFieldExpiry(entry, next);
+        }
+        catch (OutOfMemoryException)
+        {
+        }
+    }
+
+    /// <summary>Takes note of a hash whose value was copied into a new record as it is. Where memory is missing the record goes again.</summary>
     internal void AdoptFieldExpiry(in Entry entry)
     {
-        if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Add(next, entry.Slot);
+        Record record = entry.Record;
+        if (record.NextFieldExpiry is not (> 0 and var next)) return;
+        if (FieldExpiries.TryAdd(next, entry.Slot)) return;
+        record.NextFieldExpiry = 0;
+        Detach(entry);
+        Arena.ThrowOutOfMemory();
     }
 
     private bool Fits(uint handle, int size)
     {
         int capacity = store.Arena.Capacity(handle);
-        // A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.
-        return size <= capacity && (capacity <= 128 || size >= capacity / 2);
+        return size <= capacity && !IsWaste(size, capacity);
     }
 
-    private void Move(
-        in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry, int valueKept)
+    /// <summary>A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.</summary>
+    private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
+
+    /// <summary>A value is about to be replaced in its record: what it has elsewhere goes.</summary>
+    private void LeaveValue(Record record, uint handle)
+    {
+        if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
+        store.ReleaseValue(record.Type, record.Encoding, record.Value);
+    }
+
+    /// <summary>
+    /// Gives a value of another length a record of another size; false where the old record is large enough and memory for a smaller one is
+    /// missing.
+    /// </summary>
+    private bool TryResizeMoved(in Entry entry, Record record, int valueLength, int spare, bool hasRoom)
+    {
+        try
+        {
+            Move(entry, record, valueLength, spare, record.Expiry);
+            return true;
+        }
+        catch (OutOfMemoryException) when (hasRoom)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Gives a value a new record.</summary>
+    private void Move(in Entry entry, Record old, int valueLength, int spare, long expiry)
+    {
+        uint moved = MakeMoved(entry, old.Type, old.Encoding, old.Access, valueLength, spare, expiry);
+        var record = new Record(store.Arena.FromStart(moved));
+        old.Value[..Math.Min(valueLength, old.ValueLength)].CopyTo(record.Value);
+        if (old.NextFieldExpiry is > 0 and var next) MoveFieldExpiry(entry, next, moved);
+        store.Arena.BeginChange();
+        Publish(entry, moved);
+        store.Arena.EndChange();
+    }
+
+    /// <summary>
+    /// Makes a record that is to take the place of another one. If it expires and the other does not, it is in the index of those that do
+    /// already: what follows needs no memory.
+    /// </summary>
+    private uint MakeMoved(
+        in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry)
+    {
+        Record old = entry.Record;
+        uint moved = store.Arena.Allocate(Record.SizeOf(old.KeyLength, valueLength, expiry != 0) + spare);
+        Record.Format(store.Arena.FromStart(moved), old.Key, type, encoding, access, valueLength, expiry, store.Epoch);
+        if (expiry != 0 && !old.HasExpiry && Unsafe.IsNullRef(ref Expires.TryAdd(entry.Hash, moved))) FreeAndThrow(moved);
+        return moved;
+    }
+
+    /// <summary>Puts a record in the place of the one before, which is freed.</summary>
+    private void Publish(in Entry entry, uint moved)
     {
         uint old = entry.Slot;
-        var oldRecord = new Record(store.Arena.FromStart(old));
-        bool expired = oldRecord.HasExpiry;
-        uint moved = store.Arena.Allocate(Record.SizeOf(oldRecord.KeyLength, valueLength, expiry != 0) + spare);
-        oldRecord = new Record(store.Arena.FromStart(old));
-        Record record = Record.Format(
-            store.Arena.FromStart(moved), oldRecord.Key, type, encoding, access, valueLength, expiry, store.Epoch);
-        oldRecord.Value[..valueKept].CopyTo(record.Value);
-        if (valueKept > 0 && oldRecord.NextFieldExpiry is > 0 and var next)
+        if (new Record(store.Arena.FromStart(old)).HasExpiry)
         {
-            FieldExpiries.Remove(next, old);
-            FieldExpiries.Add(next, moved);
+            ref uint expiring = ref Expires.FindHandle(entry.Hash, old);
+            if (new Record(store.Arena.FromStart(moved)).HasExpiry) expiring = moved;
+            else Expires.Remove(entry.Hash, ref expiring);
         }
-        if (expired && expiry != 0) Expires.FindHandle(entry.Hash, old) = moved;
-        else if (expired) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, old));
-        else if (expiry != 0) Expires.Add(entry.Hash, moved);
         entry.Slot = moved;
         store.Arena.Free(old);
+    }
+
+    private void MoveFieldExpiry(in Entry entry, long next, uint moved)
+    {
+        if (!FieldExpiries.TryAdd(next, moved))
+        {
+            if (new Record(store.Arena.FromStart(moved)).HasExpiry && !entry.Record.HasExpiry)
+                Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, moved));
+            FreeAndThrow(moved);
+        }
+        FieldExpiries.Remove(next, entry.Slot);
+    }
+
+    [System.Diagnostics.CodeAnalysis.DoesNotReturn]
+    private void FreeAndThrow(uint handle)
+    {
+        store.Arena.Free(handle);
+        Arena.ThrowOutOfMemory();
     }
 
     private readonly struct RecordKeys(Arena arena) : IRecordKeys
@@ -313,20 +421,30 @@ public sealed class Keyspace(ShardStore store)
         public bool TryMove(uint tag, uint handle, out uint moved)
         {
             Arena arena = keyspace.Store.Arena;
-            bool leaves = arena.TryMove(handle, out moved);
-            var record = new Record(arena.FromStart(moved));
-            if (leaves)
-            {
-                if (record.HasExpiry) keyspace.Expires.FindHandle(tag, handle) = moved;
-                if (record.NextFieldExpiry is > 0 and var next)
-                {
-                    keyspace.FieldExpiries.Remove(next, handle);
-                    keyspace.FieldExpiries.Add(next, moved);
-                }
-                arena.Free(handle);
-            }
-            if (record.Encoding == ValueEncoding.Large) large.Add((tag, moved));
+            FaultPoint.Allocation();
+            large.EnsureCapacity(large.Count + 1);
+            bool leaves = TryMove(arena, tag, handle, out moved);
+            if (new Record(arena.FromStart(moved)).Encoding == ValueEncoding.Large) large.Add((tag, moved));
             return leaves;
+        }
+
+        private bool TryMove(Arena arena, uint tag, uint handle, out uint moved)
+        {
+            if (!arena.TryMove(handle, out moved)) return false;
+            var record = new Record(arena.FromStart(moved));
+            if (record.NextFieldExpiry is > 0 and var next)
+            {
+                if (!keyspace.FieldExpiries.TryAdd(next, moved))
+                {
+                    arena.Free(moved);
+                    moved = handle;
+                    return false;
+                }
+                keyspace.FieldExpiries.Remove(next, handle);
+            }
+            if (record.HasExpiry) keyspace.Expires.FindHandle(tag, handle) = moved;
+            arena.Free(handle);
+            return true;
         }
     }
 

@@ -1,4 +1,5 @@
 using System.Numerics;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
@@ -22,9 +23,18 @@ public sealed class ReaderTable(ShardStore store)
     public long Add(ReadOnlySpan<byte> key, ulong hash, long reader)
     {
         Entry entry = _keys.Find(key, hash);
-        if (!entry.Exists) entry = SetValue.Create(_keys, key, hash);
+        bool isFirst = !entry.Exists;
+        if (isFirst) entry = SetValue.Create(_keys, key, hash);
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
-        if (!SetValue.Add(entry, digits[..IntegerText.Format(reader, digits)])) return 0;
+        try
+        {
+            if (!SetValue.Add(entry, digits[..IntegerText.Format(reader, digits)])) return 0;
+        }
+        catch (OutOfMemoryException) when (isFirst)
+        {
+            _keys.RemoveNow(entry);
+            throw;
+        }
         Items++;
         return SetValue.Count(entry);
     }
@@ -70,8 +80,10 @@ public sealed class ReaderTable(ShardStore store)
     public void Clear()
     {
         if (_keys.Count == 0) return;
+        FaultPoint.Allocation();
+        var empty = new Keyspace(store);
         store.FreeLater(_keys);
-        _keys = new Keyspace(store);
+        _keys = empty;
         Items = 0;
     }
 

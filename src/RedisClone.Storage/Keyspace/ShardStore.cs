@@ -27,6 +27,9 @@ public sealed class ShardStore
 
     public Arena Arena { get; } = new();
 
+    /// <summary>A change was begun that did not come to its end: nothing of the store can be relied on. See <see cref="Memory.Arena.IsTorn"/>.</summary>
+    public bool IsTorn => Arena.IsTorn;
+
     public Random Random { get; }
 
     /// <summary>Unix milliseconds, as of the current hold.</summary>
@@ -61,7 +64,7 @@ public sealed class ShardStore
     /// <summary>The field names that hashes share.</summary>
     internal HashShapes Shapes { get; }
 
-    public Keyspace Database(int index) => _databases[index] ??= new Keyspace(this);
+    public Keyspace Database(int index) => _databases[index] ?? AddDatabase(index);
 
     /// <summary>A database that may not have been used yet: for prefetching, sums and sweeps, which need not create it.</summary>
     public Keyspace? ExistingDatabase(int index) => _databases[index];
@@ -112,8 +115,10 @@ public sealed class ShardStore
     {
         FaultPoint.Call();
         while (Capture is not null) Capture.Step(int.MaxValue);
+        // Only with the capture that goes with it may the epoch change: a record of the old one would pass for one that was taken.
+        var capture = new Capture(this, sink);
         Epoch = !Epoch;
-        return Capture = new Capture(this, sink);
+        return Capture = capture;
     }
 
     internal void EndCapture(Capture ended)
@@ -130,7 +135,17 @@ public sealed class ShardStore
     /// Moves data together, for about so many buckets, where much memory is held by little of it; true while there is such work. A capture knows large
     /// values by their place: meanwhile nothing moves.
     /// </summary>
-    public bool Compact(int buckets) => Capture is null && _compactor.Run(buckets);
+    public bool Compact(int buckets)
+    {
+        try
+        {
+            return Capture is null && _compactor.Run(buckets);
+        }
+        catch (OutOfMemoryException)
+        {
+            return false;
+        }
+    }
 
     /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
     internal HashSet<long> Chosen { get; } = [];
@@ -143,6 +158,12 @@ public sealed class ShardStore
     {
         if (encoding == ValueEncoding.Large) _abandoned.Add(type, value, atOnce: owner is not null && owner == _scratch);
         else if (encoding == ValueEncoding.Shaped) Shapes.Release(ShapedFields.ShapeOf(value));
+    }
+
+    private Keyspace AddDatabase(int index)
+    {
+        FaultPoint.Allocation();
+        return _databases[index] = new Keyspace(this);
     }
 
     private bool TryPeekTable(uint record, out IndexRoot root)

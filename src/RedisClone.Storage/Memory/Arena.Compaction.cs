@@ -47,20 +47,23 @@ public sealed partial class Arena
 
     internal bool IsLeaving(uint handle)
     {
+        if (handle >= FirstDedicated) return false;
         ref readonly Chunk chunk = ref _chunks[handle >> 16];
         return chunk.Spans[chunk.Spans[(int)(handle & 0xFFFF) >> UnitsPerPageShift].Start].Leaving;
     }
 
     /// <summary>
     /// Copies a buffer that lies in a leaving slab to another; the owner, having noted the new handle wherever the old one stood,
-    /// frees the old.
+    /// frees the old. False, and the same handle, where the buffer stays: in any other slab, or where memory for the copy is missing.
     /// </summary>
     internal bool TryMove(uint handle, out uint moved)
     {
         moved = handle;
         if (!IsLeaving(handle)) return false;
         int size = Capacity(handle);
-        moved = Allocate(size);
+        uint copy = TryAllocate(size);
+        if (copy == 0) return false;
+        moved = copy;
         Bytes(handle, size).CopyTo(Bytes(moved, size));
         return true;
     }
@@ -78,9 +81,10 @@ public sealed partial class Arena
                 int next = slab.Next;
                 if (slab.Used > 0 && slab.Used <= (pass == 0 ? mean : capacity / 2))
                 {
+                    FaultPoint.Allocation();
+                    _leaving.Add(id);
                     Unlink(id, ref slab);
                     slab.Leaving = true;
-                    _leaving.Add(id);
                     slabs--;
                 }
                 id = next;

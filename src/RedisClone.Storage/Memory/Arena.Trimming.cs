@@ -55,9 +55,7 @@ public sealed partial class Arena
         _freePages -= released;
         if (chunk.FreePages < PagesPerChunk) return released;
         // Its memory has gone back already, not at some full collection that finds the array.
-        SetFit(index, ref chunk, 0);
-        chunk = default;
-        _freeChunkSlots.Push(index);
+        DropChunk(index, ref chunk);
         return released;
     }
 }

@@ -5,28 +5,33 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks.
-/// A buffer is named by a handle: 16 bits of chunk, 16 bits of 8-byte unit within the chunk; 0 names none. Access goes through
-/// bounds-checked spans, so a stale handle can show wrong bytes but never memory that is not the arena's.
-/// Not thread-safe: whoever holds the shard owns it.
+/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks. A buffer is named
+/// by a handle; 0 names none. Access goes through bounds-checked spans, so a stale handle can show wrong bytes but never memory that
+/// is not the arena's. Not thread-safe: the holder of the shard owns it.
 /// </summary>
+/// <remarks>
+/// A handle is 16 bits of chunk and 16 bits of 8-byte unit within the chunk. Handles from <see cref="FirstDedicated"/> on number the
+/// buffers that are arrays of their own. Every allocation of this class comes before the first change that it is for, so an
+/// <see cref="OutOfMemoryException"/> leaves the arena as it was.
+/// </remarks>
 public sealed partial class Arena
 {
     internal const int UnitShift = 3;
-    private const int ChunkBytes = 1 << (16 + UnitShift);
+    private const int ChunkShift = 16;
+    private const int ChunkBytes = 1 << (ChunkShift + UnitShift);
     private const int PageShift = 12;
     private const int PageBytes = 1 << PageShift;
     private const int PagesPerChunk = ChunkBytes / PageBytes;
     private const int UnitsPerPageShift = PageShift - UnitShift;
-    private const int MaxChunks = 1 << 16;
+    private const int CacheLine = 64;
     private const int RoomLevels = 8;
 
-    /// <summary>Largest buffer that shares a chunk with others; above it, a buffer is a chunk of its own.</summary>
+    /// <summary>Largest buffer that shares a chunk with others; above it, a buffer is an array of its own.</summary>
     private const int MaxShared = ChunkBytes / 2;
 
-    private Chunk[] _chunks = new Chunk[4];
+    private Chunk[] _chunks = new Chunk[4];            // never longer than MaxChunks: see Bytes
     private int _chunkLimit = 1;                       // chunk 0 stays empty, so that handle 0 is never a buffer
-    private readonly Stack<int> _freeChunkSlots = new();
+    private readonly Stack<int> _freeChunkSlots = new(4);
     private readonly ulong[][] _roomy = new ulong[RoomLevels][];       // per level: bits of the chunks that may have 2^level free pages in a row
     private readonly int[] _partial = new int[SizeClasses.Count + 1];  // per class: a span id with free buffers, or 0
     private readonly int[] _empty = new int[SizeClasses.Count + 1];    // per class: the span id of a slab kept though it is empty, or 0
@@ -47,11 +52,36 @@ public sealed partial class Arena
     public long LiveBuffers { get; private set; }
 
     /// <summary>Takes a buffer of at least <paramref name="size"/> bytes. Its content is undefined.</summary>
-    public uint Allocate(int size)
+#if DEBUG
+    public uint Allocate(int size, [CallerFilePath] string owner = "", [CallerLineNumber] int line = 0)
+    {
+        FaultPoint.Allocation();
+        uint handle = Take(size);
+        Enter(handle, owner, line);
+        return handle;
+    }
+#else
+    public uint Allocate(int size) => Take(size);
+#endif
+
+    /// <summary>Takes a buffer, or returns 0 where memory is missing: for work that may be left undone, or that is undone by the caller.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    internal uint TryAllocate(int size)
+    {
+        try
+        {
+            return Allocate(size);
+        }
+        catch (OutOfMemoryException)
+        {
+            return 0;
+        }
+    }
+
+    private uint Take(int size)
     {
         Debug.Assert(size >= 0);
-        FaultPoint.Allocation();
-        if (size > SizeClasses.MaxSmall) return AllocateLarge(size);
+        if (size > SizeClasses.MaxSmall) return size > MaxShared ? TakeDedicated(size) : TakeLarge(size);
         int sizeClass = SizeClasses.ClassOf(size);
         int id = _partial[sizeClass];
         if (id == 0) id = NewSlab(sizeClass);
@@ -76,42 +106,40 @@ public sealed partial class Arena
         if (++slab.Used == slab.Capacity) Unlink(id, ref slab);
         BytesUsed += bytes;
         LiveBuffers++;
-        return (uint)((id >> 8) << 16 | ((id & 0xFF) << UnitsPerPageShift) + unit);
+        return (uint)((id >> 8) << ChunkShift | ((id & 0xFF) << UnitsPerPageShift) + unit);
     }
 
     /// <summary>Gives a buffer back.</summary>
     public void Free(uint handle)
     {
-        ref Chunk chunk = ref _chunks[handle >> 16];
+        Leave(handle);
+        if (handle >= FirstDedicated)
+        {
+            FreeDedicated(handle);
+            return;
+        }
+        ref Chunk chunk = ref _chunks[handle >> ChunkShift];
         int unit = (int)(handle & 0xFFFF);
         int page = unit >> UnitsPerPageShift;
         int start = chunk.Spans[page].Start;
         ref SpanInfo span = ref chunk.Spans[start];
-        int id = (int)(handle >> 16) << 8 | start;
-        LiveBuffers--;
+        int id = (int)(handle >> ChunkShift) << 8 | start;
         if (span.Class == SpanInfo.Large)
         {
             int bytes = span.Pages << PageShift;
             Poison(handle, bytes);
+            LiveBuffers--;
             BytesUsed -= bytes;
             FreeSpan(id);
             return;
         }
-        if (span.Class == SpanInfo.Dedicated)
-        {
-            BytesUsed -= chunk.Bytes.Length;
-            BytesReserved -= chunk.Bytes.Length;
-            MemoryHints.Release(chunk.Bytes, 0, chunk.Bytes.Length);
-            chunk = default;
-            _freeChunkSlots.Push((int)(handle >> 16));
-            return;
-        }
-        Debug.Assert(span.Class != 0 && span.Used > 0, "a buffer is freed twice");
+        if (span.Used == 0) Refuse();
         int size = SizeClasses.SizeOf(span.Class);
         Poison(handle, size);
         int relative = unit - (start << UnitsPerPageShift);
         Unsafe.WriteUnaligned(ref chunk.Bytes[chunk.Base + (unit << UnitShift)], span.FreeHead);
         span.FreeHead = (ushort)relative;
+        LiveBuffers--;
         BytesUsed -= size;
         _used[span.Class]--;
         if (span.Used-- == span.Capacity) Link(id, ref span);
@@ -132,7 +160,11 @@ public sealed partial class Arena
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Span<byte> Bytes(uint handle, int length)
     {
-        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        // The one comparison tells dedicated buffers from others and spares the check of the index.
+        Chunk[] chunks = _chunks;
+        uint index = handle >> ChunkShift;
+        if (index >= (uint)chunks.Length) return Dedicated(handle).AsSpan(0, length);
+        ref readonly Chunk chunk = ref chunks[index];
         return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift), length);
     }
 
@@ -140,7 +172,10 @@ public sealed partial class Arena
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Span<byte> FromStart(uint handle)
     {
-        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        Chunk[] chunks = _chunks;
+        uint index = handle >> ChunkShift;
+        if (index >= (uint)chunks.Length) return Dedicated(handle);
+        ref readonly Chunk chunk = ref chunks[index];
         return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift));
     }
 
@@ -150,14 +185,10 @@ public sealed partial class Arena
     /// <summary>How many bytes a buffer can hold.</summary>
     public int Capacity(uint handle)
     {
-        ref readonly Chunk chunk = ref _chunks[handle >> 16];
+        if (handle >= FirstDedicated) return Dedicated(handle).Length;
+        ref readonly Chunk chunk = ref _chunks[handle >> ChunkShift];
         ref readonly SpanInfo span = ref chunk.Spans[chunk.Spans[(int)(handle & 0xFFFF) >> UnitsPerPageShift].Start];
-        return span.Class switch
-        {
-            SpanInfo.Large => span.Pages << PageShift,
-            SpanInfo.Dedicated => chunk.Bytes.Length,
-            _ => SizeClasses.SizeOf(span.Class),
-        };
+        return span.Class == SpanInfo.Large ? span.Pages << PageShift : SizeClasses.SizeOf(span.Class);
     }
 
     /// <summary>The capacity that <see cref="Allocate"/> would give for a size.</summary>
@@ -175,14 +206,18 @@ public sealed partial class Arena
     internal void Prefetch(uint handle, int lines)
     {
         Chunk[] chunks = _chunks;
-        uint index = handle >> 16;
-        if (index >= (uint)chunks.Length) return;
+        uint index = handle >> ChunkShift;
+        if (index >= (uint)chunks.Length)
+        {
+            MemoryHints.PrefetchStart(PeekDedicated(handle), lines);
+            return;
+        }
         ref readonly Chunk chunk = ref chunks[index];
         byte[]? bytes = chunk.Bytes;
         int at = chunk.Base + (int)((handle & 0xFFFF) << UnitShift);
-        if (bytes is null || (uint)at + MemoryHints.CacheLine >= (uint)bytes.Length) return;
+        if (bytes is null || (uint)at + CacheLine >= (uint)bytes.Length) return;
         MemoryHints.Prefetch(in bytes[at]);
-        if (lines > 1) MemoryHints.Prefetch(in bytes[at + MemoryHints.CacheLine]);
+        if (lines > 1) MemoryHints.Prefetch(in bytes[at + CacheLine]);
     }
 
     /// <summary>Reads a bucket line without holding the shard, for prefetching only; empty when it is not there.</summary>
@@ -190,8 +225,12 @@ public sealed partial class Arena
     internal ReadOnlySpan<byte> Peek(uint handle, int length)
     {
         Chunk[] chunks = _chunks;
-        uint index = handle >> 16;
-        if (index >= (uint)chunks.Length) return default;
+        uint index = handle >> ChunkShift;
+        if (index >= (uint)chunks.Length)
+        {
+            byte[]? own = PeekDedicated(handle);
+            return own is null || own.Length < length ? default : own.AsSpan(0, length);
+        }
         ref readonly Chunk chunk = ref chunks[index];
         byte[]? bytes = chunk.Bytes;
         int at = chunk.Base + (int)((handle & 0xFFFF) << UnitShift);
@@ -199,26 +238,13 @@ public sealed partial class Arena
         return bytes.AsSpan(at, length);
     }
 
-    private uint AllocateLarge(int size)
+    private uint TakeLarge(int size)
     {
-        LiveBuffers++;
-        if (size > MaxShared)
-        {
-            int index = NewChunkSlot();
-            FaultPoint.Allocation();
-            // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
-            byte[] bytes = GC.AllocateUninitializedArray<byte>(RoundUp(size), pinned: true);
-            var spans = new SpanInfo[1];
-            spans[0] = new SpanInfo { Class = SpanInfo.Dedicated };
-            _chunks[index] = new Chunk { Bytes = bytes, Spans = spans, Dirty = [] };
-            BytesUsed += bytes.Length;
-            BytesReserved += bytes.Length;
-            return (uint)index << 16;
-        }
         int pages = (size + PageBytes - 1) >> PageShift;
         int id = AllocateSpan(pages, SpanInfo.Large);
         BytesUsed += pages << PageShift;
-        return (uint)((id >> 8) << 16 | (id & 0xFF) << UnitsPerPageShift);
+        LiveBuffers++;
+        return (uint)((id >> 8) << ChunkShift | (id & 0xFF) << UnitsPerPageShift);
     }
 
     private int NewSlab(int sizeClass)
@@ -249,19 +275,7 @@ public sealed partial class Arena
                 SetFit(index, ref chunk, pages - 1);
             }
         }
-        int fresh = NewChunkSlot();
-        FaultPoint.Allocation();
-        byte[] bytes = GC.AllocateUninitializedArray<byte>(ChunkBytes + PageBytes, pinned: true);
-        _chunks[fresh] = new Chunk
-        {
-            Bytes = bytes,
-            Base = MemoryHints.AlignedBase(bytes),
-            Spans = new SpanInfo[PagesPerChunk],
-            Dirty = new bool[PagesPerChunk],
-            FreePages = PagesPerChunk,
-        };
-        SetFit(fresh, ref _chunks[fresh], PagesPerChunk);
-        return TakeSpan(fresh, 0, pages, kind);
+        return TakeSpan(AddChunk(), 0, pages, kind);
     }
 
     private int TakeSpan(int index, int start, int pages, byte kind)
@@ -301,7 +315,6 @@ public sealed partial class Arena
         ulong bit = 1ul << index;
         for (int level = 0; level < RoomLevels; level++)
         {
-            if (word >= _roomy[level].Length) Array.Resize(ref _roomy[level], Math.Max(word + 1, _roomy[level].Length * 2));
             if (pages >= 1 << level) _roomy[level][word] |= bit;
             else _roomy[level][word] &= ~bit;
         }
@@ -312,14 +325,6 @@ public sealed partial class Arena
         Unlink(id, ref slab);
         _slabs[slab.Class]--;
         FreeSpan(id);
-    }
-
-    private int NewChunkSlot()
-    {
-        if (_freeChunkSlots.TryPop(out int slot)) return slot;
-        if (_chunkLimit == MaxChunks) throw new InsufficientMemoryException("A shard's address space of buffers is used up.");
-        if (_chunkLimit == _chunks.Length) Array.Resize(ref _chunks, _chunks.Length * 2);
-        return _chunkLimit++;
     }
 
     private void Link(int id, ref SpanInfo span)
@@ -338,9 +343,6 @@ public sealed partial class Arena
         if (span.Next != 0) _chunks[span.Next >> 8].Spans[span.Next & 0xFF].Previous = span.Previous;
         span.Next = span.Previous = 0;
     }
-
-    [Conditional("DEBUG")]
-    private void Poison(uint handle, int length) => Bytes(handle, length).Fill(0xDD);
 
     private struct Chunk
     {
@@ -366,7 +368,7 @@ public sealed partial class Arena
     /// <summary>A run of pages: a slab of small buffers, one large buffer, or free.</summary>
     private struct SpanInfo
     {
-        public const byte Free = 0, Large = 253, Dedicated = 254, Inner = 255;
+        public const byte Free = 0, Large = 253, Inner = 255;
         public const ushort NoUnit = ushort.MaxValue;
 
         public byte Class;

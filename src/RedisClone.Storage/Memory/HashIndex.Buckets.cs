@@ -69,17 +69,20 @@ public readonly ref partial struct HashIndex
     private static uint Hits(ReadOnlySpan<uint> words, uint tag) =>
         Vector256.Equals(Vector256.Create(words), Vector256.Create(tag)).ExtractMostSignificantBits() & SlotMask;
 
-    private void GrowFor(uint records)
+    /// <summary>False where there is no bucket at all. One that is missing for speed only is left out while memory is missing.</summary>
+    private bool GrowFor(uint records)
     {
-        if (_root.Buckets == 0) AddBucket();
-        else if ((records - 1L) * Denominator >= (long)_root.Buckets * GrowNumerator) SplitOne();
+        if (_root.Buckets == 0) return TryAddBucket();
+        if ((records - 1L) * Denominator >= (long)_root.Buckets * GrowNumerator) TrySplitOne();
+        return true;
     }
 
     private void ShrinkFor(uint records)
     {
-        if (_root.Buckets > 1 && (long)records * Denominator < (long)_root.Buckets * ShrinkNumerator) MergeOne();
+        if (_root.Buckets > 1 && (long)records * Denominator < (long)_root.Buckets * ShrinkNumerator) TryMergeOne();
     }
 
+    /// <summary>Puts a record into the first free slot of a chain; a null reference where a bucket more is needed and memory is missing.</summary>
     private ref uint Place(Span<uint> words, uint tag, uint handle)
     {
         while (true)
@@ -91,38 +94,47 @@ public readonly ref partial struct HashIndex
                 words[FirstHandleWord + free] = handle;
                 return ref words[FirstHandleWord + free];
             }
-            if (words[OverflowWord] == 0)
-            {
-                words[OverflowWord] = _arena.Allocate(BucketBytes);
-                _root.Overflows++;
-                Words(words[OverflowWord]).Clear();
-            }
+            if (words[OverflowWord] == 0 && !TryAddOverflow(words)) return ref Unsafe.NullRef<uint>();
             words = Words(words[OverflowWord]);
         }
     }
 
-    private void AddBucket()
+    /// <summary>Adds an empty bucket to the end of a chain.</summary>
+    private bool TryAddOverflow(Span<uint> last)
+    {
+        uint overflow = _arena.TryAllocate(BucketBytes);
+        if (overflow == 0) return false;
+        Words(overflow).Clear();
+        last[OverflowWord] = overflow;
+        _root.Overflows++;
+        return true;
+    }
+
+    /// <summary>Adds an empty bucket at the end; false, and nothing changed, where memory is missing.</summary>
+    private bool TryAddBucket()
     {
         uint bucket = _root.Buckets;
         if (bucket < SegmentBuckets)
         {
-            if (bucket == 0 || bucket == Capacity()) ResizeOnlySegment(Math.Max(1, bucket * 2));
+            if ((bucket == 0 || bucket == Capacity()) && !TryResizeOnlySegment(Math.Max(1, bucket * 2))) return false;
         }
         else if ((bucket & (SegmentBuckets - 1)) == 0)
         {
-            AddSegment((int)(bucket >> SegmentShift));
+            if (!TryAddSegment((int)(bucket >> SegmentShift))) return false;
         }
         _root.Buckets++;
         Bucket(bucket).Clear();
+        return true;
     }
 
     /// <summary>Buckets that the only segment has room for.</summary>
     private uint Capacity() => (uint)(_arena.Capacity(_root.Table) / BucketBytes);
 
-    private void ResizeOnlySegment(uint buckets)
+    private bool TryResizeOnlySegment(uint buckets)
     {
         uint old = _root.Table;
-        uint resized = _arena.Allocate((int)buckets * BucketBytes);
+        uint resized = _arena.TryAllocate((int)buckets * BucketBytes);
+        if (resized == 0) return false;
         int kept = (int)Math.Min(_root.Buckets, buckets) * BucketBytes;
         if (old != 0)
         {
@@ -130,39 +142,48 @@ public readonly ref partial struct HashIndex
             _arena.Free(old);
         }
         _root.Table = resized;
+        return true;
     }
 
-    private void AddSegment(int segment)
+    /// <summary>Puts a segment into the directory, which is made for the second one. The bucket that it is for is not counted yet.</summary>
+    private bool TryAddSegment(int segment)
     {
-        if (segment == 1)
-        {
-            uint only = _root.Table;
-            _root.Table = _arena.Allocate(LeastDirectory * sizeof(uint));
-            Directory[0] = only;
-        }
-        else if (segment == Directory.Length)
-        {
-            ResizeDirectory(segment * 2, segment);
-        }
-        Directory[segment] = _arena.Allocate(SegmentBuckets * BucketBytes);
+        uint added = _arena.TryAllocate(SegmentBuckets * BucketBytes);
+        if (added == 0) return false;
+        bool hasRoom = segment == 1 ? TryMakeDirectory() : segment < Directory.Length || TryResizeDirectory(segment * 2, segment);
+        if (hasRoom) Directory[segment] = added;
+        else _arena.Free(added);
+        return hasRoom;
     }
 
-    private void ResizeDirectory(int segments, int used)
+    private bool TryMakeDirectory()
+    {
+        uint directory = _arena.TryAllocate(LeastDirectory * sizeof(uint));
+        if (directory == 0) return false;
+        uint only = _root.Table;
+        _root.Table = directory;
+        Directory[0] = only;
+        return true;
+    }
+
+    private bool TryResizeDirectory(int segments, int used)
     {
         uint old = _root.Table;
-        uint resized = _arena.Allocate(segments * sizeof(uint));
+        uint resized = _arena.TryAllocate(segments * sizeof(uint));
+        if (resized == 0) return false;
         _arena.Bytes(old, used * sizeof(uint)).CopyTo(_arena.Bytes(resized, used * sizeof(uint)));
         _arena.Free(old);
         _root.Table = resized;
+        return true;
     }
 
-    /// <summary>Lets go of the room that the last bucket leaves.</summary>
+    /// <summary>Lets go of the room that the last bucket leaves, as far as memory is there for the smaller table.</summary>
     private void RemoveBucket()
     {
         uint left = --_root.Buckets;
         if (left < SegmentBuckets)
         {
-            if (left <= Capacity() / 4) ResizeOnlySegment(Capacity() / 2);
+            if (left <= Capacity() / 4) TryResizeOnlySegment(Capacity() / 2);
             return;
         }
         if ((left & (SegmentBuckets - 1)) != 0) return;
@@ -176,7 +197,7 @@ public readonly ref partial struct HashIndex
         }
         else if (Directory.Length > LeastDirectory && segments <= Directory.Length / 4)
         {
-            ResizeDirectory(Directory.Length / 2, segments);
+            TryResizeDirectory(Directory.Length / 2, segments);
         }
     }
 
@@ -188,13 +209,24 @@ public readonly ref partial struct HashIndex
         _arena.Free(_root.Table);
     }
 
-    /// <summary>Adds one bucket and moves to it what belongs there: records of exactly one other bucket.</summary>
-    private void SplitOne()
+    /// <summary>
+    /// Adds one bucket and moves to it what belongs there: records of exactly one other bucket. Where memory is missing the index stays as it
+    /// is, with longer chains.
+    /// </summary>
+    private void TrySplitOne()
     {
         uint added = _root.Buckets;
-        AddBucket();
+        if (!TryAddBucket()) return;
         uint source = added & LowerMask(added);
         Span<uint> first = Bucket(source), target = Bucket(added), words = first;
+        // Only a chain can hold more than the new bucket has slots for.
+        if (words[OverflowWord] != 0 && !TryReserve(target, CountOf(words, added)))
+        {
+            FreeOverflow(target);
+            RemoveBucket();
+            return;
+        }
+        _arena.BeginChange();
         while (true)
         {
             for (int i = 0; i < SlotsPerBucket; i++)
@@ -208,16 +240,21 @@ public readonly ref partial struct HashIndex
             words = Words(words[OverflowWord]);
         }
         CompactChain(first);
+        _arena.EndChange();
         // The bucket that is split next lies anywhere in memory, and is wanted in a few inserts.
         PrefetchBucket((added + 1) & LowerMask(added + 1));
     }
 
-    /// <summary>Takes the last bucket away, its records going back to the bucket that they were split from.</summary>
-    private void MergeOne()
+    /// <summary>
+    /// Takes the last bucket away, its records going back to the bucket that they were split from; where memory is missing it stays.
+    /// </summary>
+    private void TryMergeOne()
     {
         uint last = _root.Buckets - 1;
         Span<uint> words = Bucket(last);
         Span<uint> target = Bucket(last & LowerMask(last));
+        if (!TryReserve(target, CountOf(words))) return;
+        _arena.BeginChange();
         while (true)
         {
             for (int i = 0; i < SlotsPerBucket; i++)
@@ -227,7 +264,41 @@ public readonly ref partial struct HashIndex
         }
         FreeOverflow(Bucket(last));
         RemoveBucket();
+        _arena.EndChange();
     }
+
+    private int CountOf(Span<uint> words)
+    {
+        int count = UsedSlots(words);
+        for (; words[OverflowWord] != 0; count += UsedSlots(words)) words = Words(words[OverflowWord]);
+        return count;
+    }
+
+    /// <summary>Records of a chain that belong into another bucket.</summary>
+    private int CountOf(Span<uint> words, uint bucket)
+    {
+        int count = 0;
+        while (true)
+        {
+            for (int i = 0; i < SlotsPerBucket; i++)
+                if (words[FirstHandleWord + i] != 0 && BucketOf(words[i]) == bucket) count++;
+            if (words[OverflowWord] == 0) return count;
+            words = Words(words[OverflowWord]);
+        }
+    }
+
+    /// <summary>Makes a chain have free slots for so many records more; false where memory is missing, with no harm done.</summary>
+    private bool TryReserve(Span<uint> words, int records)
+    {
+        while ((records -= SlotsPerBucket - UsedSlots(words)) > 0)
+        {
+            if (words[OverflowWord] == 0 && !TryAddOverflow(words)) return false;
+            words = Words(words[OverflowWord]);
+        }
+        return true;
+    }
+
+    private static int UsedSlots(ReadOnlySpan<uint> words) => SlotsPerBucket - words.Slice(FirstHandleWord, SlotsPerBucket).Count(0u);
 
     /// <summary>Pulls the records of a chain forward, and frees the overflow buckets that then hold nothing.</summary>
     private void CompactChain(Span<uint> words)

@@ -89,16 +89,28 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>Adds a record whose key is known to be absent; returns its slot.</summary>
-    public ref uint Add(ulong hash, uint handle)
+    /// <summary>
+    /// Adds a record whose key is known to be absent; returns its slot, or a null reference, with nothing changed, where memory is missing:
+    /// the caller then frees what it made for the record, and throws (see <see cref="Arena.ThrowOutOfMemory"/>).
+    /// </summary>
+    public ref uint TryAdd(ulong hash, uint handle)
     {
         Debug.Assert(handle != 0);
-        GrowFor(_root.Records + 1);
-        _root.Records++;
-        return ref Place(Bucket(BucketOf((uint)hash)), (uint)hash, handle);
+        if (!GrowFor(_root.Records + 1)) return ref Unsafe.NullRef<uint>();
+        ref uint slot = ref Place(Bucket(BucketOf((uint)hash)), (uint)hash, handle);
+        if (!Unsafe.IsNullRef(ref slot)) _root.Records++;
+        return ref slot;
     }
 
-    /// <summary>Empties a slot found before.</summary>
+    /// <summary>The same, where the caller has nothing to undo.</summary>
+    public ref uint Add(ulong hash, uint handle)
+    {
+        ref uint slot = ref TryAdd(hash, handle);
+        if (Unsafe.IsNullRef(ref slot)) Arena.ThrowOutOfMemory();
+        return ref slot;
+    }
+
+    /// <summary>Empties a slot found before. Needs no memory: where some would save more, and is missing, the index stays larger.</summary>
     public void Remove(ulong hash, ref uint slot)
     {
         slot = 0;
@@ -164,8 +176,12 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
             }
             uint overflow = words[OverflowWord];
             if (overflow == 0) return;
-            if (_arena.TryMove(overflow, out words[OverflowWord])) _arena.Free(overflow);
-            words = Words(words[OverflowWord]);
+            if (_arena.TryMove(overflow, out uint movedOverflow))
+            {
+                _arena.Free(overflow);
+                words[OverflowWord] = movedOverflow;
+            }
+            words = Words(movedOverflow);
         }
     }
 

@@ -23,6 +23,13 @@ public static unsafe partial class MemoryHints
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
+    /// <summary>Asks for the first lines of an array, if there is one.</summary>
+    internal static void PrefetchStart(byte[]? bytes, int lines)
+    {
+        const int Line = 64;
+        for (int at = 0; bytes is not null && at < Math.Min(bytes.Length, lines * Line); at += Line) Prefetch(in bytes[at]);
+    }
+
     /// <summary>Asks for what follows the first line of something, of a large one for its beginning only.</summary>
     internal static void PrefetchRest(ReadOnlySpan<byte> bytes)
     {

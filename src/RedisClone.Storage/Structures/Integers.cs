@@ -50,17 +50,14 @@ internal static class Integers
         int at = Find(entry.Value, integer);
         if (at >= 0) return false;
         at = ~at;
-        int width = WidthOf(integer);
-        if (width > Width(entry.Value)) Widen(entry, width);
-        width = Width(entry.Value);
-
-        int length = entry.Value.Length;
-        entry.Keyspace.Resize(entry, length + width);
+        int count = Count(entry.Value), width = Math.Max(WidthOf(integer), Width(entry.Value));
+        entry.Keyspace.Resize(entry, HeaderBytes + (count + 1) * width);
         Span<byte> value = entry.Value;
+        if (width > Width(value)) Widen(value, count, width);
         int offset = HeaderBytes + at * width;
-        value[offset..length].CopyTo(value[(offset + width)..]);
+        value[offset..(HeaderBytes + count * width)].CopyTo(value[(offset + width)..]);
         Put(value, at, integer);
-        BinaryPrimitives.WriteInt32LittleEndian(value[4..], Count(value) + 1);
+        BinaryPrimitives.WriteInt32LittleEndian(value[4..], count + 1);
         return true;
     }
 
@@ -76,11 +73,9 @@ internal static class Integers
         return true;
     }
 
-    private static void Widen(in Entry entry, int width)
+    private static void Widen(Span<byte> value, int count, int width)
     {
-        int count = Count(entry.Value), old = Width(entry.Value);
-        entry.Keyspace.Resize(entry, HeaderBytes + count * width);
-        Span<byte> value = entry.Value;
+        int old = Width(value);
         // From the last, since each moves to where others still lie.
         for (int i = count - 1; i >= 0; i--)
         {

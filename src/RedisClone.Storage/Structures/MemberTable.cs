@@ -50,7 +50,7 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     {
         uint handle = Take(MemberRecord.SizeOf(name.Length, form, null));
         MemberRecord.Write(_arena.FromStart(handle), name, form, number, null);
-        Index.Add(hash, handle);
+        Enter(hash, handle);
         return handle;
     }
 
@@ -59,35 +59,46 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     {
         uint handle = Take(MemberRecord.SizeOf(name.Length, form, value.Length));
         value.CopyTo(MemberRecord.Write(_arena.FromStart(handle), name, form, number, value.Length));
-        Index.Add(hash, handle);
+        Enter(hash, handle);
         return handle;
     }
 
-    /// <summary>Gives a member another number; its handle in the slot may change.</summary>
-    public void SetNumber(ref uint slot, NumberForm form, long number)
+    /// <summary>
+    /// A record for a member with another number, for the caller to put into the member's slot or to give back: a new one, or the member's
+    /// own where that takes the number as it is.
+    /// </summary>
+    public uint Prepare(uint handle, NumberForm form, long number)
     {
-        MemberRecord old = Read(slot);
-        if (old.Form == form)
-        {
-            old.SetNumber(number);
-            return;
-        }
-        uint handle = Take(MemberRecord.SizeOf(old.Name.Length, form, null));
-        MemberRecord.Write(_arena.FromStart(handle), old.Name, form, number, null);
-        Free(slot);
-        slot = handle;
+        MemberRecord old = Read(handle);
+        if (old.Form == form) return handle;
+        uint prepared = Take(MemberRecord.SizeOf(old.Name.Length, form, null));
+        MemberRecord.Write(_arena.FromStart(prepared), old.Name, form, number, null);
+        return prepared;
     }
 
-    /// <summary>Gives a member another value and number; its handle in the slot may change. Neither text lies in the table.</summary>
-    public void SetValue(ref uint slot, ReadOnlySpan<byte> name, NumberForm form, long number, scoped ReadOnlySpan<byte> value)
+    /// <summary>The same for a record with a value, whose content is not written yet.</summary>
+    public uint Prepare(uint handle, int nameLength, NumberForm form, int valueLength)
     {
-        int size = MemberRecord.SizeOf(name.Length, form, value.Length);
-        if (Arena.RoundUp(size) != _arena.Capacity(slot))
-        {
-            Free(slot);
-            slot = Take(size);
-        }
-        value.CopyTo(MemberRecord.Write(_arena.FromStart(slot), name, form, number, value.Length));
+        int size = MemberRecord.SizeOf(nameLength, form, valueLength);
+        return Arena.RoundUp(size) == _arena.Capacity(handle) ? handle : Take(size);
+    }
+
+    /// <summary>Writes a record with a value. Neither text lies in the table.</summary>
+    public void Write(uint handle, ReadOnlySpan<byte> name, NumberForm form, long number, scoped ReadOnlySpan<byte> value) =>
+        value.CopyTo(MemberRecord.Write(_arena.FromStart(handle), name, form, number, value.Length));
+
+    /// <summary>Puts a prepared record into the slot of its member, and frees the one before.</summary>
+    public void Publish(ref uint slot, uint prepared)
+    {
+        if (prepared == slot) return;
+        Free(slot);
+        slot = prepared;
+    }
+
+    /// <summary>Frees a prepared record that is not to be used.</summary>
+    public void Discard(uint handle, uint prepared)
+    {
+        if (prepared != handle) Free(prepared);
     }
 
     public void Remove(ulong hash, ref uint slot)
@@ -106,6 +117,13 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     /// <summary>Moves what a compaction wants moved of one bucket; the mover tells whoever else knows a member's handle.</summary>
     public void Compact<TMover>(uint bucket, ref TMover mover) where TMover : struct, IRecordMover, allows ref struct =>
         Index.CompactBucket(bucket, ref mover);
+
+    private void Enter(ulong hash, uint handle)
+    {
+        if (!Unsafe.IsNullRef(ref Index.TryAdd(hash, handle))) return;
+        Free(handle);
+        Arena.ThrowOutOfMemory();
+    }
 
     private uint Take(int size)
     {

@@ -37,12 +37,13 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
     {
         uint handle = _arena.Allocate(MemberRecord.SizeOf(name.Length, NumberForm.None, valueBytes));
         MemberRecord.Write(_arena.FromStart(handle), name, NumberForm.None, 0, valueBytes).Clear();
-        TreePath path = _tree.Seek(new Before(_arena, name));
-        _tree.Insert(ref path, new NamedHandle(handle));
-        return handle;
+        if (TryAttach(handle)) return handle;
+        _arena.Free(handle);
+        Arena.ThrowOutOfMemory();
+        return 0;
     }
 
-    /// <summary>Removes a name that is there; what its value leads to is the caller's.</summary>
+    /// <summary>Removes a name that is there, which needs no memory; what its value leads to is the caller's.</summary>
     public void Remove(uint handle)
     {
         Detach(handle);
@@ -58,11 +59,11 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
         _tree.Remove(ref path);
     }
 
-    /// <summary>Takes a record in that was taken out of another tree.</summary>
-    public void Attach(uint handle)
+    /// <summary>Takes a record in that no tree, or one that it is about to leave, has; false where memory is missing.</summary>
+    public bool TryAttach(uint handle)
     {
         TreePath path = _tree.Seek(new Before(_arena, NameOf(_arena, handle)));
-        _tree.Insert(ref path, new NamedHandle(handle));
+        return _tree.TryInsert(ref path, new NamedHandle(handle));
     }
 
     /// <summary>The handle at a place in the order; it must be there.</summary>

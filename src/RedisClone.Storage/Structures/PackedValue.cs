@@ -34,6 +34,29 @@ internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.C
         return Entries.Slice(at, added);
     }
 
+    /// <summary>
+    /// Takes so many bytes out at one position and makes room for others before another, which lies outside of them; the caller then fills
+    /// the room in.
+    /// </summary>
+    public Span<byte> Relocate(int from, int removed, int to, int added)
+    {
+        int length = _entry.Value.Length, change = added - removed, end = from + removed;
+        if (change > 0) _entry.Keyspace.Resize(_entry, length + change);
+        Span<byte> entries = Entries;
+        length -= header;
+        bool isBackwards = to <= from;
+        int tail = isBackwards ? end : to, place = isBackwards ? to : to - removed;
+        if (change > 0) entries[tail..length].CopyTo(entries[(tail + change)..]);
+        if (isBackwards) entries[to..from].CopyTo(entries[(to + added)..]);
+        else entries[end..to].CopyTo(entries[from..]);
+        if (change < 0)
+        {
+            entries[tail..length].CopyTo(entries[(tail + change)..]);
+            _entry.Keyspace.Resize(_entry, header + length + change);
+        }
+        return Entries.Slice(place, added);
+    }
+
     public void Insert(int at, Element element) => Packed.Write(Splice(at, 0, Packed.SizeOf(element)), element);
 
     public void Append(Element element) => Insert(Entries.Length, element);

@@ -15,7 +15,9 @@ internal readonly ref partial struct RankTree<T>
 
     private int RootLevel => (int)_root.Height - 1;
 
-    /// <summary>Puts an item at the place that a path leads to; the path then leads to the item.</summary>
+    /// <summary>
+    /// Puts an item at the place that a path leads to; the path then leads to the item. Where memory is missing the tree stays as it is.
+    /// </summary>
     public void Insert(scoped ref TreePath path, T item)
     {
         if (_root.Node == 0)
@@ -24,18 +26,44 @@ internal readonly ref partial struct RankTree<T>
             _root.Height = 1;
             path[0] = new TreeStep { Node = _root.Node };
         }
+        else if (Count(path[0].Node) == Capacity(path[0].Node))
+        {
+            MakeRoom(ref path, in item);
+        }
         long weight = T.WeightOf(new ReadOnlySpan<T>(in item));
         _root.Weight += weight;
-        Insert(ref path, 0, MemoryMarshal.AsBytes(new ReadOnlySpan<T>(in item)), in item, weight);
+        Put(ref path, 0, MemoryMarshal.AsBytes(new ReadOnlySpan<T>(in item)), in item, weight);
     }
 
-    /// <summary>Removes the item that a path leads to. The path is no longer valid.</summary>
+    /// <summary>The same; false where memory is missing.</summary>
+    public bool TryInsert(scoped ref TreePath path, T item)
+    {
+        // Most nodes have room, and need no exception to tell.
+        if (_root.Node != 0 && Count(path[0].Node) < Capacity(path[0].Node))
+        {
+            Insert(ref path, item);
+            return true;
+        }
+        try
+        {
+            Insert(ref path, item);
+            return true;
+        }
+        catch (OutOfMemoryException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Removes the item that a path leads to. The path is no longer valid. Needs no memory.</summary>
     public void Remove(scoped ref TreePath path)
     {
         long weight = T.WeightOf(new ReadOnlySpan<T>(in At(ref path)));
+        _arena.BeginChange();
         _root.Weight -= weight;
         AddWeight(ref path, 1, -weight);
         Remove(ref path, 0);
+        _arena.EndChange();
     }
 
     /// <summary>Puts another item in the place of the one that a path leads to; the order must stay what it is.</summary>
@@ -53,15 +81,17 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Frees the last leaf of a tree that is being abandoned, its items having been dealt with; false when the tree is gone.
+    /// Frees the last leaf of a tree that is being abandoned, its items having been dealt with; false when the tree is gone. Needs no memory.
     /// </summary>
     public bool DropLastLeaf()
     {
         if (_root.Node == 0) return false;
         TreePath path = Last();
+        _arena.BeginChange();
         _root.Weight -= T.WeightOf(Items(path[0].Node));
         Count(path[0].Node) = 0;
         RemoveEmptied(ref path, 0);
+        _arena.EndChange();
         return _root.Node != 0;
     }
 
@@ -99,9 +129,9 @@ internal readonly ref partial struct RankTree<T>
         while (DropLastLeaf()) { }
     }
 
-    private void Insert(scoped ref TreePath path, int level, scoped ReadOnlySpan<byte> entry, in T first, long weight)
+    /// <summary>Puts an entry into a node that has room for it.</summary>
+    private void Put(scoped ref TreePath path, int level, scoped ReadOnlySpan<byte> entry, in T first, long weight)
     {
-        if (Count(path[level].Node) == Capacity(path[level].Node)) MakeRoom(ref path, level, in first);
         (uint node, int index) = (path[level].Node, path[level].Index);
         int size = entry.Length, count = Count(node)++;
         Span<byte> entries = Entries(node, (count + 1) * size);
@@ -111,22 +141,39 @@ internal readonly ref partial struct RankTree<T>
         if (index == 0) SetFirst(ref path, level + 1, in first);
     }
 
-    /// <summary>Makes the node at a level of the path one that has room, and the path lead to the same place in it.</summary>
-    private void MakeRoom(scoped ref TreePath path, int level, in T first)
+    /// <summary>
+    /// Makes the full leaf of the path one that has room, and the path lead to the same place in it. All nodes that this can take are
+    /// allocated before the first change.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void MakeRoom(scoped ref TreePath path, in T first)
     {
-        if (level == RootLevel)
-        {
-            if (level == 0 && GrowLeaf(ref path)) return;
-            AddRoot(ref path);
-        }
-        uint node = path[level].Node, parent = path[level + 1].Node;
+        if (RootLevel == 0 && TryGrowLeaf(ref path)) return;
+        if (RootLevel > 0 && TryShare(ref path, 0)) return;
+        int needed = 1;
+        while (needed < _root.Height && Count(path[needed].Node) == Capacity(path[needed].Node)) needed++;
+        if (needed == _root.Height) needed++;
+        Span<uint> spare = stackalloc uint[needed];
+        TakeSpare(spare);
+        _arena.BeginChange();
+        MakeRoom(ref path, 0, in first, ref spare);
+        // A node above was not split after all: it shared with a sibling.
+        foreach (uint node in spare) FreeNode(node);
+        _arena.EndChange();
+    }
+
+    private void MakeRoom(scoped ref TreePath path, int level, in T first, ref Span<uint> spare)
+    {
+        if (level == RootLevel) AddRoot(ref path, TakeOne(ref spare));
+        else if (level > 0 && TryShare(ref path, level)) return;
+        uint node = path[level].Node;
         int index = path[level].Index, at = path[level + 1].Index, count = Count(node), size = SizeAt(level);
         bool rightEdge = index == count && IsRightEdge(ref path, level), leftEdge = index == 0 && IsLeftEdge(ref path, level);
-        if (!rightEdge && !leftEdge && (ShareRight(ref path, level) || ShareLeft(ref path, level))) return;
 
         // What is filled from one end stays full: there the new node begins empty.
         int kept = rightEdge ? count : leftEdge ? 0 : count / 2, moved = count - kept;
-        uint right = NewNode(NodeBytes, size);
+        uint right = TakeOne(ref spare);
+        Format(right, size);
         Entries(node, count * size)[(kept * size)..].CopyTo(Entries(right, moved * size));
         Count(right) = moved;
         Count(node) = kept;
@@ -134,9 +181,38 @@ internal readonly ref partial struct RankTree<T>
         AddWeight(ref path, level + 1, -weight);
         var child = new Child { First = moved > 0 ? FirstOf(right, level) : first, Node = right, Weight = weight };
         path[level + 1].Index = at + 1;
-        Insert(ref path, level + 1, MemoryMarshal.AsBytes(new ReadOnlySpan<Child>(in child)), in child.First, weight);
+        if (Count(path[level + 1].Node) == Capacity(path[level + 1].Node)) MakeRoom(ref path, level + 1, in child.First, ref spare);
+        Put(ref path, level + 1, MemoryMarshal.AsBytes(new ReadOnlySpan<Child>(in child)), in child.First, weight);
         if (index > kept || rightEdge) path[level] = new TreeStep { Node = right, Index = index - kept };
         else StepBack(ref path, level + 1);
+    }
+
+    /// <summary>Moves entries of a full node to a sibling that has room, but where the tree is filled from one end.</summary>
+    private bool TryShare(scoped ref TreePath path, int level)
+    {
+        int index = path[level].Index;
+        if (index == Count(path[level].Node) && IsRightEdge(ref path, level)) return false;
+        if (index == 0 && IsLeftEdge(ref path, level)) return false;
+        return ShareRight(ref path, level) || ShareLeft(ref path, level);
+    }
+
+    private void TakeSpare(Span<uint> spare)
+    {
+        for (int i = 0; i < spare.Length; i++)
+        {
+            spare[i] = _arena.TryAllocate(NodeBytes);
+            if (spare[i] != 0) continue;
+            foreach (uint node in spare[..i]) _arena.Free(node);
+            Arena.ThrowOutOfMemory();
+        }
+        foreach (uint node in spare) _root.Bytes += _arena.Capacity(node);
+    }
+
+    private static uint TakeOne(ref Span<uint> spare)
+    {
+        uint node = spare[0];
+        spare = spare[1..];
+        return node;
     }
 
     /// <summary>Moves entries to the sibling on the right if that has room for some.</summary>
@@ -245,6 +321,7 @@ internal readonly ref partial struct RankTree<T>
         Remove(ref path, level + 1);
     }
 
+    /// <summary>Lets the tree be lower, and its only leaf smaller where memory is there for that.</summary>
     private void ShrinkRoot()
     {
         while (_root.Height > 1 && Count(_root.Node) == 1)
@@ -255,32 +332,36 @@ internal readonly ref partial struct RankTree<T>
             _root.Height--;
         }
         if (_root.Height == 1 && Count(_root.Node) is var count && count >= LeastItems && count <= Capacity(_root.Node) / 4)
-            ResizeRootLeaf(HeaderBytes + 2 * count * ItemBytes);
+            TryResizeRootLeaf(HeaderBytes + 2 * count * ItemBytes);
     }
 
-    private bool GrowLeaf(scoped ref TreePath path)
+    private bool TryGrowLeaf(scoped ref TreePath path)
     {
         if (Capacity(_root.Node) >= CapacityOf(NodeBytes, ItemBytes)) return false;
-        ResizeRootLeaf(Math.Min(NodeBytes, HeaderBytes + 2 * Capacity(_root.Node) * ItemBytes));
+        if (!TryResizeRootLeaf(Math.Min(NodeBytes, HeaderBytes + 2 * Capacity(_root.Node) * ItemBytes))) Arena.ThrowOutOfMemory();
         path[0].Node = _root.Node;
         return true;
     }
 
-    private void ResizeRootLeaf(int bytes)
+    private bool TryResizeRootLeaf(int bytes)
     {
-        uint old = _root.Node;
+        uint old = _root.Node, resized = _arena.TryAllocate(bytes);
+        if (resized == 0) return false;
         int count = Count(old);
-        _root.Node = NewNode(bytes, ItemBytes);
+        _root.Bytes += _arena.Capacity(resized);
+        Format(resized, ItemBytes);
+        _root.Node = resized;
         Items(old).CopyTo(MemoryMarshal.Cast<byte, T>(Entries(_root.Node, count * ItemBytes)));
         Count(_root.Node) = count;
         FreeNode(old);
+        return true;
     }
 
-    private void AddRoot(scoped ref TreePath path)
+    private void AddRoot(scoped ref TreePath path, uint root)
     {
         var only = new Child { First = FirstOf(_root.Node, RootLevel), Node = _root.Node, Weight = 0 };
         only.Weight = WeightOf(only.Node, RootLevel, 0, Count(only.Node));
-        uint root = NewNode(NodeBytes, ChildBytes);
+        Format(root, ChildBytes);
         Count(root) = 1;
         Children(root)[0] = only;
         _root.Node = root;
@@ -329,11 +410,15 @@ internal readonly ref partial struct RankTree<T>
     private uint NewNode(int bytes, int size)
     {
         uint node = _arena.Allocate(bytes);
-        bytes = _arena.Capacity(node);
-        _root.Bytes += bytes;
-        Header(node)[0] = 0;
-        Header(node)[1] = CapacityOf(bytes, size);
+        _root.Bytes += _arena.Capacity(node);
+        Format(node, size);
         return node;
+    }
+
+    private void Format(uint node, int size)
+    {
+        Header(node)[0] = 0;
+        Header(node)[1] = CapacityOf(_arena.Capacity(node), size);
     }
 
     private void FreeNode(uint node)

@@ -43,9 +43,15 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
 
     public void Add(long time, uint handle)
     {
+        if (!TryAdd(time, handle)) Arena.ThrowOutOfMemory();
+    }
+
+    /// <summary>The same; false, and nothing changed, where memory is missing.</summary>
+    public bool TryAdd(long time, uint handle)
+    {
         var item = new TimedHandle(time, handle);
         TreePath path = _tree.Seek(new Before(item));
-        _tree.Insert(ref path, item);
+        return _tree.TryInsert(ref path, item);
     }
 
     /// <summary>Removes what must be there.</summary>

@@ -129,8 +129,13 @@ internal static class LargeCompaction
             if (expiry != 0)
             {
                 var expiries = new TimeTree(arena, ref _root.Expiries);
+                if (!expiries.TryAdd(expiry, moved))
+                {
+                    arena.Free(moved);
+                    moved = handle;
+                    return false;
+                }
                 expiries.Remove(expiry, handle);
-                expiries.Add(expiry, moved);
             }
             arena.Free(handle);
             return true;

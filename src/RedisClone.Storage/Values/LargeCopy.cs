@@ -12,6 +12,20 @@ internal static class LargeCopy
         Entry copy = target.Insert(key, hash, source.Type, ValueEncoding.Large, source.Value.Length, source.Expiry);
         copy.Value.Clear();
         Entry original = keyspace.Locate(sourceHash, handle);        // inserting may have moved its slot
+        try
+        {
+            CopyContent(original, copy);
+        }
+        catch
+        {
+            target.RemoveNow(copy);
+            throw;
+        }
+        return copy;
+    }
+
+    private static void CopyContent(in Entry original, in Entry copy)
+    {
         switch (original.Type)
         {
             case ValueType.Set:
@@ -36,7 +50,6 @@ internal static class LargeCopy
             default:
                 throw new UnreachableException($"a {original.Type} has no large form");
         }
-        return copy;
     }
 
     /// <summary>All fields, those too whose time has passed: whoever removes them must find them in both.</summary>

@@ -15,12 +15,32 @@ internal static class LargeValues
     /// <summary>The root of a large value, valid until its record moves.</summary>
     public static ref TRoot Root<TRoot>(in Entry entry) where TRoot : struct => ref As<TRoot>(entry.Value);
 
-    /// <summary>Turns a value into an empty large one; what it held must have been taken out.</summary>
-    public static void MakeLarge<TRoot>(in Entry entry) where TRoot : struct
+    /// <summary>
+    /// Makes a value a large one, of which everything but the record was built apart. Where memory is missing the value stays what it is,
+    /// and what was built is freed.
+    /// </summary>
+    public static void Publish<TRoot>(in Entry entry, ref TRoot root) where TRoot : struct
     {
-        entry.Keyspace.Resize(entry, Unsafe.SizeOf<TRoot>());
-        entry.Value.Clear();
+        try
+        {
+            entry.Keyspace.Resize(entry, Unsafe.SizeOf<TRoot>());
+        }
+        catch
+        {
+            FreeAll(entry.Keyspace.Store.Arena, entry.Type, BytesOf(ref root));
+            throw;
+        }
+        As<TRoot>(entry.Value) = root;
         Keyspace.SetForm(entry, entry.Type, ValueEncoding.Large);
+    }
+
+    /// <summary>Frees at once what a large value, or a part of one that could not be finished, holds outside its record.</summary>
+    public static void FreeAll(Arena arena, ValueType type, Span<byte> root)
+    {
+        uint cursor = 0;
+        int budget = int.MaxValue;
+        bool done = Free(arena, type, root, ref cursor, ref budget);
+        Debug.Assert(done);
     }
 
     /// <summary>Where in a record, by its header, the table of a large collection begins: with the root of its index; -1 where there is none.</summary>

@@ -14,8 +14,8 @@ public static class ValueTransfer
         FaultPoint.Call();
         if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
         {
-            Copy(source, target, key, hash);
-            source.Keyspace.Remove(source);
+            CopyNow(source, target, key, hash);
+            source.Keyspace.RemoveNow(source);
             return;
         }
         // Taking the record off its index first would free the bytes that are to be copied.
@@ -30,14 +30,31 @@ public static class ValueTransfer
     public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
         FaultPoint.Call();
+        CopyNow(source, target, key, hash);
+    }
+
+    private static void CopyNow(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    {
         if (source.Encoding == ValueEncoding.Large)
         {
             LargeCopy.Make(source, target, key, hash);
             return;
         }
-        ShardStore from = source.Keyspace.Store;
-        Entry copy = CopyRecord(source, target, key, hash);
-        if (ShapedFields.Is(copy)) ShapedFields.ShareWith(from, copy);
+        if (!ShapedFields.Is(source))
+        {
+            CopyRecord(source, target, key, hash);
+            return;
+        }
+        uint shape = ShapedFields.AcquireFor(target.Store, source);
+        try
+        {
+            ShapedFields.SetShape(CopyRecord(source, target, key, hash), shape);
+        }
+        catch (OutOfMemoryException)
+        {
+            target.Store.Shapes.Release(shape);
+            throw;
+        }
     }
 
     private static Entry CopyRecord(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)

@@ -29,15 +29,31 @@ internal static class LargeHash
     public static void Convert(in Entry entry)
     {
         if (ShapedFields.Is(entry)) ShapedFields.Disassemble(entry);
-        bool expiring = entry.Encoding == ValueEncoding.PackedWithExpiry;
-        entry.Keyspace.SetNextFieldExpiry(entry, 0);
-        using Scratch entries = new(PackedFields.Of(entry).Entries);
-        LargeValues.MakeLarge<HashRoot>(entry);
-        Span<byte> nameText = stackalloc byte[IntegerText.MaxLength], valueText = stackalloc byte[IntegerText.MaxLength];
-        for (int at = 0; at < entries.Bytes.Length;)
+        Arena arena = entry.Keyspace.Store.Arena;
+        // The time of the first field stays where it is: at the beginning of the value.
+        var root = new HashRoot { NextExpiry = entry.Record.NextFieldExpiry };
+        try
         {
-            HashField field = PackedFields.Read(entries.Bytes, at, expiring, out at);
-            Set(entry, field.Name.Text(nameText), field.Value.Text(valueText), field.Expiry);
+            Fill(arena, ref root, PackedFields.Of(entry).Entries, entry.Encoding == ValueEncoding.PackedWithExpiry);
+        }
+        catch
+        {
+            LargeValues.FreeAll(arena, ValueType.Hash, LargeValues.BytesOf(ref root));
+            throw;
+        }
+        LargeValues.Publish(entry, ref root);
+    }
+
+    private static void Fill(Arena arena, ref HashRoot root, ReadOnlySpan<byte> entries, bool expiring)
+    {
+        var table = new MemberTable(arena, ref root.Table);
+        Span<byte> nameText = stackalloc byte[IntegerText.MaxLength], valueText = stackalloc byte[IntegerText.MaxLength];
+        for (int at = 0; at < entries.Length;)
+        {
+            HashField field = PackedFields.Read(entries, at, expiring, out at);
+            ReadOnlySpan<byte> name = field.Name.Text(nameText);
+            uint handle = table.Add(name, KeyHash.Of(name), FormOf(field.Expiry), field.Expiry, field.Value.Text(valueText));
+            if (field.Expiry != 0) new TimeTree(arena, ref root.Expiries).Add(field.Expiry, handle);
         }
     }
 
@@ -57,20 +73,27 @@ internal static class LargeHash
         if (Unsafe.IsNullRef(ref slot))
         {
             expiry = Math.Max(0, expiry);
-            uint handle = table.Add(name, hash, FormOf(expiry), expiry, value);
-            if (expiry != 0) Expect(entry, expiry, handle);
-            return true;
+            if (expiry != 0) Expect(entry, expiry);
+            uint added = table.Add(name, hash, FormOf(expiry), expiry, value);
+            if (expiry == 0 || Expiries(entry).TryAdd(expiry, added)) return true;
+            table.Remove(hash, ref table.Index.FindHandle(hash, added));
+            Arena.ThrowOutOfMemory();
         }
         uint old = slot;
         long oldExpiry = table.Read(old).Number;
         if (expiry == HashValue.KeepExpiry) expiry = oldExpiry;
-        table.SetValue(ref slot, name, FormOf(expiry), expiry, value);
-        if (expiry != oldExpiry || expiry != 0 && slot != old)
+        if (expiry != 0 && expiry != oldExpiry) Expect(entry, expiry);
+        uint prepared = table.Prepare(old, name.Length, FormOf(expiry), value.Length);
+        bool isReordered = expiry != oldExpiry || expiry != 0 && prepared != old;
+        if (isReordered && expiry != 0 && !Expiries(entry).TryAdd(expiry, prepared))
         {
-            if (oldExpiry != 0) Expiries(entry).Remove(oldExpiry, old);
-            if (expiry != 0) Expiries(entry).Add(expiry, slot);
-            UpdateNextExpiry(entry);
+            table.Discard(old, prepared);
+            Arena.ThrowOutOfMemory();
         }
+        table.Write(prepared, name, FormOf(expiry), expiry, value);
+        if (isReordered && oldExpiry != 0) Expiries(entry).Remove(oldExpiry, old);
+        table.Publish(ref slot, prepared);
+        if (isReordered) UpdateNextExpiry(entry);
         return !PackedFields.IsAlive(oldExpiry, entry.Keyspace.Store.Now);
     }
 
@@ -125,11 +148,11 @@ internal static class LargeHash
 
     private static NumberForm FormOf(long expiry) => expiry == 0 ? NumberForm.None : NumberForm.Int64;
 
-    private static void Expect(in Entry entry, long expiry, uint handle)
+    /// <summary>Before a field gets its time.</summary>
+    private static void Expect(in Entry entry, long expiry)
     {
-        Expiries(entry).Add(expiry, handle);
-        UpdateNextExpiry(entry);
+        if (entry.Record.NextFieldExpiry is var next && (next == 0 || expiry < next)) entry.Keyspace.SetNextFieldExpiry(entry, expiry);
     }
 
-    private static void UpdateNextExpiry(in Entry entry) => entry.Keyspace.SetNextFieldExpiry(entry, Expiries(entry).First.Time);
+    private static void UpdateNextExpiry(in Entry entry) => entry.Keyspace.TrySetNextFieldExpiry(entry, Expiries(entry).First.Time);
 }

@@ -42,19 +42,20 @@ internal static class PackedFields
         int at = Packed.Find(packed.Entries, 0, name, Stride(entry));
         if (at < 0)
         {
-            packed.Append(name);
-            packed.Append(value);
-            if (expiring) packed.Append(new Element(Math.Max(0, expiry)));
-            packed.Count++;
+            var time = new Element(Math.Max(0, expiry));
             if (expiry > 0) Expect(entry, expiry);
+            int size = Packed.SizeOf(name) + Packed.SizeOf(value) + (expiring ? Packed.SizeOf(time) : 0);
+            Span<byte> added = packed.Splice(packed.Entries.Length, 0, size);
+            added = added[Packed.Write(added, name)..];
+            added = added[Packed.Write(added, value)..];
+            if (expiring) Packed.Write(added, time);
+            packed.Count++;
             return true;
         }
         int valueAt = Packed.Next(packed.Entries, at);
+        if (expiring && expiry != HashValue.KeepExpiry) return Replace(entry, valueAt, value, expiry);
         packed.Replace(valueAt, value);
-        if (!expiring || expiry == HashValue.KeepExpiry) return false;
-        long old = Packed.Read(packed.Entries, Packed.Next(packed.Entries, valueAt), out _).Integer;
-        ReplaceExpiry(entry, valueAt, expiry);
-        return !IsAlive(old, entry.Keyspace.Store.Now);
+        return false;
     }
 
     public static bool Remove(in Entry entry, Element name)
@@ -97,9 +98,9 @@ internal static class PackedFields
             }
             removed.Visit(field.Name);
             packed.Splice(at, next - at, 0);
+            packed.Count--;
             count++;
         }
-        packed.Count -= count;
         FindNextExpiry(entry);
         return count;
     }
@@ -114,17 +115,38 @@ internal static class PackedFields
         if (Expiring(entry)) return;
         PackedValue packed = Of(entry);
         var never = new Element(0);
-        for (int at = 0; at < packed.Entries.Length;)
-        {
-            at = Packed.Skip(packed.Entries, at, 2);
-            packed.Insert(at, never);
-            at = Packed.Next(packed.Entries, at);
-        }
-        entry.Keyspace.Resize(entry, entry.Value.Length + TimeBytes);
+        int count = packed.Count, size = Packed.SizeOf(never), old = packed.Entries.Length;
+        entry.Keyspace.Resize(entry, TimeBytes + entry.Value.Length + count * size);
         Span<byte> value = entry.Value;
-        value[..^TimeBytes].CopyTo(value[TimeBytes..]);
+        // From the end, where the entries go first, each field moves to its place, which lies at or before it.
+        int from = value.Length - old, to = TimeBytes + PackedValue.CountBytes;
+        value.Slice(PackedValue.CountBytes, old).CopyTo(value[from..]);
+        while (from < value.Length)
+        {
+            int next = Packed.Skip(value, from, 2);
+            value[from..next].CopyTo(value[to..]);
+            to += next - from;
+            to += Packed.Write(value[to..], never);
+            from = next;
+        }
         value[..TimeBytes].Clear();
         Keyspace.SetForm(entry, ValueType.Hash, ValueEncoding.PackedWithExpiry);
+        packed = Of(entry);
+        packed.Count = count;
+    }
+
+    /// <summary>Gives a field another value and time; true where its time had passed.</summary>
+    private static bool Replace(in Entry entry, int valueAt, Element value, long expiry)
+    {
+        PackedValue packed = Of(entry);
+        int timeAt = Packed.Next(packed.Entries, valueAt);
+        long old = Packed.Read(packed.Entries, timeAt, out int end).Integer;
+        var time = new Element(expiry);
+        if (expiry != 0) Expect(entry, expiry);
+        Span<byte> room = packed.Splice(valueAt, end - valueAt, Packed.SizeOf(value) + Packed.SizeOf(time));
+        Packed.Write(room[Packed.Write(room, value)..], time);
+        if (old != 0 && old != expiry && old == NextExpiry(entry)) FindNextExpiry(entry);
+        return !IsAlive(old, entry.Keyspace.Store.Now);
     }
 
     private static void ReplaceExpiry(in Entry entry, int valueAt, long expiry)
@@ -132,15 +154,16 @@ internal static class PackedFields
         PackedValue packed = Of(entry);
         int at = Packed.Next(packed.Entries, valueAt);
         long old = Packed.Read(packed.Entries, at, out _).Integer;
+        if (expiry != 0) Expect(entry, expiry);
         packed.Replace(at, new Element(expiry));
-        if (old != 0 && old == NextExpiry(entry)) FindNextExpiry(entry);
-        else if (expiry != 0) Expect(entry, expiry);
+        if (old != 0 && old != expiry && old == NextExpiry(entry)) FindNextExpiry(entry);
     }
 
+    /// <summary>Before a field gets its time.</summary>
     private static void Expect(in Entry entry, long expiry)
     {
         long next = NextExpiry(entry);
-        if (next == 0 || expiry < next) SetNextExpiry(entry, expiry);
+        if (next == 0 || expiry < next) entry.Keyspace.SetNextFieldExpiry(entry, expiry);
     }
 
     private static void FindNextExpiry(in Entry entry)
@@ -152,8 +175,6 @@ internal static class PackedFields
             long expiry = Read(entries, at, expiring: true, out at).Expiry;
             if (expiry != 0 && (next == 0 || expiry < next)) next = expiry;
         }
-        SetNextExpiry(entry, next);
+        entry.Keyspace.TrySetNextFieldExpiry(entry, next);
     }
-
-    private static void SetNextExpiry(in Entry entry, long expiry) => entry.Keyspace.SetNextFieldExpiry(entry, expiry);
 }

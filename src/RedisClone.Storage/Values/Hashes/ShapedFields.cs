@@ -31,7 +31,15 @@ internal static class ShapedFields
         }
         if (bytes + names.Packed.Length > ValueLimits.MaxPackedBytes) return false;
         uint shape = keyspace.Store.Shapes.Acquire(names.Packed, names.Count);
-        entry = keyspace.Insert(key, hash, ValueType.Hash, ValueEncoding.Shaped, (int)bytes);
+        try
+        {
+            entry = keyspace.Insert(key, hash, ValueType.Hash, ValueEncoding.Shaped, (int)bytes);
+        }
+        catch
+        {
+            keyspace.Store.Shapes.Release(shape);
+            throw;
+        }
         Span<byte> to = entry.Value;
         BinaryPrimitives.WriteUInt32LittleEndian(to, shape);
         int at = ShapeBytes;
@@ -104,20 +112,31 @@ internal static class ShapedFields
         HashShapes shapes = Shapes(entry);
         if (!shapes.Recur(names.Bytes[..namesEnd])) return;
         uint shape = shapes.Acquire(names.Bytes[..namesEnd], count);
-        entry.Keyspace.Resize(entry, ShapeBytes + valuesEnd);
+        try
+        {
+            entry.Keyspace.Resize(entry, ShapeBytes + valuesEnd);
+        }
+        catch
+        {
+            shapes.Release(shape);
+            throw;
+        }
         Keyspace.SetForm(entry, ValueType.Hash, ValueEncoding.Shaped);
         BinaryPrimitives.WriteUInt32LittleEndian(entry.Value, shape);
         values.Bytes[..valuesEnd].CopyTo(entry.Value[ShapeBytes..]);
     }
 
-    /// <summary>After the record was copied: the copy has the shape too, in its own store.</summary>
-    public static void ShareWith(ShardStore from, in Entry copy)
+    /// <summary>The shape that a copy of a hash has in a store, with one hash more.</summary>
+    public static uint AcquireFor(ShardStore store, in Entry source)
     {
-        uint shape = ShapeOf(copy.Value);
-        ShardStore store = copy.Keyspace.Store;
-        if (store == from) store.Shapes.Share(shape);
-        else BinaryPrimitives.WriteUInt32LittleEndian(copy.Value, store.Shapes.Acquire(from.Shapes.Names(shape), from.Shapes.Count(shape)));
+        uint shape = ShapeOf(source.Value);
+        HashShapes from = Shapes(source);
+        if (store.Shapes != from) return store.Shapes.Acquire(from.Names(shape), from.Count(shape));
+        from.Share(shape);
+        return shape;
     }
+
+    public static void SetShape(in Entry entry, uint shape) => BinaryPrimitives.WriteUInt32LittleEndian(entry.Value, shape);
 
     public static uint ShapeOf(ReadOnlySpan<byte> value) => BinaryPrimitives.ReadUInt32LittleEndian(value);
 

@@ -38,32 +38,41 @@ internal static class LargeList
     public static void Convert(in Entry entry)
     {
         var packed = new ListBlock(entry.Value);
-        int count = packed.Count;
-        using Scratch entries = new(packed.Entries);
-        LargeValues.MakeLarge<ListRoot>(entry);
-        if (count == 0) return;
-        BlockItem item = NewBlock(entry, entries.Bytes.Length) with { Count = count };
-        Block(entry, item).Fill(entries.Bytes, count);
-        TreePath path = default;
-        Order(entry).Insert(ref path, item);
+        ListRoot root = default;
+        if (packed.Count > 0)
+        {
+            Arena arena = entry.Keyspace.Store.Arena;
+            BlockItem item = NewBlock(arena, ref root, packed.Used) with { Count = packed.Count };
+            Block(arena, item).Fill(packed.Entries, packed.Count);
+            TreePath path = default;
+            InsertBlock(arena, ref root, ref path, item);
+        }
+        LargeValues.Publish(entry, ref root);
     }
 
-    /// <summary>Puts the only block of a large list into the record, if it fills it to less than half.</summary>
+    /// <summary>Puts the only block of a large list into the record, if it fills it to less than half and memory is there for it.</summary>
     public static void TryPack(in Entry entry)
     {
         RankTree<BlockItem> order = Order(entry);
         if (!order.IsOneItem) return;
+        Arena arena = entry.Keyspace.Store.Arena;
         TreePath path = order.Last();
         BlockItem item = order.At(ref path);
-        ListBlock block = Block(entry, item);
+        ListBlock block = Block(arena, item);
         if (!ListLimit.Of(entry).HoldsHalf(block.Used, item.Count)) return;
 
-        using Scratch entries = new(block.Entries);
-        FreeBlock(entry, item);
-        order.Remove(ref path);
-        entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + entries.Bytes.Length);
+        ListRoot root = LargeValues.Root<ListRoot>(entry);
+        try
+        {
+            entry.Keyspace.Resize(entry, ListBlock.HeaderBytes + block.Used);
+        }
+        catch (OutOfMemoryException)
+        {
+            return;
+        }
         Keyspace.SetForm(entry, ValueType.List, ValueEncoding.Packed);
-        ListBlock.Format(entry.Value).Fill(entries.Bytes, item.Count);
+        ListBlock.Format(entry.Value).Fill(block.Entries, item.Count);
+        LargeValues.FreeAll(arena, ValueType.List, LargeValues.BytesOf(ref root));
     }
 
     public static Element Get(in Entry entry, long index)
@@ -107,21 +116,13 @@ internal static class LargeList
             InsertAlone(entry, ref path, element);
             return;
         }
-        BlockItem right = CutBlock(entry, ref path, (int)within);
+        // The list is the same when its block is two: what follows may fail, and leave it at that.
+        CutBlock(entry, ref path, (int)within);
         item = order.At(ref path);
-        bool placed = TryInsert(entry, ref path, item, item.Count, element, length);
-        if (!placed && ListLimit.Of(entry).Admits(Block(entry, right), length))
-        {
-            right = InsertInto(entry, right, 0, element);
-            placed = true;
-        }
-        path[0].Index++;
-        if (!placed)
-        {
-            InsertAlone(entry, ref path, element);
-            path[0].Index++;
-        }
-        order.Insert(ref path, right);
+        if (TryInsert(entry, ref path, item, item.Count, element, length)) return;
+        path = order.SeekRank(index, out _);
+        item = order.At(ref path);
+        if (!TryInsert(entry, ref path, item, 0, element, length)) InsertAlone(entry, ref path, element);
     }
 
     public static void Set(in Entry entry, long index, Element element, int length)
@@ -133,8 +134,8 @@ internal static class LargeList
         int at = block.PositionOf((int)within), old = Packed.Next(block.Entries, at) - at;
         if (!ListLimit.Of(entry).AdmitsInstead(block, old, length))
         {
-            RemoveAt(entry, index, 1);
             Insert(entry, index, element, length);
+            RemoveAt(entry, index + 1, 1);
             return;
         }
         int size = Packed.SizeOf(element);
@@ -220,21 +221,32 @@ internal static class LargeList
     {
         BlockItem item = NewBlock(entry, Math.Max(LeastBytes - ListBlock.HeaderBytes, Packed.SizeOf(element)));
         Block(entry, item).Insert(0, element);
-        Order(entry).Insert(ref path, item with { Count = 1 });
+        InsertBlock(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry), ref path, item with { Count = 1 });
     }
 
-    /// <summary>Cuts a block in two; the path still leads to the first part, the second is not in the tree yet.</summary>
-    private static BlockItem CutBlock(in Entry entry, scoped ref TreePath path, int within)
+    /// <summary>Puts a block into the tree, or frees it where memory is missing for that.</summary>
+    private static void InsertBlock(Arena arena, ref ListRoot root, scoped ref TreePath path, BlockItem item)
     {
-        BlockItem item = Order(entry).At(ref path);
+        if (new RankTree<BlockItem>(arena, ref root.Order).TryInsert(ref path, item)) return;
+        FreeBlock(arena, ref root, item);
+        Arena.ThrowOutOfMemory();
+    }
+
+    /// <summary>Cuts a block in two; the path leads to the first part.</summary>
+    private static void CutBlock(in Entry entry, scoped ref TreePath path, int within)
+    {
+        RankTree<BlockItem> order = Order(entry);
+        BlockItem item = order.At(ref path);
         ListBlock block = Block(entry, item);
         int at = block.PositionOf(within), moved = block.Used - at;
         BlockItem right = NewBlock(entry, moved) with { Count = item.Count - within };
         Block(entry, right).Fill(block.Entries[at..], right.Count);
+        path[0].Index++;
+        InsertBlock(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry), ref path, right);
+        order.StepBack(ref path);
         block.Splice(at, moved, 0);
         block.Count = within;
         Store(entry, ref path, item, within);
-        return right;
     }
 
     private static BlockItem MakeRoom(in Entry entry, BlockItem item, int bytes)
@@ -246,10 +258,19 @@ internal static class LargeList
         return Resized(entry, item, Math.Min(limit, used * 2L));
     }
 
+    /// <summary>Moves a block of which little is used to a smaller buffer, if memory is there for that.</summary>
     private static BlockItem GiveBack(in Entry entry, BlockItem item)
     {
         ListBlock block = Block(entry, item);
-        return block.Free > LeastBytes + 3L * block.Used ? Resized(entry, item, block.Used * 2L) : item;
+        if (block.Free <= LeastBytes + 3L * block.Used) return item;
+        try
+        {
+            return Resized(entry, item, block.Used * 2L);
+        }
+        catch (OutOfMemoryException)
+        {
+            return item;
+        }
     }
 
     private static BlockItem Resized(in Entry entry, BlockItem item, long bytes)
@@ -273,23 +294,27 @@ internal static class LargeList
             Block(target, copy).Fill(block.Entries, item.Count);
             TreePath end = Order(target).Last();
             if (!Order(target).IsEmpty) end[0].Index++;
-            Order(target).Insert(ref end, copy);
+            InsertBlock(target.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(target), ref end, copy);
         }
     }
 
-    private static BlockItem NewBlock(in Entry entry, int bytes)
+    private static BlockItem NewBlock(in Entry entry, int bytes) =>
+        NewBlock(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry), bytes);
+
+    private static BlockItem NewBlock(Arena arena, ref ListRoot root, int bytes)
     {
-        Arena arena = entry.Keyspace.Store.Arena;
         uint handle = arena.Allocate(ListBlock.HeaderBytes + bytes);
-        LargeValues.Root<ListRoot>(entry).BlockBytes += arena.Capacity(handle);
+        root.BlockBytes += arena.Capacity(handle);
         ListBlock.Format(arena.Whole(handle));
         return new BlockItem(handle, 0);
     }
 
-    private static void FreeBlock(in Entry entry, BlockItem item)
+    private static void FreeBlock(in Entry entry, BlockItem item) =>
+        FreeBlock(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry), item);
+
+    private static void FreeBlock(Arena arena, ref ListRoot root, BlockItem item)
     {
-        Arena arena = entry.Keyspace.Store.Arena;
-        LargeValues.Root<ListRoot>(entry).BlockBytes -= arena.Capacity(item.Block);
+        root.BlockBytes -= arena.Capacity(item.Block);
         arena.Free(item.Block);
     }
 

@@ -190,17 +190,28 @@ public static class SetValue
     private static bool MakeLarge(in Entry entry)
     {
         if (entry.Encoding == ValueEncoding.Large) return true;
-        bool integers = IsIntegers(entry);
-        using Scratch old = new(entry.Value);
-        LargeValues.MakeLarge<TableRoot>(entry);
-        Span<byte> text = stackalloc byte[IntegerText.MaxLength];
-        if (integers)
+        Arena arena = entry.Keyspace.Store.Arena;
+        TableRoot root = default;
+        try
         {
-            for (int i = 0; i < Integers.Count(old.Bytes); i++) AddLarge(entry, new Element(Integers.At(old.Bytes, i)).Text(text));
-            return true;
+            Fill(new MemberTable(arena, ref root), entry);
         }
-        ReadOnlySpan<byte> entries = old.Bytes[PackedValue.CountBytes..];
-        for (int at = 0; at < entries.Length;) AddLarge(entry, Packed.Read(entries, at, out at).Text(text));
+        catch
+        {
+            LargeValues.FreeAll(arena, ValueType.Set, LargeValues.BytesOf(ref root));
+            throw;
+        }
+        LargeValues.Publish(entry, ref root);
         return true;
+    }
+
+    private static void Fill(MemberTable table, in Entry entry)
+    {
+        Span<byte> text = stackalloc byte[IntegerText.MaxLength];
+        foreach (Element member in Members(entry))
+        {
+            ReadOnlySpan<byte> bytes = member.Text(text);
+            table.Add(bytes, KeyHash.Of(bytes));
+        }
     }
 }

@@ -44,14 +44,24 @@ internal static class LargeSortedSet
     /// <summary>Makes a packed sorted set a large one.</summary>
     public static void Convert(in Entry entry)
     {
-        using Scratch entries = new(new PackedValue(entry).Entries);
-        LargeValues.MakeLarge<SortedSetRoot>(entry);
-        Span<byte> text = stackalloc byte[IntegerText.MaxLength];
-        for (int at = 0; at < entries.Bytes.Length;)
+        Arena arena = entry.Keyspace.Store.Arena;
+        SortedSetRoot root = default;
+        try
         {
-            ScoredMember member = PackedScores.Read(entries.Bytes, at, out at);
-            Set(entry, member.Member.Text(text), member.Score, out _);
+            ReadOnlySpan<byte> entries = new PackedValue(entry).Entries;
+            Span<byte> text = stackalloc byte[IntegerText.MaxLength];
+            for (int at = 0; at < entries.Length;)
+            {
+                ScoredMember member = PackedScores.Read(entries, at, out at);
+                Set(arena, ref root, member.Member.Text(text), member.Score, out _);
+            }
         }
+        catch
+        {
+            LargeValues.FreeAll(arena, ValueType.SortedSet, LargeValues.BytesOf(ref root));
+            throw;
+        }
+        LargeValues.Publish(entry, ref root);
     }
 
     public static bool TryGetScore(in Entry entry, ReadOnlySpan<byte> member, out double score)
@@ -62,31 +72,46 @@ internal static class LargeSortedSet
         return handle != 0;
     }
 
-    public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
+    public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous) =>
+        Set(entry.Keyspace.Store.Arena, ref LargeValues.Root<SortedSetRoot>(entry), member, score, out previous);
+
+    private static bool Set(Arena arena, ref SortedSetRoot root, ReadOnlySpan<byte> member, double score, out double previous)
     {
-        MemberTable table = Table(entry);
+        var table = new MemberTable(arena, ref root.Table);
+        var order = new RankTree<ScoreItem>(arena, ref root.Order);
         ulong hash = KeyHash.Of(member);
         ref uint slot = ref table.Find(member, hash);
         NumberForm form = FormOf(score, out long number);
         if (Unsafe.IsNullRef(ref slot))
         {
             previous = 0;
-            Add(entry, member, new ScoreItem(score, table.Add(member, hash, form, number)));
-            return true;
+            uint added = table.Add(member, hash, form, number);
+            if (TryAdd(order, table, member, new ScoreItem(score, added))) return true;
+            table.Remove(hash, ref table.Index.FindHandle(hash, added));
+            Arena.ThrowOutOfMemory();
         }
         previous = ScoreOf(table.Read(slot));
         if (previous == score) return false;        // which leaves a 0 for a -0, as Redis does
-        RankTree<ScoreItem> order = Order(entry);
-        TreePath path = SeekItem(entry, member, previous);
+        TreePath path = SeekItem(order, table, member, previous);
         if (table.Read(slot).Form == form && StaysBetween(order.Leaf(ref path), path[0].Index, score))
         {
-            table.SetNumber(ref slot, form, number);
+            table.Read(slot).SetNumber(number);
             order.Update(ref path, new ScoreItem(score, slot));
             return false;
         }
+        // First the new place, for which memory may be missing.
+        uint prepared = table.Prepare(slot, form, number);
+        if (!TryAdd(order, table, member, new ScoreItem(score, prepared)))
+        {
+            table.Discard(slot, prepared);
+            Arena.ThrowOutOfMemory();
+        }
+        arena.BeginChange();
+        path = SeekItem(order, table, member, previous);
         order.Remove(ref path);
-        table.SetNumber(ref slot, form, number);
-        Add(entry, member, new ScoreItem(score, slot));
+        if (prepared == slot) table.Read(slot).SetNumber(number);
+        else table.Publish(ref slot, prepared);
+        arena.EndChange();
         return false;
     }
 
@@ -96,8 +121,9 @@ internal static class LargeSortedSet
         ulong hash = KeyHash.Of(member);
         ref uint slot = ref table.Find(member, hash);
         if (Unsafe.IsNullRef(ref slot)) return false;
-        TreePath path = SeekItem(entry, member, ScoreOf(table.Read(slot)));
-        Order(entry).Remove(ref path);
+        RankTree<ScoreItem> order = Order(entry);
+        TreePath path = SeekItem(order, table, member, ScoreOf(table.Read(slot)));
+        order.Remove(ref path);
         table.Remove(hash, ref slot);
         return true;
     }
@@ -153,18 +179,18 @@ internal static class LargeSortedSet
     private static TreePath Seek(in Entry entry, ReadOnlySpan<byte> member, double score) =>
         Order(entry).Seek(new BeforeMember(Table(entry), member, score));
 
-    private static TreePath SeekItem(in Entry entry, ReadOnlySpan<byte> member, double score)
+    private static TreePath SeekItem(RankTree<ScoreItem> order, MemberTable table, ReadOnlySpan<byte> member, double score)
     {
-        TreePath path = Seek(entry, member, score);
-        bool found = Order(entry).IsAtItem(ref path);
+        TreePath path = order.Seek(new BeforeMember(table, member, score));
+        bool found = order.IsAtItem(ref path);
         Debug.Assert(found, "the table has a member that the order lacks");
         return path;
     }
 
-    private static void Add(in Entry entry, ReadOnlySpan<byte> member, ScoreItem item)
+    private static bool TryAdd(RankTree<ScoreItem> order, MemberTable table, ReadOnlySpan<byte> member, ScoreItem item)
     {
-        TreePath path = Seek(entry, member, item.Score);
-        Order(entry).Insert(ref path, item);
+        TreePath path = order.Seek(new BeforeMember(table, member, item.Score));
+        return order.TryInsert(ref path, item);
     }
 
     /// <summary>Whether an item may take another score where it is: only neighbours in the same leaf are looked at.</summary>

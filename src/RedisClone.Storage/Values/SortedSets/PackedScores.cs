@@ -33,9 +33,11 @@ internal static class PackedScores
         previous = at < 0 ? 0 : Read(packed.Entries, at, out _).Score;
         if (at < 0) return false;
         if (previous == score) return true;
-        packed.Remove(at, Stride);
-        packed.Count--;
-        Add(entry, member, score);
+        Span<byte> raw = stackalloc byte[sizeof(double)], scratch = stackalloc byte[IntegerText.MaxLength];
+        Element scoreElement = ElementOf(score, raw);
+        int size = Packed.SizeOf(member), old = Packed.Skip(packed.Entries, at, Stride) - at;
+        int place = PlaceOf(packed.Entries, score, member.Text(scratch));
+        Write(packed.Relocate(at, old, place, size + Packed.SizeOf(scoreElement)), member, scoreElement);
         return true;
     }
 
@@ -47,10 +49,11 @@ internal static class PackedScores
         Element scoreElement = ElementOf(score, raw);
         int size = Packed.SizeOf(member), place = PlaceOf(packed.Entries, score, member.Text(scratch));
         Span<byte> added = packed.Splice(place, 0, size + Packed.SizeOf(scoreElement));
-        Packed.Write(added, member);
-        Packed.Write(added[size..], scoreElement);
+        Write(added, member, scoreElement);
         packed.Count++;
     }
+
+    private static void Write(Span<byte> to, Element member, Element score) => Packed.Write(to[Packed.Write(to, member)..], score);
 
     public static bool Remove(in Entry entry, Element member)
     {

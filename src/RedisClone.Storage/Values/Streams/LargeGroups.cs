@@ -80,6 +80,14 @@ internal static class LargeGroups
         return true;
     }
 
+    /// <summary>Frees a group that is in no tree any more, with its record.</summary>
+    public static void FreeGroup(Arena arena, uint handle)
+    {
+        int budget = int.MaxValue;
+        FreeGroup(arena, ref Group(arena, handle), ref budget);
+        arena.Free(handle);
+    }
+
     public static void Copy(in Entry source, in Entry target)
     {
         Arena from = source.Keyspace.Store.Arena, to = target.Keyspace.Store.Arena;

@@ -164,8 +164,7 @@ internal static class LargeStream
             RankTree<StreamBlockItem> copies = Blocks(target);
             TreePath end = copies.Last();
             if (!copies.IsEmpty) end[0].Index++;
-            copies.Insert(ref end, item with { Block = copy });
-            root.BlockCount++;
+            InsertBlock(to, ref root, ref end, item with { Block = copy });
         }
     }
 
@@ -203,15 +202,33 @@ internal static class LargeStream
         uint handle = NewBlock(arena, ref root, most);
         StreamBlock block = StreamBlock.Format(arena.Whole(handle), fields);
         block.Append(id, id, fields, shared: true);
-        Blocks(entry).Insert(ref path, new StreamBlockItem(id, handle, 1));
+        InsertBlock(arena, ref root, ref path, new StreamBlockItem(id, handle, 1));
+    }
+
+    /// <summary>Puts a block into the tree, or frees it where memory is missing for that.</summary>
+    private static void InsertBlock(Arena arena, ref StreamRoot root, scoped ref TreePath path, in StreamBlockItem item)
+    {
+        if (!new RankTree<StreamBlockItem>(arena, ref root.Blocks).TryInsert(ref path, item))
+        {
+            FreeBlock(arena, ref root, item.Block);
+            Arena.ThrowOutOfMemory();
+        }
         root.BlockCount++;
     }
 
-    /// <summary>Moves a block to a smaller buffer if that saves more than the slack that is let pass.</summary>
+    /// <summary>Moves a block to a smaller buffer if that saves more than the slack that is let pass, and memory is there for it.</summary>
     private static StreamBlockItem GiveBack(Arena arena, ref StreamRoot root, in StreamBlockItem item, int slack)
     {
         StreamBlock block = Block(arena, item);
-        return Arena.RoundUp(block.Used) + slack < block.Used + block.Free ? Resized(arena, ref root, item, block.Used) : item;
+        if (Arena.RoundUp(block.Used) + slack >= block.Used + block.Free) return item;
+        try
+        {
+            return Resized(arena, ref root, item, block.Used);
+        }
+        catch (OutOfMemoryException)
+        {
+            return item;
+        }
     }
 
     private static StreamBlockItem Resized(Arena arena, ref StreamRoot root, in StreamBlockItem item, int bytes)

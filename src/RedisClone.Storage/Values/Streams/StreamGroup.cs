@@ -87,14 +87,15 @@ public readonly record struct StreamGroup
         return new StreamGroup(entry.Keyspace.Store.Arena, handle) { Last = last, EntriesRead = entriesRead };
     }
 
-    /// <summary>Removes a group; what it has pending is freed in slices if it is much.</summary>
+    /// <summary>Removes a group; what it has pending is freed in slices if it is much, or at once where memory is missing for waiting.</summary>
     public static void Remove(in Entry entry, StreamGroup group)
     {
         FaultPoint.Call();
-        GroupsOf(entry).Detach(group._handle);
         StreamRoot abandoned = default;
-        new NameTree(group._arena, ref abandoned.Groups).Attach(group._handle);
-        entry.Keyspace.Store.ReleaseValue(ValueType.Stream, ValueEncoding.Large, LargeValues.BytesOf(ref abandoned));
+        bool canWait = new NameTree(group._arena, ref abandoned.Groups).TryAttach(group._handle);
+        GroupsOf(entry).Detach(group._handle);
+        if (canWait) entry.Keyspace.Store.ReleaseValue(ValueType.Stream, ValueEncoding.Large, LargeValues.BytesOf(ref abandoned));
+        else LargeGroups.FreeGroup(group._arena, group._handle);
     }
 
     // ---- consumers, in the order of their names
@@ -166,7 +167,11 @@ public readonly record struct StreamGroup
         Set(new PendingItem(id, Math.Max(0, delivered), deliveries, consumer.Handle), consumer);
 
     /// <summary>Makes an entry pending with nobody, to be claimed after all others that were given back.</summary>
-    public void Return(StreamId id, long deliveries) => Set(new PendingItem(id, long.MinValue + Root.NextReturn++, deliveries, 0), default);
+    public void Return(StreamId id, long deliveries)
+    {
+        Set(new PendingItem(id, long.MinValue + Root.NextReturn, deliveries, 0), default);
+        Root.NextReturn++;
+    }
 
     private void Set(in PendingItem item, StreamConsumer consumer)
     {
@@ -174,22 +179,31 @@ public readonly record struct StreamGroup
         StreamId id = item.Id;
         RankTree<PendingItem> tree = Pending;
         TreePath path = tree.Seek(new BeforeId(id));
+        PendingItem old = default;
+        bool isKnown = tree.IsAtItem(ref path) && (old = tree.At(ref path)).Id == id;
+        bool changesOwner = !isKnown || old.Consumer != item.Consumer, changesTime = !isKnown || old.Order != item.Order;
+
+        // Whatever may need memory first: what it did is undone where more is missing.
+        if (changesOwner && !consumer.TryNote(id)) Arena.ThrowOutOfMemory();
+        if (changesTime && !TryAddTime(item)) UndoNoteAndThrow(consumer, id, changesOwner);
+        if (!isKnown && !tree.TryInsert(ref path, item))
+        {
+            RemoveTime(item);
+            UndoNoteAndThrow(consumer, id, changesOwner);
+        }
+        _arena.BeginChange();
+        if (isKnown) tree.Update(ref path, item);
         if (item.Consumer == 0) Root.Returned++;
-        if (tree.IsAtItem(ref path) && tree.At(ref path) is var old && old.Id == id)
-        {
-            tree.Update(ref path, item);
-            if (old.Consumer == 0) Root.Returned--;
-            if (old.Order != item.Order) RemoveTime(old);
-            if (old.Consumer != item.Consumer) new StreamConsumer(_arena, old.Consumer).Forget(id);
-            else consumer = default;
-            if (old.Order != item.Order) AddTime(item);
-        }
-        else
-        {
-            tree.Insert(ref path, item);
-            AddTime(item);
-        }
-        consumer.Note(id);
+        if (isKnown && old.Consumer == 0) Root.Returned--;
+        if (isKnown && changesTime) RemoveTime(old);
+        if (isKnown && changesOwner) new StreamConsumer(_arena, old.Consumer).Forget(id);
+        _arena.EndChange();
+    }
+
+    private static void UndoNoteAndThrow(StreamConsumer consumer, StreamId id, bool isNoted)
+    {
+        if (isNoted) consumer.Forget(id);
+        Arena.ThrowOutOfMemory();
     }
 
     /// <summary>Removes a pending entry; false when there is none.</summary>
@@ -199,10 +213,12 @@ public readonly record struct StreamGroup
         RankTree<PendingItem> tree = Pending;
         TreePath path = tree.Seek(new BeforeId(id));
         if (!tree.IsAtItem(ref path) || tree.At(ref path) is var old && old.Id != id) return false;
+        _arena.BeginChange();
         tree.Remove(ref path);
         if (old.Consumer == 0) Root.Returned--;
         RemoveTime(old);
         new StreamConsumer(_arena, old.Consumer).Forget(id);
+        _arena.EndChange();
         return true;
     }
 
@@ -213,21 +229,32 @@ public readonly record struct StreamGroup
     /// <summary>The order of times, which is made when it is first asked for.</summary>
     private RankTree<PendingTime> Times()
     {
-        var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
-        if (Root.HasTimes != 0) return times;
-        Root.HasTimes = 1;
-        RankTree<PendingItem> tree = Pending;
-        for (TreePath path = tree.SeekRank(0, out _); tree.IsAtItem(ref path); path[0].Index++) AddTime(tree.At(ref path));
-        return times;
+        if (Root.HasTimes == 0) MakeTimes();
+        return new RankTree<PendingTime>(_arena, ref Root.ByTime);
     }
 
-    private void AddTime(in PendingItem item)
+    private void MakeTimes()
     {
-        if (Root.HasTimes == 0) return;
-        var times = new RankTree<PendingTime>(_arena, ref Root.ByTime);
+        TreeRoot made = default;
+        RankTree<PendingItem> tree = Pending;
+        var times = new RankTree<PendingTime>(_arena, ref made);
+        for (TreePath path = tree.SeekRank(0, out _); tree.IsAtItem(ref path); path[0].Index++)
+        {
+            if (TryAddTime(times, tree.At(ref path))) continue;
+            times.Clear();
+            Arena.ThrowOutOfMemory();
+        }
+        (Root.ByTime, Root.HasTimes) = (made, 1);
+    }
+
+    private bool TryAddTime(in PendingItem item) =>
+        Root.HasTimes == 0 || TryAddTime(new RankTree<PendingTime>(_arena, ref Root.ByTime), item);
+
+    private static bool TryAddTime(RankTree<PendingTime> times, in PendingItem item)
+    {
         var time = new PendingTime(item.Order, item.Id);
         TreePath path = times.Seek(new BeforeTime(time));
-        times.Insert(ref path, time);
+        return times.TryInsert(ref path, time);
     }
 
     private void RemoveTime(in PendingItem item)
@@ -286,12 +313,13 @@ public readonly record struct StreamConsumer
         return found;
     }
 
-    internal void Note(StreamId id)
+    /// <summary>Notes what is pending with it; false where memory is missing. What is nobody's is noted nowhere.</summary>
+    internal bool TryNote(StreamId id)
     {
-        if (!Exists) return;
+        if (!Exists) return true;
         var tree = new RankTree<PendingId>(_arena, ref Root.Pending);
         TreePath path = tree.Seek(new BeforeId(id));
-        tree.Insert(ref path, new PendingId(id));
+        return tree.TryInsert(ref path, new PendingId(id));
     }
 
     internal void Forget(StreamId id)

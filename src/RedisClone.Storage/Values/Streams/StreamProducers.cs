@@ -124,16 +124,32 @@ public readonly record struct StreamProducers
     {
         FaultPoint.Call();
         uint owner = Names.Find(producer);
-        if (owner == 0) owner = Names.Add(producer, Unsafe.SizeOf<ProducerRoot>());
-        uint handle = MessagesOf(owner).Add(message, Unsafe.SizeOf<StreamId>());
-        MemoryMarshal.Write(NameTree.ValueOf(_arena, handle), in id);
-        RankTree<ProducedItem> order = OrderOf(owner);
-        var item = new ProducedItem(id, handle);
-        TreePath path = order.Seek(new BeforeProduced(item));
-        order.Insert(ref path, item);
+        bool isNew = owner == 0;
+        if (isNew) owner = Names.Add(producer, Unsafe.SizeOf<ProducerRoot>());
+        try
+        {
+            AddMessage(owner, message, id);
+        }
+        catch (OutOfMemoryException) when (isNew)
+        {
+            Names.Remove(owner);
+            throw;
+        }
         Root.Messages++;
         Root.Added++;
-        while (order.Weight > Most) ForgetOldest(owner);
+        while (OrderOf(owner).Weight > Most) ForgetOldest(owner);
+    }
+
+    private void AddMessage(uint owner, ReadOnlySpan<byte> message, StreamId id)
+    {
+        uint handle = MessagesOf(owner).Add(message, Unsafe.SizeOf<StreamId>());
+        MemoryMarshal.Write(NameTree.ValueOf(_arena, handle), in id);
+        var item = new ProducedItem(id, handle);
+        RankTree<ProducedItem> order = OrderOf(owner);
+        TreePath path = order.Seek(new BeforeProduced(item));
+        if (order.TryInsert(ref path, item)) return;
+        MessagesOf(owner).Remove(handle);
+        Arena.ThrowOutOfMemory();
     }
 
     /// <summary>Forgets what a producer sent too long ago, and the same of one other producer: in the end no time passes unseen.</summary>

@@ -36,8 +36,8 @@ public readonly record struct StreamTrim
         long count = Count(entry);
         if (count == 0) return 0;
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
-        if (count == blocks.Weight || LargeStream.Root(entry).BlockCount > ManyBlocks && count > blocks.Weight / 2) RemoveMost(entry, count);
-        else RemoveSome(entry, count);
+        bool isMost = count == blocks.Weight || LargeStream.Root(entry).BlockCount > ManyBlocks && count > blocks.Weight / 2;
+        if (!isMost || !TryRemoveMost(entry, count)) RemoveSome(entry, count);
         return count;
     }
 
@@ -78,15 +78,20 @@ public readonly record struct StreamTrim
         }
     }
 
-    /// <summary>The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it.</summary>
-    private static void RemoveMost(in Entry entry, long count)
+    /// <summary>
+    /// The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it. False, and nothing
+    /// changed, where memory for the new tree is missing.
+    /// </summary>
+    private static bool TryRemoveMost(in Entry entry, long count)
     {
         Arena arena = entry.Keyspace.Store.Arena;
         ref StreamRoot root = ref LargeStream.Root(entry);
+        TreeRoot kept = default;
+        if (!TryKeep(arena, LargeStream.Blocks(entry), count, ref kept)) return false;
         StreamRoot abandoned = new() { Blocks = root.Blocks, BlockBytes = root.BlockBytes };
+        arena.BeginChange();
+        (root.Blocks, root.BlockBytes, root.BlockCount) = (kept, 0, 0);
         var old = new RankTree<StreamBlockItem>(arena, ref abandoned.Blocks);
-        (root.Blocks, root.BlockBytes, root.BlockCount) = (default, 0, 0);
-        RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
         long within = 0;
         while (old.Weight > count)
         {
@@ -98,10 +103,26 @@ public readonly record struct StreamTrim
             abandoned.BlockBytes -= bytes;
             root.BlockBytes += bytes;
             root.BlockCount++;
-            TreePath front = blocks.SeekRank(0, out _);
-            blocks.Insert(ref front, item);
         }
+        arena.EndChange();
         entry.Keyspace.Store.ReleaseValue(ValueType.Stream, ValueEncoding.Large, LargeValues.BytesOf(ref abandoned));
         if (within > 0) RemoveSome(entry, within);
+        return true;
+    }
+
+    /// <summary>Makes a tree of the blocks that stay.</summary>
+    private static bool TryKeep(Arena arena, RankTree<StreamBlockItem> blocks, long count, ref TreeRoot kept)
+    {
+        var copy = new RankTree<StreamBlockItem>(arena, ref kept);
+        if (count == blocks.Weight) return true;
+        for (TreePath path = blocks.SeekRank(count, out _); blocks.IsAtItem(ref path); path[0].Index++)
+        {
+            TreePath end = copy.Last();
+            if (!copy.IsEmpty) end[0].Index++;
+            if (copy.TryInsert(ref end, blocks.At(ref path))) continue;
+            copy.Clear();
+            return false;
+        }
+        return true;
     }
 }
