@@ -54,10 +54,16 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         int shards = _file.Keys == 0 ? 0 : server.Shards.Count;
         _sinks = new ShardCapture[shards];
         _captures = new Capture[shards];
-        for (int i = 0; i < _captures.Length; i++)
+        for (int i = 0; i < shards; i++) _sinks[i] = new ShardCapture(this);
+        try
         {
-            _sinks[i] = new ShardCapture(this);
-            _captures[i] = server.Shards[i].Store.BeginCapture(_sinks[i]);
+            for (int i = 0; i < shards; i++) _captures[i] = server.Shards[i].Store.BeginCapture(_sinks[i]);
+        }
+        catch (Exception e)
+        {
+            // The captures that have begun outlive this: they take nothing, and the next snapshot ends them.
+            Fail(e.Message);
+            throw;
         }
     }
 
@@ -133,8 +139,14 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         Shard shard = _server.Shards[index];
         if (shard.TryEnter())
         {
-            TakeSlice(index);
-            shard.Exit();
+            try
+            {
+                TakeSlice(index);
+            }
+            finally
+            {
+                shard.Exit();
+            }
             return true;
         }
         _sliced.Reset();
@@ -145,8 +157,19 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     bool IShardWork.RunHeld(Shard shard)
     {
-        TakeSlice(shard.Index);
-        _sliced.Set();
+        try
+        {
+            TakeSlice(shard.Index);
+        }
+        catch (Exception e)
+        {
+            // The thread of a shard's worker, not the snapshot's: it waits for the slice, and then finds out.
+            Fail(e.Message);
+        }
+        finally
+        {
+            _sliced.Set();
+        }
         return false;
     }
 
@@ -272,8 +295,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         {
             step();
         }
-        catch (Exception failure) when (SnapshotFile.IsDiskFailure(failure))
+        catch (Exception failure)
         {
+            // A lack of memory too: the walk has to go on, and then there is no file.
             Fail(failure.Message);
         }
     }

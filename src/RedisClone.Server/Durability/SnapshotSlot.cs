@@ -1,4 +1,4 @@
-using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Durability;
@@ -57,14 +57,31 @@ internal sealed class SnapshotSlot : IHeldWork
     /// <summary>For whoever claimed it and holds every shard.</summary>
     public void Start(ISnapshotJob job)
     {
-        if (job.Mark() is not { } order)
+        SnapshotRun? run = null;
+        try
         {
-            Release();
-            return;
+            var thread = new Thread(() => Work(job, run!)) { IsBackground = true, Name = "snapshot" };
+            if (job.Mark() is not { } order)
+            {
+                Release();
+                return;
+            }
+            run = new SnapshotRun(_server, order);
+            Volatile.Write(ref _running, run);
+            thread.Start();
         }
-        var run = new SnapshotRun(_server, order);
-        Volatile.Write(ref _running, run);
-        new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
+        catch (Exception e)
+        {
+            InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
+            if (run is null)
+            {
+                Release();
+                throw;
+            }
+            run.Fail(e.Message);
+            End(job, run, e.Message);
+            run.Dispose();
+        }
     }
 
     /// <summary>For whoever claimed it: starts as soon as every shard is held.</summary>
@@ -82,8 +99,18 @@ internal sealed class SnapshotSlot : IHeldWork
 
     void IHeldWork.RunHeld()
     {
-        Start(_job!);
-        _hold.Release();
+        try
+        {
+            Start(_job!);
+        }
+        catch (Exception)
+        {
+            // Reported; the next round of background work may try again.
+        }
+        finally
+        {
+            _hold.Release();
+        }
     }
 
     private void Work(ISnapshotJob job, SnapshotRun run)
@@ -95,11 +122,18 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         catch (Exception bug)
         {
-            _server.Log.LogError(bug, "A snapshot failed unexpectedly");
+            InternalErrors.Report(_server.Log, bug, "A snapshot failed unexpectedly");
             run.Fail(bug.Message);
             if (Running == run) End(job, run, bug.Message);
         }
-        run.Dispose();
+        try
+        {
+            run.Dispose();
+        }
+        catch (Exception e)
+        {
+            InternalErrors.Report(_server.Log, e, "A snapshot's file could not be closed");
+        }
     }
 
     private void End(ISnapshotJob job, SnapshotRun run, string? failure)
