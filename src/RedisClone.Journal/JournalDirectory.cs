@@ -1,5 +1,6 @@
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
 
 namespace RedisClone.Journal;
 
@@ -12,6 +13,7 @@ public sealed class JournalDirectory : IDisposable
     private readonly IDisposable _lock;
     private long _lastBase;
     private long _lastIncrement;
+    private Manifest? _announced;
 
     private JournalDirectory(IDisk disk, JournalNames names, IDisposable @lock, Manifest manifest)
     {
@@ -55,32 +57,68 @@ public sealed class JournalDirectory : IDisposable
                 held.Dispose();
                 return null;
             }
+            if (!manifest.IsEmpty && !disk.Exists(names.PathOf(names.Manifest)))
+            {
+                disk.Rename(names.PathOf(names.TemporaryManifest), names.PathOf(names.Manifest));
+                disk.FlushDirectory(names.Directory);
+            }
             var directory = new JournalDirectory(disk, names, held, manifest);
             directory.TakeOverOldStyleFile();
             return directory;
         }
-        catch (Exception failure) when (DiskFailure.Is(failure))
+        catch (Exception failure)
         {
             held?.Dispose();
+            if (failure is not (IOException or UnauthorizedAccessException)) throw;
             error = $"Can't open or create append-only dir {names.DirectoryName}: {failure.Message}";
             return null;
         }
     }
 
-    /// <summary>Reads the manifest without taking the directory: for the offline commands. A missing one is empty.</summary>
+    /// <summary>
+    /// Reads the manifest without taking the directory: for the offline commands. A missing one is empty where there are no files that one would
+    /// name; else it is what <see cref="Announce"/> has left, or an error.
+    /// </summary>
     public static bool TryReadManifest(IDisk disk, JournalNames names, out Manifest manifest, out string error)
     {
         manifest = Manifest.Empty;
         error = "";
-        string path = names.PathOf(names.Manifest);
-        if (!disk.DirectoryExists(names.Directory) || !disk.Exists(path)) return true;
+        if (!disk.DirectoryExists(names.Directory)) return true;
+        if (disk.DirectoryExists(names.PathOf(names.Manifest)))
+        {
+            error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest} is a directory";
+            return false;
+        }
+        if (disk.Exists(names.PathOf(names.Manifest)))
+        {
+            if (TryParse(disk, names.PathOf(names.Manifest), out manifest, out error)) return true;
+            error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest}: {error}";
+            return false;
+        }
+        IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
+        if (files.Count == 0 || TryReadAnnounced(disk, names, files, out manifest)) return true;
+        error = LostManifest.Refusal(names, files);
+        return false;
+    }
+
+    private static bool TryParse(IDisk disk, string path, out Manifest manifest, out string error)
+    {
         using IDiskFile file = disk.Open(path, DiskOpen.Read);
         byte[] bytes = new byte[(int)Math.Min(file.Length, 64 << 20)];
         int length = 0;
         while (length < bytes.Length && file.Read(length, bytes.AsSpan(length)) is > 0 and var read) length += read;
-        if (Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error)) return true;
-        error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest}: {error}";
-        return false;
+        return Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error);
+    }
+
+    /// <summary>A first manifest that a crash has kept from its name. It is the one in force if it names exactly the files that are there.</summary>
+    private static bool TryReadAnnounced(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out Manifest manifest)
+    {
+        manifest = Manifest.Empty;
+        string path = names.PathOf(names.TemporaryManifest);
+        if (!disk.Exists(path) || !TryParse(disk, path, out Manifest announced, out _)) return false;
+        if (!announced.Files.Select(f => f.Name).ToHashSet().SetEquals(files.Select(f => f.Name))) return false;
+        manifest = announced;
+        return true;
     }
 
     /// <summary>
@@ -97,18 +135,34 @@ public sealed class JournalDirectory : IDisposable
     /// </summary>
     public void Publish(Manifest manifest)
     {
-        string temporary = Names.PathOf(Names.TemporaryManifest);
-        using (IDiskFile file = Disk.Open(temporary, DiskOpen.New))
-        {
-            file.Write(0, manifest.ToBytes());
-            file.Flush();
-        }
+        if (_announced != manifest) WriteTemporary(manifest);
+        _announced = null;
 
         // The files that the manifest names must not come to the disk after it.
         Disk.FlushDirectory(Names.Directory);
-        Disk.Rename(temporary, Names.PathOf(Names.Manifest));
+        Disk.Rename(Names.PathOf(Names.TemporaryManifest), Names.PathOf(Names.Manifest));
         Disk.FlushDirectory(Names.Directory);
         Manifest = manifest;
+    }
+
+    /// <summary>
+    /// Before files of a first manifest get their names: a crash between that and <see cref="Publish"/> would leave files without a manifest,
+    /// which are refused. The next start takes up what was announced.
+    /// </summary>
+    internal void Announce(Manifest manifest)
+    {
+        if (!Manifest.IsEmpty) return;
+        _announced = null;
+        WriteTemporary(manifest);
+        Disk.FlushDirectory(Names.Directory);
+        _announced = manifest;
+    }
+
+    private void WriteTemporary(Manifest manifest)
+    {
+        using IDiskFile file = Disk.Open(Names.PathOf(Names.TemporaryManifest), DiskOpen.New);
+        file.Write(0, manifest.ToBytes());
+        file.Flush();
     }
 
     /// <summary>
@@ -122,12 +176,14 @@ public sealed class JournalDirectory : IDisposable
             Manifest before = Manifest;
             long sequence = TakeBaseSequence();
             var @base = new ManifestFile(Names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
+            var manifest = new Manifest(@base, [], []);
+            Announce(manifest);
             Disk.Rename(Names.PathOf(Names.TemporaryBase), Names.PathOf(@base.Name));
-            Publish(new(@base, [], []));
+            Publish(manifest);
             foreach (ManifestFile file in before.Files.Concat(before.History)) Disk.Delete(Names.PathOf(file.Name));
             return null;
         }
-        catch (Exception failure) when (DiskFailure.Is(failure))
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
             return failure.Message;
         }

@@ -1,4 +1,3 @@
-using RedisClone.Journal.Disk;
 using System.Diagnostics;
 using RedisClone.Journal.Writing;
 
@@ -8,15 +7,37 @@ namespace RedisClone.Journal;
 public sealed partial class JournalEngine
 {
     private static readonly TimeSpan IdleTime = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan TimeBetweenErrors = TimeSpan.FromMilliseconds(100);
 
     private void Run()
     {
         while (!Volatile.Read(ref _stopping))
         {
-            if (!IsKeeping) Sleep(IdleTime);
-            else if (Policy == FlushPolicy.Always) RunAlways();
-            else RunRelaxed();
+            try
+            {
+                if (Volatile.Read(ref _untold)) TellAgain();
+                if (!IsKeeping) Sleep(IdleTime);
+                else if (Policy == FlushPolicy.Always) RunAlways();
+                else RunRelaxed();
+            }
+            catch (Exception error)
+            {
+                // Without this thread nothing becomes durable: it ends the journal as a failed write does, and goes on for the next one.
+                FailOnThread(error);
+            }
         }
+    }
+
+    private void TellAgain()
+    {
+        lock (_role) Tell();
+    }
+
+    private void FailOnThread(Exception error)
+    {
+        lock (_role)
+            if (IsKeeping) Fail(error);
+        Thread.Sleep(TimeBetweenErrors);
     }
 
     private void RunAlways()
@@ -69,7 +90,7 @@ public sealed partial class JournalEngine
                 Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
                 file.Flush();
             }
-            catch (Exception error) when (DiskFailure.Is(error) || error is ObjectDisposedException)
+            catch (Exception error)
             {
                 // Disposed: a write failed meanwhile, and that has been said.
                 lock (_role)
@@ -84,7 +105,7 @@ public sealed partial class JournalEngine
             {
                 _writer.Flushed(covers);
                 _flushes++;
-                _observer.OnDurable(_writer.DurableLsn);
+                Tell();
             }
         }
     }
@@ -118,6 +139,7 @@ public sealed partial class JournalEngine
     {
         Volatile.Write(ref _threadWaits, 1);
         Interlocked.MemoryBarrier();
+        if (Volatile.Read(ref _untold) && time > TimeBetweenErrors) time = TimeBetweenErrors;
         bool woken = (_buffer.HasPending && IsKeeping) || _wake.Wait(time);
         Volatile.Write(ref _threadWaits, 0);
         return woken;

@@ -1,4 +1,3 @@
-using RedisClone.Journal.Disk;
 using System.Buffers;
 using System.Diagnostics;
 using RedisClone.Journal.Format;
@@ -41,6 +40,7 @@ public sealed partial class JournalEngine : IDisposable
     private int _policy;
     private int _threadWaits;
     private bool _stopping;
+    private bool _untold;
     private long _sideFlushStart;
     private long _nextFlush;
     private long _groups, _flushes, _delayedFlushes;
@@ -247,7 +247,7 @@ public sealed partial class JournalEngine : IDisposable
             lock (_role)
             {
                 string? error = Guarded(_writer.Stop, isFinal: true);
-                if (error is null) _observer.OnDurable(_writer.DurableLsn);
+                if (error is null) Tell();
                 return error;
             }
     }
@@ -278,7 +278,7 @@ public sealed partial class JournalEngine : IDisposable
                     Abandon();
                     return error;
                 }
-                _observer.OnDurable(_writer.DurableLsn);
+                Tell();
                 return null;
             }
     }
@@ -287,7 +287,7 @@ public sealed partial class JournalEngine : IDisposable
     private void Abandon()
     {
         _writer.AbandonBase();
-        _observer.OnDurable(_writer.DurableLsn);
+        Tell();
     }
 
     /// <summary>
@@ -343,12 +343,12 @@ public sealed partial class JournalEngine : IDisposable
             _observer.OnFlushed(took);
             _flushes++;
         }
-        catch (Exception error) when (DiskFailure.Is(error))
+        catch (Exception error)
         {
             Fail(error);
             return false;
         }
-        _observer.OnDurable(_writer.DurableLsn);
+        Tell();
         return true;
     }
 
@@ -359,20 +359,56 @@ public sealed partial class JournalEngine : IDisposable
             step();
             return null;
         }
-        catch (Exception error) when (DiskFailure.Is(error))
+        catch (Exception error)
         {
             if (isFinal) Fail(error);
-            return error.Message;
+            return TextOf(error);
         }
     }
 
-
+    /// <summary>
+    /// Whatever the error is, a lack of memory too: what the file has by now is not known, so nothing is acknowledged any more.
+    /// </summary>
     private void Fail(Exception error)
     {
-        Volatile.Write(ref _failure, error.Message);
-        _writer.Fail();
-        _observer.OnFailed(error.Message);
+        string reason = TextOf(error);
+        Volatile.Write(ref _failure, reason);
+        try
+        {
+            _writer.Fail();
+        }
+        catch (Exception)
+        {
+            // Closing the file reports the same failure again.
+        }
+        try
+        {
+            _observer.OnFailed(reason);
+        }
+        catch (Exception)
+        {
+            Volatile.Write(ref _untold, true);
+        }
     }
+
+    /// <summary>
+    /// Passes on how far the stream is durable. When that fails for lack of memory, the journal's thread tries again: clients wait for it.
+    /// </summary>
+    private void Tell()
+    {
+        try
+        {
+            Volatile.Write(ref _untold, false);
+            _observer.OnDurable(_writer.DurableLsn);
+        }
+        catch (Exception)
+        {
+            Volatile.Write(ref _untold, true);
+        }
+    }
+
+    /// <summary>Never empty: an empty text means that there is no failure.</summary>
+    private static string TextOf(Exception error) => error.Message is { Length: > 0 } text ? text : error.GetType().Name;
 
     private bool MayWriteDuringFlush()
     {

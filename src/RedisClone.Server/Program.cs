@@ -12,18 +12,20 @@ internal static class Program
     internal static async Task<int> Main(string[] args)
     {
         SignalLifetime.HeedInterrupts();
+        SignalLifetime.IgnoreWriteSignals();
         // Read before the first socket exists: completions run on the thread that polled them, never on another.
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         IDictionary environment = Environment.GetEnvironmentVariables();
-        // Console.Out would first have a look at the terminal, as long as the whole configuration takes.
-        using var output = new StreamWriter(Console.OpenStandardOutput()) { AutoFlush = true };
+        // Console.Out would first query the terminal, which takes as long as the whole configuration.
+        using var output = new PlainOutput(StandardStream.Output);
+        using var error = new PlainOutput(StandardStream.Error);
         int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output);
-        if (done is { } exitCode) return exitCode;
+        if (done is { } exitCode) return ExitCode(exitCode, output, error);
 
         ConfigLoad load = ServerConfig.Load(args, environment);
-        if (load.Text.Length > 0) (load.ExitCode == 0 ? output : Console.Error).Write(load.Text);
-        if (load.Config is not { } config) return load.ExitCode;
+        (load.ExitCode == 0 ? output : error).Write(load.Text);
+        if (load.Config is not { } config) return ExitCode(load.ExitCode, output, error);
 
         var log = new RedisLog(config);
         Fatal.OwnProcess(log);
@@ -35,5 +37,13 @@ internal static class Program
         host.Services.GetRequiredService<ProcessPresence>().Ready();
         await run.EndAsync();
         return 0;
+    }
+
+    /// <summary>Output that is not complete is no success: a full disk, or a reader that is gone.</summary>
+    private static int ExitCode(int code, PlainOutput output, PlainOutput error)
+    {
+        if (code != 0 || !output.HasFailed) return code;
+        error.WriteLine("The output could not be written.");
+        return 1;
     }
 }

@@ -30,7 +30,7 @@ internal sealed class ServerRun(WebApplication host)
         }
         // Who waits for this line connects at once; as long as data is being loaded, clients are told so.
         Core.Log.LogInformation("Server initialized");
-        if (Core.LoadData() is { } refusal)
+        if (LoadData() is { } refusal)
         {
             if (!Core.Shutdown.HasBegun)
             {
@@ -48,8 +48,25 @@ internal sealed class ServerRun(WebApplication host)
     public async Task EndAsync()
     {
         await host.WaitForShutdownAsync();
-        if (Core.Journal?.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
-        Core.Journal?.Dispose();
+        if (Core.Journal is not { } journal) return;
+        if (journal.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
+        journal.Dispose();
+    }
+
+    private string? LoadData()
+    {
+        try
+        {
+            return Core.LoadData();
+        }
+        catch (OutOfMemoryException)
+        {
+            return "There is not enough memory to load the data";
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return $"The data cannot be read: {e.Message}";
+        }
     }
 
     private string Failed(string why)

@@ -99,7 +99,7 @@ public sealed class OfflineTests
         return (disk, 40, position);
     }
 
-    private static byte[] Base(long position)
+    internal static byte[] Base(long position)
     {
         var target = new RdbMemoryTarget();
         var writer = new RdbWriter(target);

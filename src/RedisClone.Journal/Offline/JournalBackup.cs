@@ -15,14 +15,16 @@ internal static class JournalBackup
             disk.CreateDirectory(target.Directory);
             disk.FlushDirectory(target.Root);
             string last = manifest.Increments[^1].Name;
+            // Before the files are there: they would be refused without a manifest.
+            using var copy = JournalDirectory.TryOpen(disk, target, out string? error);
+            if (copy is null) return error;
             foreach (ManifestFile file in manifest.Files)
             {
                 string path = names.PathOf(file.Name);
                 FileCopy.Copy(disk, path, target.PathOf(file.Name), file.Name == last ? lastLength : LengthOf(disk, path));
             }
-            using var copy = JournalDirectory.TryOpen(disk, target, out string? error);
-            copy?.Publish(manifest.WithoutHistory());
-            return copy is null ? error : null;
+            copy.Publish(manifest.WithoutHistory());
+            return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

@@ -30,16 +30,28 @@ public static class JournalTools
     {
         if (disk.DirectoryExists(target.Directory))
             return new() { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = "the directory for the copy exists already" };
-        JournalReport report = Verify(disk, names, new(LoadTruncated: true, AcceptDamage: true), new StructureCheck());
-        if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
         try
         {
-            Copy(disk, names, target, report);
-            return report;
+            bool isThere = JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error);
+            if (!isThere && disk.Exists(names.PathOf(names.Manifest))) return Refused(names.Manifest, error);
+            if (!isThere)
+            {
+                if (LostManifest.TryRebuild(disk, names, LostManifest.FilesOf(disk, names), out string problem) is not { } rebuilt)
+                    return Refused(names.Manifest, "it is missing, and cannot be made anew: " + problem);
+                manifest = rebuilt;
+            }
+            // What was inferred must hold together as it is: nothing is cut to make it fit.
+            var options = new ReadOptions(LoadTruncated: true, AcceptDamage: isThere);
+            JournalReport report = new JournalReader(disk, names, manifest, options).Read(new StructureCheck());
+            if (report.Outcome is JournalOutcome.Refused && !isThere)
+                return report with { Reason = "the manifest is missing, and the one that the names suggest does not load: " + report.Reason };
+            if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
+            Copy(disk, names, target, manifest, report);
+            return report with { MadeManifest = !isThere };
         }
         catch (Exception error) when (DiskFailure.Is(error))
         {
-            return report with { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = error.Message };
+            return Refused(names.DirectoryName, error.Message);
         }
     }
 
@@ -51,13 +63,15 @@ public static class JournalTools
         FileCopy.Copy(disk, from, to, length);
     }
 
-    private static void Copy(IDisk disk, JournalNames names, JournalNames target, JournalReport report)
+    private static JournalReport Refused(string file, string reason) => new() { Outcome = JournalOutcome.Refused, File = file, Reason = reason };
+
+    private static void Copy(IDisk disk, JournalNames names, JournalNames target, Manifest manifest, JournalReport report)
     {
         disk.CreateDirectory(target.Directory);
         disk.FlushDirectory(target.Root);
-        foreach (JournalFileReport file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
-        _ = JournalDirectory.TryReadManifest(disk, names, out Manifest? manifest, out _);
+        // Before the files are there: they would be refused without a manifest.
         using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error) ?? throw new IOException(error);
+        foreach (JournalFileReport file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
     }
 }

@@ -1,3 +1,4 @@
+using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Reading;
@@ -40,6 +41,19 @@ internal static class IncrementReader
         result = WithoutHeader(window, head);
         isOurs = result.End != FileEnd.Whole;
         return false;
+    }
+
+    /// <summary>Where in the stream an increment begins, or -1 where it has no groups of ours.</summary>
+    public static long StartOf(IDiskFile file)
+    {
+        var window = new FileWindow();
+        window.Open(file, static _ => { });
+        if (!TryReadHeader(window, out ulong salt, out bool isOurs, out FileResult result))
+            return isOurs ? throw new IOException(result.Reason) : -1;
+        window.MoveTo(FileHeader.Length);
+        window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
+        bool found = GroupHeader.TryRead(window.Bytes, salt, window.Offset, out GroupHeader first, out _);
+        return found ? first.Lsn : throw new IOException("no group follows the file's header");
     }
 
     public static FileResult Read(FileWindow window, ulong salt, StreamState state, IJournalSink sink)

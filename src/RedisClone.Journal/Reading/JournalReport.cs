@@ -64,6 +64,9 @@ public sealed record JournalReport
     /// <summary>The position in the global stream up to which units were read.</summary>
     public long Lsn { get; init; }
 
+    /// <summary>The manifest was missing, and was made anew in the copy.</summary>
+    public bool MadeManifest { get; init; }
+
     public long Units => Files.Sum(f => f.Units);
 
     /// <summary>One line a fact, for the log and for the offline commands.</summary>
@@ -77,6 +80,7 @@ public sealed record JournalReport
                 text.Append(CultureInfo.InvariantCulture, $" ({file.UnverifiedUnits} written by Redis, without checksums)");
             text.Append('\n');
         }
+        if (MadeManifest) text.Append("The manifest was missing; the copy has one for the files above.\n");
         foreach (string file in DroppedFiles) text.Append(CultureInfo.InvariantCulture, $"{file}: nothing kept\n");
         text.Append(Outcome switch
         {

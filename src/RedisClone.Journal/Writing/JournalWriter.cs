@@ -135,19 +135,22 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         long sequence = directory.TakeBaseSequence();
         var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
         using (IDiskFile file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
-        disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
         if (State == JournalState.Rebuilding)
         {
             if (_file is null) OpenTemporaryIncrement();
             Flush();
             long first = directory.TakeIncrementSequence();
             var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment);
+            Manifest manifest = directory.Manifest.WithBase(@base, first).WithIncrement(increment);
+            directory.Announce(manifest);
+            disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
             disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
-            directory.Publish(directory.Manifest.WithBase(@base, first).WithIncrement(increment));
+            directory.Publish(manifest);
             IncrementName = increment.Name;
         }
         else
         {
+            disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
             directory.Publish(directory.Manifest.WithBase(@base, _firstIncrement));
         }
         State = JournalState.Running;
@@ -203,9 +206,10 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     {
         State = state;
         buffer.Discard();
-        _file?.Dispose();
+        IncrementFile? file = _file;
         _file = null;
         _last = null;
+        file?.Dispose();
     }
 
     /// <summary>The first write: in a file that Redis wrote, which becomes one of ours, or behind ours in a new one.</summary>
@@ -251,10 +255,12 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         JournalDirectory directory = _directory!;
         long sequence = directory.TakeIncrementSequence();
         var increment = new ManifestFile(directory.Names.Increment(sequence), sequence, ManifestFileKind.Increment);
+        Manifest manifest = others.WithIncrement(increment);
+        directory.Announce(manifest);
         var file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
         try
         {
-            directory.Publish(others.WithIncrement(increment));
+            directory.Publish(manifest);
         }
         catch
         {

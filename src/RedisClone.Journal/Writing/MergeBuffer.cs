@@ -26,6 +26,7 @@ internal readonly record struct PendingGroup(Segment? First, long Lsn, long Leng
 internal sealed class MergeBuffer(WriterTuning tuning)
 {
     private const int Unselected = -1;
+    private const int LongestSelect = 40;
 
     private readonly SegmentPool _pool = new(tuning.SegmentSize);
     private readonly Queue<PendingGroup> _closed = new();
@@ -35,6 +36,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     private int _database = Unselected;
     private Segment? _first;
     private Segment? _last;
+    private Segment? _spare;                    // reserved and not used yet
     private bool _discarding = true;
     private int _closedCount;
     private int _units;
@@ -50,45 +52,39 @@ internal sealed class MergeBuffer(WriterTuning tuning)
 
     /// <summary>
     /// Appends one unit, and returns the position behind it. The caller holds the shards that the unit concerns, so that
-    /// positions agree with each shard's own order.
+    /// positions agree with each shard's own order. When it throws for lack of memory, nothing of the unit was appended.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit)
     {
         Enter();
-        if (!_discarding)
+        Segment? last = _last;
+        bool fits = !_discarding && last is not null && unit.Length <= last.Free;
+        if (!fits || database != _database || _lsn - _activeLsn >= tuning.MaxGroup)
         {
-            if (_lsn - _activeLsn >= tuning.MaxGroup) Close(endsIncrement: false);
-            if (database != _database) Select(database);
-            Copy(unit);
+            if (PrepareOrExit(database, unit.Length)) CopyInParts(unit);
+        }
+        else
+        {
+            last!.Append(unit);
             _units++;
         }
-        long end = _lsn += unit.Length;
-        if (_discarding) _activeLsn = end;
-        Exit();
-        return end;
+        return ExitBehind(unit.Length);
     }
 
     /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
     public long Append(int database, in ReadOnlySequence<byte> unit)
     {
         Enter();
-        if (!_discarding)
-        {
-            if (_lsn - _activeLsn >= tuning.MaxGroup) Close(endsIncrement: false);
-            if (database != _database) Select(database);
-            foreach (ReadOnlyMemory<byte> part in unit) Copy(part.Span);
-            _units++;
-        }
-        long end = _lsn += unit.Length;
-        if (_discarding) _activeLsn = end;
-        Exit();
-        return end;
+        if (PrepareOrExit(database, unit.Length))
+            foreach (ReadOnlyMemory<byte> part in unit) CopyInParts(part.Span);
+        return ExitBehind(unit.Length);
     }
 
     /// <summary>Ends the increment here: what is appended from now on belongs to the next one.</summary>
     public long Switch()
     {
         Enter();
+        ReserveOrExit(bytes: 0);
         Close(endsIncrement: true);
 
         // Each file selects its own database: a loader begins each with 0.
@@ -105,7 +101,11 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     public bool TryTake(bool mayEndIncrement, out PendingGroup group)
     {
         Enter();
-        if (_closed.Count == 0 && _lsn != _activeLsn) Close(endsIncrement: false);
+        if (_closed.Count == 0 && _lsn != _activeLsn)
+        {
+            ReserveOrExit(bytes: 0);
+            Close(endsIncrement: false);
+        }
         bool taken = _closed.TryPeek(out group) && (mayEndIncrement || !group.EndsIncrement);
         if (taken) _closed.Dequeue();
         Volatile.Write(ref _closedCount, _closed.Count);
@@ -125,7 +125,10 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     {
         Enter();
         _discarding = true;
-        Close(endsIncrement: false);
+        _pool.Return(_first);
+        _first = _last = null;
+        _activeLsn = _lsn;
+        _units = 0;
         while (_closed.TryDequeue(out PendingGroup group)) _pool.Return(group.First);
         Volatile.Write(ref _closedCount, 0);
         Exit();
@@ -141,6 +144,53 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         long start = _lsn;
         Exit();
         return start;
+    }
+
+    /// <summary>
+    /// Makes ready for a unit of so many bytes: a group that is full is closed, and the database is selected. False when units are not kept.
+    /// </summary>
+    private bool PrepareOrExit(int database, long bytes)
+    {
+        if (_discarding) return false;
+        bool isFull = _lsn - _activeLsn >= tuning.MaxGroup;
+        ReserveOrExit(bytes + LongestSelect - (isFull || _last is null ? 0 : _last.Free));
+        if (isFull) Close(endsIncrement: false);
+        if (database != _database) Select(database);
+        _units++;
+        return true;
+    }
+
+    private long ExitBehind(long bytes)
+    {
+        long end = _lsn += bytes;
+        if (_discarding) _activeLsn = end;
+        Exit();
+        return end;
+    }
+
+    /// <summary>
+    /// Everything that takes memory, before anything is changed: a place for one more group, and segments for so many bytes. When it
+    /// throws, the gate is open and the stream is as it was.
+    /// </summary>
+    private void ReserveOrExit(long bytes)
+    {
+        try
+        {
+            _closed.EnsureCapacity(_closed.Count + 1);
+            for (Segment? spare = _spare; spare is not null; spare = spare.Next) bytes -= tuning.SegmentSize;
+            for (; bytes > 0; bytes -= tuning.SegmentSize)
+            {
+                Segment added = _pool.Rent();
+                (added.Next, _spare) = (_spare, added);
+            }
+        }
+        catch
+        {
+            _pool.Return(_spare);
+            _spare = null;
+            Exit();
+            throw;
+        }
     }
 
     private void Close(bool endsIncrement)
@@ -160,7 +210,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     {
         _database = database;
         if (database < 0) return;
-        Span<byte> command = stackalloc byte[40];
+        Span<byte> command = stackalloc byte[LongestSelect];
         Span<byte> digits = stackalloc byte[11];
         Utf8Formatter.TryFormat(database, digits, out int count);
         "*2\r\n$6\r\nselect\r\n$"u8.CopyTo(command);
@@ -173,28 +223,19 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         length += count;
         "\r\n"u8.CopyTo(command[length..]);
         length += 2;
-        Copy(command[..length]);
+        CopyInParts(command[..length]);
         _lsn += length;
     }
 
-    private void Copy(ReadOnlySpan<byte> bytes)
-    {
-        Segment? last = _last;
-        if (last is not null && bytes.Length <= last.Free)
-        {
-            last.Append(bytes);
-            return;
-        }
-        CopyInParts(bytes);
-    }
-
+    /// <summary>Within what was reserved.</summary>
     private void CopyInParts(ReadOnlySpan<byte> bytes)
     {
         while (bytes.Length > 0)
         {
             if (_last is null || _last.Free == 0)
             {
-                Segment added = _pool.Rent();
+                Segment added = _spare!;
+                (_spare, added.Next) = (added.Next, null);
                 if (_last is null) _first = added;
                 else _last.Next = added;
                 _last = added;

@@ -24,6 +24,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
     private JournalEngine? _engine;
+    private volatile string? _lost;     // why an effect is missing in it
 
     public BackupState State { get; private set; }
 
@@ -72,6 +73,11 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         lock (_gate)
         {
             if (State != BackupState.Incrementing) return $"ERR there is no backup to seal, its state is {Text(State)}";
+            if (_lost is { } lost)
+            {
+                Fail(lost);
+                return $"ERR {lost}";
+            }
             // What is just being executed comes into the backup or does not: nobody has seen it yet.
             server.Effects.Detach(this);
             if (_engine!.Stop() is { } failure)
@@ -134,6 +140,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         if (State == BackupState.Idle) return;
         lock (_gate)
         {
+            if (_lost is { } lost && State == BackupState.Incrementing) Fail(lost);
             _engine?.Appended();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
@@ -148,7 +155,16 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     /// <summary>The position is the backup's own: no reply waits for it.</summary>
     long IEffectSink.Append(EffectBuffer unit)
     {
-        _engine?.Append(unit.Database, unit.Unit);
+        if (_lost is not null) return 0;
+        try
+        {
+            _engine?.Append(unit.Database, unit.Unit);
+        }
+        catch (Exception e)
+        {
+            // Under the holds of the command's shards; the next round of background work gives the backup up.
+            _lost = e.Message;
+        }
         return 0;
     }
 
@@ -168,6 +184,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         JournalDirectory directory = _directory!;
         _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
         long lsn = _engine.BeginRebuild(directory);
+        _lost = null;
         server.Effects.Attach(this);
         return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), AsRdb: true, lsn);
     }
@@ -177,7 +194,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         lock (_gate)
         {
             if (State != BackupState.Snapshotting) RemoveFiles();
-            else if (failure is not null) Fail(failure);
+            else if ((failure ?? _lost) is { } reason) Fail(reason);
             else State = BackupState.Incrementing;
         }
     }

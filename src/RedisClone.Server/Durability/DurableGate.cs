@@ -16,6 +16,8 @@ internal sealed class DurableGate
     {
         lock (_gate)
         {
+            // A release takes no memory: it must not fail half way.
+            _released.EnsureCapacity(_waiting.Count + 1);
             _waiting.Add((lsn, connection));
             Volatile.Write(ref _count, _waiting.Count);
         }

@@ -171,6 +171,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>There is no journal yet: it begins with a base of what there is, which is nothing, as Redis's does. Every shard is held.</summary>
     private string? BeginEmpty()
     {
+        foreach (string other in OtherJournals.Beside(NamesOf(_server.Config), except: _server.Config.BackupDirname))
+            _server.Log.LogWarning("There is no journal by the configured name, but there is {Other}: were appenddirname or appendfilename changed?", other);
         bool asRdb = _server.Config.AofUseRdbPreamble;
         if (BeginBase(asRdb) is not { } order) return "there is no append-only directory";
         using var run = new SnapshotRun(_server, order);
@@ -201,7 +203,19 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _closedBytes = bytes;
     }
 
-    long IEffectSink.Append(EffectBuffer unit) => _engine.Append(unit.Database, unit.Unit);
+    /// <summary>The command has taken effect: when its effects cannot be kept, memory and journal differ, and only a restart cures that.</summary>
+    long IEffectSink.Append(EffectBuffer unit)
+    {
+        try
+        {
+            return _engine.Append(unit.Database, unit.Unit);
+        }
+        catch (Exception e)
+        {
+            Fatal.End("The effects of a command could not be added to the journal", e);
+            throw;
+        }
+    }
 
     void IJournalObserver.OnDurable(long lsn)
     {
@@ -311,7 +325,17 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
         public void Durable()
         {
-            if (Gate.Any && Interlocked.Exchange(ref _posted, 1) == 0) ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+            if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
+            try
+            {
+                ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+            }
+            catch
+            {
+                // The engine tells it again.
+                Volatile.Write(ref _posted, 0);
+                throw;
+            }
         }
 
         void IThreadPoolWorkItem.Execute()

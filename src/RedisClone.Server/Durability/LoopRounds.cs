@@ -29,7 +29,16 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     public void Durable()
     {
         if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
-        loop.Post(ReleaseGate, this);
+        try
+        {
+            loop.Post(ReleaseGate, this);
+        }
+        catch
+        {
+            // The engine tells it again.
+            Volatile.Write(ref _posted, 0);
+            throw;
+        }
     }
 
     private void End()

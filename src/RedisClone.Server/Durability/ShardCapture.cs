@@ -21,45 +21,45 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
     void ICaptureSink.Take(int database, in Entry entry)
     {
         if (run.IsOver) return;
-        IKeyForm form = run.Form;
-        bool isNew = _package is null;
-        form.Begin(_package ??= new Package());
         try
         {
+            IKeyForm form = run.Form;
+            bool isNew = _package is null;
+            form.Begin(_package ??= new Package());
             if (isNew || database != _database) form.Select(database);
             form.Key(entry);
+            form.End();
+            _database = database;
+            _package.Keys++;
+            if (_package.Length >= PackageBytes) Flush();
         }
         catch (Exception bug)
         {
-            // Somebody's command is being run: it must not suffer from what the snapshot cannot do.
+            // A client's command is being run: it must not fail because the snapshot does.
             run.Fail(bug.Message);
         }
-        form.End();
-        _database = database;
-        _package.Keys++;
-        if (_package.Length >= PackageBytes) Flush();
     }
 
     bool ICaptureSink.TakePart(int database, in Entry entry, ref CapturePlace place)
     {
         if (run.IsOver) return true;
-        IKeyForm form = run.Form;
-        var package = new Package { IsPart = true };
-        form.Begin(package);
         try
         {
+            IKeyForm form = run.Form;
+            var package = new Package { IsPart = true };
+            form.Begin(package);
             if (!place.Begun) form.Select(database);
-            package.IsLastPart = form.Part(entry, ref place);
+            // Once sent it is the writing thread's.
+            bool done = package.IsLastPart = form.Part(entry, ref place);
+            form.End();
+            if (done) package.Keys = 1;
+            run.Send(package);
+            return done;
         }
         catch (Exception bug)
         {
             run.Fail(bug.Message);
-            package.IsLastPart = true;
+            return true;
         }
-        form.End();
-        if (package.IsLastPart) package.Keys = 1;
-        bool done = package.IsLastPart;
-        run.Send(package);
-        return done;
     }
 }

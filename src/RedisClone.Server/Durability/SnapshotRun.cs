@@ -297,8 +297,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         {
             step();
         }
-        catch (Exception failure) when (DiskFailure.Is(failure))
+        catch (Exception failure)
         {
+            // A lack of memory too: the walk has to go on, and then there is no file.
             Fail(failure.Message);
         }
     }

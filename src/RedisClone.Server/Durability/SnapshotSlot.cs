@@ -1,4 +1,3 @@
-using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Shards;
 
@@ -58,23 +57,31 @@ internal sealed class SnapshotSlot : IHeldWork
     /// <summary>For whoever claimed it and holds every shard.</summary>
     public void Start(ISnapshotJob job)
     {
-        if (job.Mark() is not { } order)
-        {
-            Release();
-            return;
-        }
-        var run = new SnapshotRun(_server, order);
-        Volatile.Write(ref _running, run);
+        SnapshotRun? run = null;
         try
         {
-            new Thread(() => Work(job, run)) { IsBackground = true, Name = "snapshot" }.Start();
+            var thread = new Thread(() => Work(job, run!)) { IsBackground = true, Name = "snapshot" };
+            if (job.Mark() is not { } order)
+            {
+                Release();
+                return;
+            }
+            run = new SnapshotRun(_server, order);
+            Volatile.Write(ref _running, run);
+            thread.Start();
         }
-        catch (OutOfMemoryException failure)
+        catch (Exception e)
         {
-            // No thread can be had, or no memory. The walk goes to its end all the same, so that the next snapshot finds every record alike.
-            run.Fail(failure.Message);
+            InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
+            if (run is null)
+            {
+                Release();
+                throw;
+            }
+            run.Fail(e.Message);
+            // The walk goes to its end all the same, so that the next snapshot finds every record alike.
             run.WriteHeld();
-            End(job, run, failure.Message);
+            End(job, run, e.Message);
             run.Dispose();
         }
     }
@@ -96,7 +103,7 @@ internal sealed class SnapshotSlot : IHeldWork
 
     void IHeldWork.Released(Exception? failure)
     {
-        if (failure is not null) Fatal.End("a snapshot could not begin", failure);
+        // What RunHeld threw is reported; the next round of background work may try again.
     }
 
     private void Work(ISnapshotJob job, SnapshotRun run)
@@ -108,11 +115,18 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         catch (Exception bug)
         {
-            _server.Log.LogError(bug, "A snapshot failed unexpectedly");
+            InternalErrors.Report(_server.Log, bug, "A snapshot failed unexpectedly");
             run.Fail(bug.Message);
             if (Running == run) End(job, run, bug.Message);
         }
-        run.Dispose();
+        try
+        {
+            run.Dispose();
+        }
+        catch (Exception e)
+        {
+            InternalErrors.Report(_server.Log, e, "A snapshot's file could not be closed");
+        }
     }
 
     private void End(ISnapshotJob job, SnapshotRun run, string? failure)

@@ -89,8 +89,15 @@ internal sealed class Snapshots
         var order = new SnapshotOrder(Disk, TemporaryPath(""));
         using var run = new SnapshotRun(_server, order);
         _saving = run;
-        string? failure = run.WriteHeld() ?? Publish(order.Path);
-        _saving = null;
+        string? failure;
+        try
+        {
+            failure = run.WriteHeld() ?? Publish(order.Path);
+        }
+        finally
+        {
+            _saving = null;
+        }
         Ended(run, failure, changes);
         return failure;
     }

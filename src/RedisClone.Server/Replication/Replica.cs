@@ -27,6 +27,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
     private readonly byte[] _part = new byte[FilePart];
     private int _signalled;
     private int _woken;
+    private volatile bool _hasGap;
     private StreamPiece? _piece;
     private int _position;
     private long _sent;
@@ -75,6 +76,13 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
 
     /// <summary>Bytes of the stream that it has not been sent.</summary>
     public long Behind => IsMarked ? stream.Offset - Volatile.Read(ref _sent) : 0;
+
+    /// <summary>It misses a part of the stream: it gets nothing more, and its connection ends.</summary>
+    public bool HasGap
+    {
+        get => _hasGap;
+        set => _hasGap = value;
+    }
 
     public bool HasNews => Volatile.Read(ref _woken) != 0;
 
@@ -165,7 +173,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
     public void WriteTo(ReplyWriter reply)
     {
         Interlocked.Exchange(ref _woken, 0);
-        if (State != ReplicaState.Follows) return;
+        if (State != ReplicaState.Follows || _hasGap) return;
         long most = _sent + Limits.UnflushedReplies;
         while (_sent < most)
         {

@@ -5,7 +5,7 @@ namespace RedisClone.Server.Replication;
 /// <summary>A part of the stream. Whoever follows holds the part that it is at; what all have passed is the collector's.</summary>
 internal sealed class StreamPiece
 {
-    private const int Size = 64 * 1024;
+    public const int Size = 64 * 1024;
 
     private int _length;
     private StreamPiece? _next;
@@ -35,8 +35,12 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 {
     private const int Unselected = -1;
 
+    /// <summary>MULTI, SELECT and EXEC around a unit.</summary>
+    private const int MostAround = 128;
+
     private readonly Lock _gate = new();
     private StreamPiece _last = new();
+    private StreamPiece? _spare;        // set aside and not used yet
     private Replica[] _followers = [];
     private int _database = Unselected;
     private long _offset;
@@ -62,28 +66,24 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 
     long IEffectSink.Append(EffectBuffer unit)
     {
-        try
+        lock (_gate)
         {
-            lock (_gate)
+            if (TryReserve(unit.Body.Length + MostAround))
             {
                 if (unit.Commands > 1) Write("*1\r\n$5\r\nMULTI\r\n"u8);
                 Select(unit.Database);
                 Write(unit.Body);
                 if (unit.Commands > 1) Write("*1\r\n$4\r\nEXEC\r\n"u8);
             }
-            WakeFollowers();
         }
-        catch (OutOfMemoryException)
-        {
-            Lose();
-        }
+        WakeFollowers();
         return 0;
     }
 
     /// <summary>The stream has a gap: its followers are disconnected, and each begins again with a snapshot.</summary>
     public void Lose()
     {
-        foreach (Replica follower in _followers) follower.Connection.Kill();
+        foreach (Replica follower in _followers) follower.HasGap = true;
     }
 
     /// <summary>A message that was published: it belongs to no database, but a stream begins with one.</summary>
@@ -91,8 +91,11 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     {
         lock (_gate)
         {
-            if (_database == Unselected) Select(0);
-            Write(message);
+            if (TryReserve(message.Length + MostAround))
+            {
+                if (_database == Unselected) Select(0);
+                Write(message);
+            }
         }
         WakeFollowers();
     }
@@ -100,7 +103,10 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// <summary>Says something to the replicas themselves.</summary>
     public void Say(ReadOnlySpan<byte> command)
     {
-        lock (_gate) Write(command);
+        lock (_gate)
+        {
+            if (TryReserve(command.Length)) Write(command);
+        }
         WakeFollowers();
     }
 
@@ -132,6 +138,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         _grew = false;
         foreach (Replica follower in _followers)
         {
+            // Outside of the gate: a connection that ends takes other locks.
+            if (follower.HasGap) follower.Connection.Kill();
             follower.Wake();
             if (grew) follower.Connection.KillIfOverLimit();
         }
@@ -163,7 +171,30 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             bytes = bytes[fits..];
             if (bytes.IsEmpty) return;
             _grew = true;
-            _last = _last.Next = new StreamPiece();
+            StreamPiece next = _spare!;
+            (_spare, next.Next) = (next.Next, null);
+            _last = _last.Next = next;
+        }
+    }
+
+    /// <summary>
+    /// Sets aside the pieces for so many bytes before any of them is written. Where there is no memory for them, the replicas have lost a part of
+    /// the stream: they are let go, and ask for everything again.
+    /// </summary>
+    private bool TryReserve(int bytes)
+    {
+        int room = _last.Bytes.Length - _last.Length;
+        for (StreamPiece? spare = _spare; spare is not null; spare = spare.Next) room += spare.Bytes.Length;
+        try
+        {
+            for (; room < bytes; room += StreamPiece.Size) _spare = new StreamPiece { Next = _spare };
+            return true;
+        }
+        catch (OutOfMemoryException)
+        {
+            _spare = null;
+            Lose();
+            return false;
         }
     }
 }

@@ -22,47 +22,72 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int KeptPart = 16;    // one part of so many of what is used may be kept free
     private const int TrimmedPages = 256;
 
+    private readonly ServerCore _server = server;
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards, server.Failures);
     private readonly ClientCare _clients = new(server);
-    private long _expiryTicks;          // spent on expiry in this round
+    private int _round, _hz;            // of the present round, as the next three
+    private long _started, _now;
+    private long _expiryTicks;          // spent on expiry
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
-        int hz = server.Config.Hz;
+        int hz = _server.Config.Hz;
         using var timer = new PeriodicTimer(PeriodOf(hz));
         using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
         for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None); round++)
         {
-            if (server.Config.Hz != hz) timer.Period = PeriodOf(hz = server.Config.Hz);
-            long started = Stopwatch.GetTimestamp();
-            long now = ServerCore.UnixMilliseconds();
-            server.AdvanceClock(now);
-            _expiryTicks = 0;
-            server.Eviction.Look();
-            TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)hz);
-            for (int n = 0; n < server.Shards.Count && server.Debug.BackgroundWork; n++)
+            if (_server.Config.Hz != hz) timer.Period = PeriodOf(hz = _server.Config.Hz);
+            long started = _started = Stopwatch.GetTimestamp();
+            Round(round, hz, ServerCore.UnixMilliseconds());
+            while (_server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
             {
-                // Another shard comes first each time: where one key too many is looked for, the same one would always give it.
-                int i = (round + n) % server.Shards.Count;
-                Tend(server.Shards[i], now, expirySlice, trim: round % hz == i % hz);
-            }
-            server.Latency.Note(LatencyEvents.ExpireCycle, _expiryTicks);
-            server.HotKeys.Tend(now);
-            server.Failures.Tend();
-            server.Journal?.Engine.Tend();
-            if (server.Debug.BackgroundWork) server.Shutdown.Tend();
-            server.Rewrites.Tend(now);
-            server.Backups.Tend(now);
-            server.Replicas.Tend(now);
-            server.Snapshots.Tend(now);
-            if (round % hz == 0 && server.Debug.BackgroundWork) _clients.Run(now);
-            server.Sampler.EndRound(started);
-            while (server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
-            {
-                _freeing.Run();
+                Guarded(static self => self._freeing.Run());
                 await Task.Delay(RestBetweenBursts, CancellationToken.None);
             }
+        }
+    }
+
+    /// <summary>A part that fails keeps no other from its turn: not the end that a signal asked for, not the journal.</summary>
+    private void Round(int round, int hz, long now)
+    {
+        (_round, _hz, _now, _expiryTicks) = (round, hz, now, 0);
+        if (_server.Debug.BackgroundWork) Guarded(static self => self._server.Shutdown.Tend());
+        Guarded(static self => self._server.AdvanceClock(self._now));
+        Guarded(static self => self._server.Eviction.Look());
+        Guarded(static self => self.TendShards());
+        Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._expiryTicks));
+        Guarded(static self => self._server.HotKeys.Tend(self._now));
+        Guarded(static self => self._server.Failures.Tend());
+        Guarded(static self => self._server.Journal?.Engine.Tend());
+        Guarded(static self => self._server.Rewrites.Tend(self._now));
+        Guarded(static self => self._server.Backups.Tend(self._now));
+        Guarded(static self => self._server.Replicas.Tend(self._now));
+        Guarded(static self => self._server.Snapshots.Tend(self._now));
+        if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
+        Guarded(static self => self._server.Sampler.EndRound(self._started));
+    }
+
+    private void Guarded(Action<Maintenance> part)
+    {
+        try
+        {
+            part(this);
+        }
+        catch (Exception bug)
+        {
+            InternalErrors.Report(_server.Log, bug, "Background work failed");
+        }
+    }
+
+    private void TendShards()
+    {
+        TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * _server.Config.ActiveExpireEffort / (double)_hz);
+        for (int n = 0; n < _server.Shards.Count && _server.Debug.BackgroundWork; n++)
+        {
+            // Another shard comes first each time: where one key too many is looked for, the same one would always give it.
+            int i = (_round + n) % _server.Shards.Count;
+            Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
         }
     }
 
@@ -74,14 +99,14 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         try
         {
             shard.Store.Now = now;
-            if (server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn) Expire(shard, now, expirySlice);
-            if (server.Eviction.IsDue && !server.Pause.IsOn) server.Eviction.Run(shard, EvictionSlice);
+            if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn) Expire(shard, now, expirySlice);
+            if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
         }
         catch (Exception failure)
         {
-            server.Failures.BackgroundFailed("expiry, eviction or compaction failed", failure, shard);
+            _server.Failures.BackgroundFailed("expiry, eviction or compaction failed", failure, shard);
         }
         finally
         {

@@ -33,7 +33,19 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
         using var timer = new PeriodicTimer(BetweenLooks);
         using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
         while (await timer.WaitForNextTickAsync(CancellationToken.None))
-            if (server.Debug.BackgroundWork) Look();
+            if (server.Debug.BackgroundWork) TryLook();
+    }
+
+    private void TryLook()
+    {
+        try
+        {
+            Look();
+        }
+        catch (Exception bug)
+        {
+            InternalErrors.Report(server.Log, bug, "The look for garbage failed");
+        }
     }
 
     private void Look()

@@ -17,8 +17,6 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     // Exit codes: a start would load everything; would cut an incomplete end; would refuse; nobody could look.
     private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
 
-    private const string ManifestSuffix = ".manifest";
-
     public const string Usage =
         """
                RedisClone.Server verify DIR [OPTIONS] (say what a start on this data directory, or append-only directory, would find; with
@@ -126,9 +124,11 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
                 foreach (string name in disk.List(directory))
                     if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
+                // A start fails on it, as on a file that is damaged.
+                snapshots.AddRange(Directory.GetDirectories(directory).Where(static child => child.EndsWith(".rdb", StringComparison.Ordinal)));
             }
             if (journals.Count + snapshots.Count > 0) return true;
-            output.WriteLine($"{directory}: there is neither a journal (a manifest) nor a snapshot (*.rdb) in it.");
+            output.WriteLine($"{directory}: there is neither a journal (a manifest, a base or an increment) nor a snapshot (*.rdb) in it.");
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
@@ -140,9 +140,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     private void AddJournals(string directory, List<JournalNames> journals)
     {
         string root = Path.GetDirectoryName(Path.TrimEndingDirectorySeparator(directory)) ?? directory;
-        foreach (string name in disk.List(directory))
-            if (name.EndsWith(ManifestSuffix, StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))
-                journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), name[..^ManifestSuffix.Length]));
+        foreach (string fileName in JournalNames.FileNamesIn(disk.List(directory)))
+            journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), fileName));
     }
 
     private int VerifyJournal(JournalNames names)

@@ -54,6 +54,21 @@ internal sealed class Shutdown(ServerCore server)
     public bool Begin(ShutdownOptions options, string why)
     {
         if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
+        try
+        {
+            return SaveAndEnd(options, why);
+        }
+        catch (Exception e)
+        {
+            // The next signal or SHUTDOWN tries again.
+            InternalErrors.Report(server.Log, e, "The server could not be shut down");
+            Volatile.Write(ref _begun, 0);
+            return false;
+        }
+    }
+
+    private bool SaveAndEnd(ShutdownOptions options, string why)
+    {
         server.Log.LogInformation("{Why}", why);
         if (server.Loading is { } loading)
         {

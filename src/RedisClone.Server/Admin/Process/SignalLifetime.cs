@@ -10,10 +10,13 @@ namespace RedisClone.Server.Admin;
 /// </summary>
 internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime, IDisposable
 {
-    private const int Interrupt = 2;
+    private const int Interrupt = 2, BrokenPipe = 13, FileSizeExceeded = 25;
 
     /// <summary>SIG_DFL of signal(2).</summary>
     private const nint DefaultAction = 0;
+
+    /// <summary>SIG_IGN.</summary>
+    private const nint Ignore = 1;
 
     private readonly List<PosixSignalRegistration> _registrations = [];
     private int _interrupts;
@@ -24,6 +27,14 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
     public static void HeedInterrupts()
     {
         if (!OperatingSystem.IsWindows()) SetAction(Interrupt, DefaultAction);
+    }
+
+    /// <summary>A write past a limit on the size of files, or to a pipe without a reader, is an error of that write, not the end of the process.</summary>
+    public static void IgnoreWriteSignals()
+    {
+        if (OperatingSystem.IsWindows()) return;
+        SetAction(BrokenPipe, Ignore);
+        SetAction(FileSizeExceeded, Ignore);
     }
 
     public Task WaitForStartAsync(CancellationToken cancellationToken)

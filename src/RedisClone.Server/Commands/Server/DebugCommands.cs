@@ -38,6 +38,7 @@ internal static class DebugCommands
         new("LOADAOF", 0, 0, "", "Makes the journal durable, drops all data and loads it again from there.", LoadJournal),
         new("LOG", 1, 1, "message", "Writes a line to the log.", Log),
         new("OBJECT", 1, 1, "key", "Shows how a value is kept.", Object),
+        new("PANIC", 0, 0, "", "Ends the process as an error that may have damaged data does.", Panic),
         new("PAUSE-CRON", 1, 1, "<0 | 1>", "Stops background work, or lets it go on.", PauseCron),
         new("POPULATE", 1, 3, "count [prefix] [size]", "Adds keys with values.", Populate),
         new("PROTOCOL", 1, 1, "type", "Answers an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true, false.", DebugProtocol.Reply),
@@ -237,6 +238,8 @@ internal static class DebugCommands
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
     }
+
+    private static void Panic(ref CommandContext c) => Fatal.End("DEBUG PANIC was called");
 
     private static void SleepBeforeWrites(ref CommandContext c)
     {

@@ -4,6 +4,7 @@ using System.Runtime.Versioning;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
+using RedisClone.Server.Admin;
 using RedisClone.Server.Net.Listening;
 
 namespace RedisClone.Server.Net.EventLoop;
@@ -89,8 +90,8 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             }
             if (fd >= 0)
             {
-                Accepted(fd, peer);
-                continue;
+                if (TryTake(fd, peer)) continue;
+                return;
             }
             if (fd == -Native.WouldBlock) return;
             // These are about one connection that did not come to be; anything else (EMFILE ...) is about all of them.
@@ -108,16 +109,38 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         if (!_isUnbound && !_loop.TryAdd(_fd, Native.EpollIn, this)) Unbind();
     }
 
-    private void Accepted(int fd, byte[] peer)
+    /// <summary>False when there is no memory for one more connection.</summary>
+    private bool TryTake(int fd, byte[] peer)
     {
-        Loop loop = _chooseLoop();
-        bool isUnix = EndPoint is UnixDomainSocketEndPoint;
-        EndPoint? local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
-        var connection = new LoopConnection(loop, fd, local, isUnix ? EndPoint : Decode(peer));
-        loop.Claim();
-        loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
-        _accepted.Writer.TryWrite(connection);
-        _isPaused = false;
+        LoopConnection? attached = null;
+        try
+        {
+            Loop loop = _chooseLoop();
+            bool isUnix = EndPoint is UnixDomainSocketEndPoint;
+            EndPoint? local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
+            var connection = new LoopConnection(loop, fd, local, isUnix ? EndPoint : Decode(peer));
+            loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
+            loop.Claim();
+            attached = connection;
+            _accepted.Writer.TryWrite(connection);
+            _isPaused = false;
+            return true;
+        }
+        catch (Exception e)
+        {
+            InternalErrors.Report(_log, e, "A connection could not be accepted");
+            // Once its loop knows it, the descriptor is the connection's to close.
+            if (attached is null) _ = Native.Close(fd);
+            else Drop(attached);
+            PauseAccepting(e.GetType().Name);
+            return false;
+        }
+    }
+
+    private static void Drop(LoopConnection connection)
+    {
+        connection.Abort();
+        _ = connection.DisposeAsync().AsTask();
     }
 
     /// <summary>Without this, a backlog that cannot be accepted would wake the loop over and over.</summary>

@@ -31,6 +31,9 @@ internal sealed class Loop : IEventLoop
     /// <summary>Who wants all that has arrived to be received waits so long where it never is.</summary>
     private const int RoundsToReceiveAll = 64;
 
+    /// <summary>In a row.</summary>
+    private const int RoundsThatMayFail = 100;
+
     private readonly ILogger _log;
     private readonly Thread _thread;
     private readonly int _epoll = Native.CreateEpoll();
@@ -218,7 +221,21 @@ internal sealed class Loop : IEventLoop
     private void Run()
     {
         _threadId = Environment.CurrentManagedThreadId;
-        while (!_stopping) Round(mayWait: true);
+        int failures = 0;
+        while (!_stopping)
+        {
+            try
+            {
+                Round(mayWait: true);
+                failures = 0;
+            }
+            catch (Exception bug)
+            {
+                // What the round has not reached yet is still queued.
+                InternalErrors.Report(_log, bug, "A round of an event loop was cut short");
+                if (++failures == RoundsThatMayFail) Fatal.End("An event loop cannot go on", bug);
+            }
+        }
         RunGathered();
         _roundIsFull = long.MaxValue;
         RunPostponed();
@@ -273,18 +290,59 @@ internal sealed class Loop : IEventLoop
     {
         while (_nextEvent < _eventCount)
         {
-            (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
-            // The wake-up has no target: being edge-triggered, it need not even be read.
-            _targets[fd]?.OnEvents(events);
+            ILoopTarget? target = null;
+            try
+            {
+                while (_nextEvent < _eventCount)
+                {
+                    (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
+                    // The wake-up has no target: being edge-triggered, it need not even be read.
+                    target = _targets[fd];
+                    target?.OnEvents(events);
+                }
+            }
+            catch (Exception bug)
+            {
+                Failed(target, bug);
+            }
         }
     }
 
     private void ReceiveFromReadable()
     {
-        for (int budget = _readable.Count; budget > 0 && _readable.TryDequeue(out LoopConnection? connection); budget--)
+        int budget = _readable.Count;
+        while (budget > 0)
         {
-            connection.IsQueuedToRead = false;
-            connection.Receive();
+            LoopConnection? connection = null;
+            try
+            {
+                for (; budget > 0 && _readable.TryDequeue(out connection); budget--)
+                {
+                    connection.IsQueuedToRead = false;
+                    connection.Receive();
+                }
+                return;
+            }
+            catch (Exception bug)
+            {
+                budget--;
+                Failed(connection, bug);
+            }
+        }
+    }
+
+    /// <summary>A connection that could not be served for lack of memory, or by a bug, ends; the loop and its other connections go on.</summary>
+    private void Failed(ILoopTarget? target, Exception bug)
+    {
+        InternalErrors.Report(_log, bug, "A connection failed on its event loop");
+        if (target is not LoopConnection connection) return;
+        try
+        {
+            connection.AbortOnLoop();
+        }
+        catch (Exception again)
+        {
+            InternalErrors.Report(_log, again, "A connection could not be closed");
         }
     }
 
@@ -323,10 +381,17 @@ internal sealed class Loop : IEventLoop
             Send(connection);
     }
 
-    private static void Send(LoopConnection connection)
+    private void Send(LoopConnection connection)
     {
         connection.IsQueuedToSend = false;
-        connection.Send();
+        try
+        {
+            connection.Send();
+        }
+        catch (Exception bug)
+        {
+            Failed(connection, bug);
+        }
     }
 
     private void CloseQueued()

@@ -268,7 +268,16 @@ internal sealed class LoopPipeWriter : PipeWriter
 
         public void Arrive()
         {
-            writer.TakeWritten(ref _chunks, buffer: null, written: 0);
+            try
+            {
+                writer.TakeWritten(ref _chunks, buffer: null, written: 0);
+            }
+            catch
+            {
+                // A part of what was written is missing: nothing may follow it.
+                writer._connection.AbortOnLoop();
+                throw;
+            }
             Interlocked.Add(ref writer._posted, -bytes);
             if (last)
             {

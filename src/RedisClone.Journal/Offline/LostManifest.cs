@@ -1,0 +1,98 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Journal.Offline;
+
+/// <summary>
+/// Bases and increments without the manifest that says in which order they load. A start on them would begin empty, and its rewrites would
+/// replace them, so it is refused; where names and positions leave one order only, the manifest can be made anew.
+/// </summary>
+public static class LostManifest
+{
+    private const int MostNamed = 8;
+
+    /// <summary>The files that a manifest would name, bases first, each kind by its sequence numbers.</summary>
+    public static IReadOnlyList<ManifestFile> FilesOf(IDisk disk, JournalNames names) =>
+    [
+        .. disk.List(names.Directory).Select(NumberedFile.Of).OfType<NumberedFile>().Where(file => file.FileName == names.FileName)
+            .Select(file => file.Entry).OrderBy(file => file.Kind).ThenBy(file => file.Sequence),
+    ];
+
+    /// <summary>Why a server does not start on these files.</summary>
+    public static string Refusal(JournalNames names, IReadOnlyList<ManifestFile> files) =>
+        $"{names.DirectoryName} has {Names(files)} and no {names.Manifest} that says how they load: a start would begin without them, and a later " +
+        "rewrite would replace them. Restore the manifest, or have the command repair make it anew in a copy of the directory; move the files away to begin empty";
+
+    /// <summary>The manifest that these files had, or null and why that cannot be told.</summary>
+    internal static Manifest? TryRebuild(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out string problem)
+    {
+        ManifestFile[] bases = [.. files.Where(file => file.Kind == ManifestFileKind.Base)];
+        ManifestFile[] increments = [.. files.Where(file => file.Kind == ManifestFileKind.Increment)];
+        if ((FindTwins(bases) ?? FindTwins(increments)) is { } twins)
+        {
+            problem = $"{twins} have the same sequence number";
+            return null;
+        }
+        ManifestFile? @base = bases.LastOrDefault();
+        long start = @base is null ? 0 : StartOf(disk, names, @base);
+        if (start < 0) return OfRedis(bases, increments, out problem);
+
+        // A base and the increments behind it are there before the manifest names them, and what they replace is still there after it did.
+        var kept = new List<ManifestFile>();
+        foreach (ManifestFile increment in increments)
+        {
+            long begins = StartOf(disk, names, increment);
+            if (begins < 0 && @base is not null && kept.Count == 0 && increments.Length > 1)
+            {
+                problem = $"{increment.Name}, which redis-server wrote, does not say whether it is older than {@base.Name} or follows it";
+                return null;
+            }
+            if (begins < 0 || begins >= start) kept.Add(increment);
+        }
+        if (@base is null && (kept.Count == 0 || StartOf(disk, names, kept[0]) != 0))
+        {
+            problem = "there is no base for the increments";
+            return null;
+        }
+        problem = "";
+        return new(@base, [], kept);
+    }
+
+    /// <summary>Redis's files say nothing of their positions: they are taken where there is one base only and no number is missing.</summary>
+    private static Manifest? OfRedis(ManifestFile[] bases, ManifestFile[] increments, out string problem)
+    {
+        problem = bases.Length > 1 ? $"{Names(bases)} are bases, and none says where its increments begin" : "";
+        for (int i = 1; i < increments.Length && problem.Length == 0; i++)
+        {
+            if (increments[i].Sequence != increments[i - 1].Sequence + 1)
+                problem = $"between {increments[i - 1].Name} and {increments[i].Name} an increment is missing";
+        }
+        return problem.Length > 0 ? null : new(bases[0], [], increments);
+    }
+
+    /// <summary>Where in the stream of effects a file begins, or -1 where Redis wrote it.</summary>
+    private static long StartOf(IDisk disk, JournalNames names, ManifestFile file)
+    {
+        using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
+        if (file.Kind == ManifestFileKind.Increment) return IncrementReader.StartOf(opened);
+        if (file.Name.EndsWith(".rdb", StringComparison.Ordinal))
+            return new StructureCheck().LoadSnapshot(opened, file.Name, out _, out long lsn) is null ? lsn : throw new IOException($"{file.Name} is damaged");
+        byte[] head = new byte[FileHeader.Length];
+        int length = opened.Read(0, head);
+        return BasePosition.Read(head.AsSpan(0, length));
+    }
+
+    private static string? FindTwins(ManifestFile[] files)
+    {
+        for (int i = 1; i < files.Length; i++)
+            if (files[i].Sequence == files[i - 1].Sequence) return $"{files[i - 1].Name} and {files[i].Name}";
+        return null;
+    }
+
+    private static string Names(IReadOnlyList<ManifestFile> files)
+    {
+        string names = string.Join(", ", files.Take(MostNamed).Select(file => file.Name));
+        return files.Count > MostNamed ? $"{names} and {files.Count - MostNamed} more" : names;
+    }
+}

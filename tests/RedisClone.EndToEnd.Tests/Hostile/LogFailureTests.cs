@@ -1,0 +1,144 @@
+using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Hostile;
+
+/// <summary>A log that cannot be written costs its lines and nothing else: clients are served, and the server ends when it is asked to.</summary>
+public sealed class LogFailureTests
+{
+    /// <summary>Files of 128 KB at most; the runtime would otherwise map its code by a large file of its own.</summary>
+    private const string Limited = "export DOTNET_EnableWriteXorExecute=0; ulimit -f 256; exec SERVER > log";
+
+    [Theory]
+    [InlineData("exec SERVER > /dev/full")]
+    [InlineData("exec SERVER > /dev/full 2>&1")]
+    [InlineData("exec SERVER --transport sockets > /dev/full")]
+    [InlineData("exec SERVER --log-format json > /dev/full")]
+    [InlineData("exec SERVER --logfile /dev/full")]
+    public void A_full_disk_under_the_log(string command)
+    {
+        using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes");
+        using RespClient client = server.Connect();
+        int process = Flood(server, client);
+        Assert.True(Lost(client) >= 100);
+        Assert.Equal(0, server.Stop(process));
+    }
+
+    [Fact]
+    public void A_pipe_without_a_reader()
+    {
+        using var server = new ShellServer("(echo $$ > pid; exec SERVER) | true; wait", "--save ''", "--enable-debug-command yes");
+        using RespClient client = server.Connect();
+        int process = Flood(server, client);
+        Assert.True(Lost(client) >= 100);
+        Assert.Equal(0, server.Stop(process));
+    }
+
+    [Fact]
+    public void A_pipe_that_is_full()
+    {
+        using var server = new ShellServer("SERVER | sleep 600", "--save ''", "--enable-debug-command yes", "--appendonly yes");
+        using RespClient client = server.Connect();
+        string text = new('x', 4000);
+        for (int i = 0; i < 1000; i++) client.Expect("+OK", "DEBUG", "LOG", text);
+        Assert.True(Lost(client) > 100);
+        int process = ShellServer.ProcessOf(client);
+        client.Expect("+OK", "SET", "k", "v");
+        using (Process kill = Process.Start("kill", ["-TERM", $"{process}"])) kill.WaitForExit();
+        Assert.Equal("", client.ReadToClose());
+        Assert.True(SpinWait.SpinUntil(() => !File.Exists($"/proc/{process}/stat") || File.ReadAllText($"/proc/{process}/stat").Contains(") Z "), 60_000));
+    }
+
+    /// <summary>RLIMIT_FSIZE: the kernel sends SIGXFSZ, of which a process dies unless it ignores it. The journal meets the same limit.</summary>
+    [Fact]
+    public void A_limit_on_the_size_of_files()
+    {
+        using var server = new ShellServer(Limited, "--save ''", "--enable-debug-command yes");
+        using RespClient client = server.Connect();
+        string text = new('x', 2000);
+        for (int i = 0; i < 500; i++) client.Expect("+OK", "DEBUG", "LOG", text);
+        Assert.True(SpinWait.SpinUntil(() => Lost(client) >= 100, 60_000));
+        Assert.Equal(0, server.Stop(ShellServer.ProcessOf(client)));
+    }
+
+    [Fact]
+    public void A_limit_on_the_size_of_files_under_the_journal()
+    {
+        using var server = new ShellServer(Limited, "--save ''", "--appendonly yes --appendfsync always");
+        using RespClient client = server.Connect();
+        Reply? refusal = null;
+        for (int i = 0; i < 100 && refusal is null; i++)
+        {
+            using RespClient writer = server.Connect();
+            try
+            {
+                Reply reply = writer.Call("SET", $"key:{i}", new string('x', 5000));
+                if (reply.IsError) refusal = reply;
+            }
+            catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
+            {
+                // The write that failed: its client is not answered.
+            }
+        }
+        Assert.StartsWith("MISCONF", refusal?.Text, StringComparison.Ordinal);
+        client.Expect("+PONG", "PING");
+    }
+
+    [Fact]
+    public void A_log_file_whose_directory_goes_and_comes()
+    {
+        using var server = new ShellServer("mkdir logs; exec SERVER --logfile logs/log", "--save ''", "--enable-debug-command yes");
+        using RespClient client = server.Connect();
+        string logs = Path.Combine(server.Folder, "logs");
+        Directory.Delete(logs, recursive: true);
+        int process = Flood(server, client);
+        Assert.True(Lost(client) >= 100);
+        Directory.CreateDirectory(logs);
+        string log = Path.Combine(logs, "log");
+        client.Expect("+OK", "DEBUG", "LOG", "it works again");
+        Assert.True(SpinWait.SpinUntil(() => File.Exists(log) && File.ReadAllText(log).Contains("it works again", StringComparison.Ordinal), 60_000));
+        Assert.Matches(@"^\d+:M [^#]* # \d+ lines of the log could not be written\.\n[^\n]*it works again\n$", File.ReadAllText(log));
+        Assert.Equal(0, server.Stop(process));
+    }
+
+    [Fact]
+    public void What_a_tool_prints_to_a_full_disk()
+    {
+        using var tool = new ShellServer(ServerProcess.OurProgram + " --help > /dev/full");
+        Assert.Equal(1, tool.WaitForExit());
+        Assert.Equal("The output could not be written.\n", tool.Errors);
+    }
+
+    [Theory]
+    [InlineData("exec SERVER > log", true)]
+    [InlineData("exec SERVER --logfile log", true)]
+    [InlineData("exec SERVER > /dev/full", false)]
+    [InlineData("exec SERVER --log-format json > log", true)]
+    public void The_last_line_before_a_fatal_end(string command, bool isLogged)
+    {
+        using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes", "--appendonly yes", "--appendfsync always");
+        int process;
+        using (RespClient client = server.Connect())
+        {
+            process = ShellServer.ProcessOf(client);
+            client.Expect("+OK", "SET", "k", "v");
+            client.Send("DEBUG", "PANIC");
+            Assert.Equal("", client.ReadToClose());
+        }
+        Assert.Equal(70, server.WaitForExit());
+        Assert.Contains("Fatal: DEBUG PANIC was called", server.Errors, StringComparison.Ordinal);
+        if (isLogged) Assert.Contains("Fatal: DEBUG PANIC was called", File.ReadAllLines(Path.Combine(server.Folder, "log"))[^1], StringComparison.Ordinal);
+    }
+
+    private static int Flood(ShellServer server, RespClient client)
+    {
+        for (int i = 0; i < 100; i++) client.Expect("+OK", "DEBUG", "LOG", "a line");
+        client.Expect("+OK", "SET", "k", "v");
+        using RespClient other = server.Connect();
+        other.Expect("$\"v\"", "GET", "k");
+        Assert.True(SpinWait.SpinUntil(() => Lost(client) >= 100, 60_000));
+        return ShellServer.ProcessOf(client);
+    }
+
+    private static long Lost(RespClient client) => long.Parse(ShellServer.Figure(client, "log_lines_lost"));
+}

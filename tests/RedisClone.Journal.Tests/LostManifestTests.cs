@@ -1,0 +1,181 @@
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
+using RedisClone.Journal.Reading;
+using RedisClone.Journal.Tests.Support;
+using RedisClone.Journal.Writing;
+
+namespace RedisClone.Journal.Tests;
+
+/// <summary>Bases and increments without their manifest: no server starts on them, and it is made anew where that is certain.</summary>
+public sealed class LostManifestTests
+{
+    private static readonly JournalNames Names = JournalRun.Names;
+    private static readonly JournalNames Copy = Names with { Root = "/copy" };
+
+    private readonly SimulatedDisk _disk = new();
+
+    [Fact]
+    public void AStartIsRefusedWithTheNamesOfTheFiles()
+    {
+        Write(rewrites: 1);
+        _disk.Remove(Path(Names.Manifest));
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out var error));
+        Assert.Contains($"has {Names.Base(1, rdb: true)}, {Names.Increment(2)} and no {Names.Manifest}", error, StringComparison.Ordinal);
+        var report = JournalTools.Verify(_disk, Names, new(), new StructureCheck());
+        Assert.Equal(JournalOutcome.Refused, report.Outcome);
+        Assert.Contains(Names.Increment(2), report.Reason, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(3)]
+    public void TheManifestIsMadeAnewInACopy(int rewrites)
+    {
+        var units = Write(rewrites);
+        _disk.Remove(Path(Names.Manifest));
+        var report = JournalTools.Repair(_disk, Names, Copy);
+        Assert.Equal((JournalOutcome.Clean, true), (report.Outcome, report.MadeManifest));
+        Assert.Equal(units, JournalTools.Verify(_disk, Copy, new(), new StructureCheck()).Units);
+        Assert.Contains("The manifest was missing", report.ToString(), StringComparison.Ordinal);
+    }
+
+    /// <summary>A crash after the manifest was replaced leaves what it replaced; one before leaves a base that it does not name.</summary>
+    [Fact]
+    public void WhatABaseHasReplacedIsLeftOut()
+    {
+        Write(rewrites: 1);
+        var before = _disk.List(Names.Directory).ToDictionary(name => name, name => _disk[Path(name)]);
+        var units = Write(rewrites: 1);
+        foreach (var (name, bytes) in before)
+            if (!_disk.Exists(Path(name))) _disk[Path(name)] = bytes;
+        _disk.Remove(Path(Names.Manifest));
+        Assert.True(LostManifest.FilesOf(_disk, Names).Count >= 4);
+        Assert.Equal(JournalOutcome.Clean, JournalTools.Repair(_disk, Names, Copy).Outcome);
+        Assert.Equal(units, JournalTools.Verify(_disk, Copy, new(), new StructureCheck()).Units);
+    }
+
+    [Fact]
+    public void AMissingBaseIsRefused()
+    {
+        Write(rewrites: 1);
+        _disk.Remove(Path(Names.Manifest));
+        _disk.Remove(Path(Names.Base(1, rdb: true)));
+        AssertNoRepair("there is no base");
+    }
+
+    [Fact]
+    public void AMissingIncrementIsRefused()
+    {
+        Write(rewrites: 1, increments: 3);
+        _disk.Remove(Path(Names.Manifest));
+        _disk.Remove(Path(Names.Increment(3)));
+        AssertNoRepair("the one that the names suggest does not load");
+    }
+
+    [Fact]
+    public void AnIncrementOfAnotherServerIsRefused()
+    {
+        Write(rewrites: 1);
+        var other = new SimulatedDisk();
+        Write(other, rewrites: 1, increments: 1, first: "longer than that of the first");
+        _disk[Path(Names.Increment(2))] = other[Path(Names.Increment(2))];
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Verify(_disk, Names, new(), new StructureCheck()).Outcome);
+        _disk.Remove(Path(Names.Manifest));
+        AssertNoRepair("does not load");
+    }
+
+    [Theory]
+    [InlineData("1b 1i", true)]
+    [InlineData("1b 1i 2i 3i", true)]
+    [InlineData("3b 5i", true)]
+    [InlineData("1b 1i 3i", false)]
+    [InlineData("1b 2b 1i 2i", false)]
+    [InlineData("1i 2i", false)]
+    public void FilesOfRedis(string files, bool isCertain)
+    {
+        _disk.CreateDirectory(Names.Directory);
+        foreach (var file in files.Split(' '))
+        {
+            var sequence = file[0] - '0';
+            var name = file[1] == 'b' ? Names.Base(sequence, rdb: false) : Names.Increment(sequence);
+            _disk[Path(name)] = [.. Units.Command("SET", file, "x")];
+        }
+        var report = JournalTools.Repair(_disk, Names, Copy);
+        Assert.Equal(isCertain, report.Outcome == JournalOutcome.Clean);
+        if (isCertain) Assert.Equal(files.Split(' ').Length, report.Units);
+    }
+
+    /// <summary>What is neither named by a manifest nor would be: an empty manifest, one that is a directory, leftovers of a crash.</summary>
+    [Fact]
+    public void OtherFilesOfTheDirectory()
+    {
+        Write(rewrites: 1);
+        _disk[Path(Names.TemporaryManifest)] = "file x seq 1 type i\n"u8.ToArray();
+        _disk[Path(Names.TemporaryBase)] = [1];
+        Assert.Equal(JournalOutcome.Clean, JournalTools.Verify(_disk, Names, new(), new StructureCheck()).Outcome);
+        _disk[Path(Names.Manifest)] = [];
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out var error));
+        Assert.Contains("Found an empty AOF manifest", error, StringComparison.Ordinal);
+        _disk.Remove(Path(Names.Manifest));
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out error));
+        Assert.Contains("no " + Names.Manifest, error, StringComparison.Ordinal);
+        var another = Names with { FileName = "another.aof" };
+        using var empty = JournalDirectory.TryOpen(_disk, another, out error);
+        Assert.True(empty!.Manifest.IsEmpty, error);
+    }
+
+    [Fact]
+    public void AFirstManifestThatACrashKeptFromItsNameIsTakenUp()
+    {
+        var units = Write(rewrites: 1);
+        _disk[Path(Names.TemporaryManifest)] = _disk[Path(Names.Manifest)];
+        _disk.Remove(Path(Names.Manifest));
+        Assert.Equal(units, JournalTools.Verify(_disk, Names, new(), new StructureCheck()).Units);
+        using var directory = JournalDirectory.TryOpen(_disk, Names, out var error);
+        Assert.False(directory!.Manifest.IsEmpty, error);
+        Assert.True(_disk.Exists(Path(Names.Manifest)));
+    }
+
+    private void AssertNoRepair(string reason)
+    {
+        var report = JournalTools.Repair(_disk, Names, Copy);
+        Assert.Equal(JournalOutcome.Refused, report.Outcome);
+        Assert.Contains(reason, report.Reason, StringComparison.Ordinal);
+        Assert.False(_disk.DirectoryExists(Copy.Directory));
+    }
+
+    private static string Path(string name) => Names.PathOf(name);
+
+    private int Write(int rewrites, int increments = 1) => Write(_disk, rewrites, increments, "a");
+
+    /// <summary>Goes on with the journal that is there, and rewrites it; units behind the last base.</summary>
+    private static int Write(SimulatedDisk disk, int rewrites, int increments, string first)
+    {
+        var tuning = new WriterTuning { Salts = new(7) };
+        var buffer = new MergeBuffer(tuning);
+        var writer = new JournalWriter(buffer, tuning);
+        using var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
+        writer.Start(directory, new JournalReader(disk, Names, directory.Manifest, new()).Read(new StructureCheck()));
+        buffer.Append(0, Units.Command("SET", first, "1"));
+        for (var i = 0; i < rewrites; i++)
+        {
+            var position = buffer.Switch();
+            while (writer.WriteNext(fillAhead: true)) { }
+            using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, OfflineTests.Base(position));
+            writer.InstallBase(position, rdb: true);
+            var history = writer.History;
+            writer.DeleteFiles(history);
+            writer.Forget(history);
+            buffer.Append(0, Units.Command("SET", "b" + i, "2"));
+        }
+        for (var i = 1; i < increments; i++)
+        {
+            buffer.Switch();
+            buffer.Append(0, Units.Command("SET", "c" + i, "3"));
+        }
+        while (writer.WriteNext(fillAhead: true)) { }
+        writer.Stop();
+        return increments;
+    }
+}
