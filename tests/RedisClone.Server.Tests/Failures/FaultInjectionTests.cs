@@ -23,8 +23,13 @@ public sealed class FaultInjectionTests : IDisposable
     private readonly Random _random = new(Seed.Take());
     private MirroredHost _hosts = null!;
     private int _faults;
+    private string? _ended;
 
-    public FaultInjectionTests() => Fatal.Instead = static (why, cause) => throw new ProcessEndedException(why, cause);
+    public FaultInjectionTests() => Fatal.Instead = (why, cause) =>
+    {
+        _ended ??= why;
+        throw new InvalidOperationException(why, cause);
+    };
 
     public void Dispose() => Fatal.Instead = null;
 
@@ -77,17 +82,21 @@ public sealed class FaultInjectionTests : IDisposable
     /// <summary>Null, or what is wrong after the run.</summary>
     private string? Run(CommandRow row, CommandHost.Prepared command, ref bool thrown)
     {
+        _ended = null;
         try
         {
             _hosts.Host.Execute(command);
         }
-        catch (ProcessEndedException) when (s_mayEnd.Contains(row.FullName))
+        catch (InvalidOperationException) when (_ended is not null)
         {
-            thrown = FaultPoint.Disarm();
-            Begin();
-            return null;
+            // In a server, the process has ended before.
         }
         thrown = FaultPoint.Disarm();
+        if (_ended is not null)
+        {
+            Begin();
+            return s_mayEnd.Contains(row.FullName) ? null : _ended;
+        }
         _hosts.Host.Forget();
         string? finding = _hosts.Remains() ?? _hosts.Difference(command, row) ?? (_faults % 64 == 0 ? _hosts.Difference() : null);
         return finding is null ? null : $"{finding}; effects {_hosts.LastEffects.Replace("\r\n", " ", StringComparison.Ordinal)}";
@@ -100,7 +109,6 @@ public sealed class FaultInjectionTests : IDisposable
         _hosts.Follow();
     }
 
-    private sealed class ProcessEndedException(string why, Exception? cause) : Exception(why, cause);
 }
 
 /// <summary>Tests that replace the end of the process run alone.</summary>

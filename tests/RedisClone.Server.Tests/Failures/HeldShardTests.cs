@@ -65,7 +65,7 @@ public sealed class HeldShardTests : IDisposable
             {
                 for (int nth = 1; nth < 20; nth++)
                 {
-                    await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Call));
+                    await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Allocation | FaultKinds.Call));
                     client.Call(words);
                     bool thrown = false;
                     await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
@@ -95,7 +95,7 @@ public sealed class HeldShardTests : IDisposable
         {
             waiter.Send("BLPOP", "queue", "0");
             await pusher.UntilAsync("INFO clients", info => info.Contains("blocked_clients:1", StringComparison.Ordinal));
-            await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Call));
+            await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Allocation | FaultKinds.Call));
             pusher.Run("RPUSH queue a b");
             await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
             // Whatever failed, what is pushed next serves the client, unless an error has answered it.

@@ -228,10 +228,13 @@ internal sealed class Executor(ServerCore server)
         return Outcome.Done;
     }
 
-    /// <summary>A command that runs again, or waits, must not have changed anything: it would change it twice.</summary>
+    /// <summary>
+    /// A command that runs again must not have changed anything: it would change it twice. One that waits may have, if it gave the effect itself: XREADGROUP
+    /// creates its consumer first.
+    /// </summary>
     private static void CheckUnchanged(ref CommandContext c)
     {
-        if (c.Changes > 0 || c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
+        if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
     }
 
     /// <summary>Answers an error instead of half a reply. Where even that is impossible, the connection ends.</summary>
