@@ -23,14 +23,23 @@ internal static class StreamReads
     [
         new("XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
             -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
-            { Complexity = OfReads },
+            { FindKeys = FindKeysOfRead, Complexity = OfReads },
         new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
             -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
-            "Reads entries from streams for a consumer of a group, waiting for some.") { Complexity = OfReads },
+            "Reads entries from streams for a consumer of a group, waiting for some.")
+            { FindKeys = FindKeysOfRead, Complexity = OfReads },
     ];
 
     private static KeySpec[] After(string keyword, int startFrom) =>
         [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
+
+    /// <summary>Half of what follows STREAMS. Where the other half lacks one, the handler answers so before it looks a key up.</summary>
+    private static void FindKeysOfRead(in Request request, ref KeyPositions into)
+    {
+        int first = StreamReadOptions.FirstKeyOf(request);
+        int last = first + (request.Count - first) / 2;
+        for (int i = first; first > 0 && i < last; i++) into.Add(i, RO | Access);
+    }
 
     private static void Read(ref CommandContext c) => Read(ref c, grouped: false);
 
