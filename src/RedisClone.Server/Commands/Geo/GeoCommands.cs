@@ -88,7 +88,8 @@ internal static class GeoCommands
         double[] scores = ArrayPool<double>.Shared.Rent(points);
         for (int i = 0; i < points && !c.Failed; i++)
             if (TryPoint(ref c, first + 3 * i, out GeoPoint point)) scores[i] = GeoCell.Of(point).Bits;
-        if (!c.Failed)
+        // A score may be longer than the place that it is made from.
+        if (!c.Failed && c.ReserveEffects(EffectBuffer.SizeOf(c.Args.Count, c.Args.WireLength + (long)points * RedisNumber.MaxInt64Length)))
         {
             SortedSetCommands.Add(ref c, options, first + 2, 3, scores.AsSpan(0, points));
             if (c.Changes > 0) ReplaceByAdd(ref c, first, scores.AsSpan(0, points));

@@ -181,8 +181,14 @@ internal static class SortCommands
             if (options.Gets is null) ListValue.Push(built, ListEnd.Tail, items[i].Text);
             else foreach (int get in options.Gets) ListValue.Push(built, ListEnd.Tail, LookUp(ref c, c.Args[get], items[i].Text) ?? []);
         }
+        bool replaces = c.FindForWrite(options.Target).Exists;
+        if (!c.ReserveEffects(SizeOfEffects(c, built, stored, options)))
+        {
+            built.Keyspace.Remove(built);
+            return;
+        }
         // What was stored is what is journalled: the keys that it came from may be anywhere.
-        if (stored > 0 || c.FindForWrite(options.Target).Exists) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
+        if (stored > 0 || replaces) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
         if (stored > 0 && c.ReplaceEffect(arguments: (int)stored + 2) is { } effect)
         {
             effect.Add("RPUSH"u8);
@@ -192,6 +198,15 @@ internal static class SortCommands
         }
         c.Store(built, options.Target, stored, NotifyFlags.List, "sortstore");
         c.Reply.Integer(stored);
+    }
+
+    private static long SizeOfEffects(scoped in CommandContext c, scoped in Entry built, long stored, in SortOptions options)
+    {
+        long text = "DEL"u8.Length + "RPUSH"u8.Length + 2L * c.Args[options.Target].Length;
+        if (!c.EffectsWanted) return 0;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        foreach (Element element in ListValue.Elements(built)) text += element.Text(digits).Length;
+        return EffectBuffer.SizeOf(2, 0) + EffectBuffer.SizeOf(stored + 2, text);
     }
 
     /// <summary>
