@@ -12,6 +12,12 @@ namespace RedisClone.Server.Commands;
 /// <summary>DUMP and RESTORE: values as Redis's RDB has them, with a version and a checksum. What comes in is trusted in nothing.</summary>
 internal static class DumpCommands
 {
+    /// <summary>Of a payload: the type before the value, the version and the checksum behind it.</summary>
+    private const int PayloadFrame = 1 + 2 + 8;
+
+    /// <summary>Values that take more memory are not serialized only for their length.</summary>
+    private const long MostCounted = 64 << 20;
+
     private const string BusyKey = "BUSYKEY Target key name already exists.";
     private const string WrongPayload = "ERR DUMP payload version or checksum are wrong";
     private const string BadFormat = "ERR Bad data format";
@@ -52,6 +58,17 @@ internal static class DumpCommands
         if (payload.IsEmpty) c.Reply.Null();
         else c.Reply.Bulk(payload);
         dumper.Clear();
+    }
+
+    /// <summary>Bytes of a value in a dump file, its type left out. Of a large value it is what it takes in memory: writing it only to count would take as much.</summary>
+    public static long SerializedLength(in Entry entry)
+    {
+        long usage = ValueInfo.MemoryUsage(entry);
+        if (usage > MostCounted) return usage;
+        Dumper dumper = _dumper ??= new Dumper();
+        int length = dumper.Dump(entry).Length;
+        dumper.Clear();
+        return Math.Max(0, length - PayloadFrame);
     }
 
     private static void Restore(ref CommandContext c)
