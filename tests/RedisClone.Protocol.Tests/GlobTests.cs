@@ -51,6 +51,41 @@ public sealed class GlobTests
         Assert.False(Matches(pattern, new string('a', 20_000), false));
     }
 
+    /// <summary>Each would take minutes to years where all places are tried for all bytes.</summary>
+    [Fact]
+    public void LongPatternsOnLongTextsAreBounded()
+    {
+        string many = new('a', 300_000), half = many[..150_000];
+        Assert.False(Matches($"*{half}b", many, false));
+        Assert.False(Matches($"*{half}b*", many, false));
+        Assert.False(Matches($"*{half}b{half[..1000]}*", many, false));
+        Assert.True(Matches($"*{half}b*", many + "b" + many, false));
+        Assert.True(Matches($"*{half}b{half}*c", many + "b" + many + "c", false));
+        Assert.False(Matches($"*?{half}b*", many, false));
+        Assert.False(Matches($"*{half}b*", many, true));
+        Assert.False(Matches($"*[a{half}]{half}b*", many, false));
+        Assert.False(Matches(string.Concat(Enumerable.Repeat($"*{half}[a]", 500)) + "*", many, false));
+    }
+
+    /// <summary>Long pieces of few letters, found by another search than short ones.</summary>
+    [Fact]
+    public void RandomLongPieces()
+    {
+        Random random = Seed.Random(21);
+        int hits = 0;
+        for (int i = 0; i < 2000; i++)
+        {
+            string text = new([.. Enumerable.Range(0, 2000).Select(_ => random.Next(30) == 0 ? 'b' : 'a')]);
+            int first = random.Next(1000), second = random.Next(first, 1500);
+            string one = text.Substring(first, random.Next(40, 200)), two = text.Substring(second, random.Next(40, 400));
+            int at = text.IndexOf(one, StringComparison.Ordinal);
+            bool expected = text.IndexOf(two, at + one.Length, StringComparison.Ordinal) >= 0;
+            if (expected) hits++;
+            Assert.True(expected == Matches($"*{one}*{two}*", text, false), $"{Seed.Note} '{one}' '{two}' '{text}'");
+        }
+        Assert.InRange(hits, 100, 1990);
+    }
+
     [Fact]
     public void RandomPatterns()
     {

@@ -15,9 +15,6 @@ internal sealed class CommandForm : IKeyForm
     private readonly StreamCommandForm _streams;
     private int _arguments;
 
-    /// <summary>Commands written since <see cref="Begin"/>.</summary>
-    public int Commands => _text.Commands;
-
     public CommandForm() => _streams = new StreamCommandForm(_text);
 
     public void Begin(IRdbTarget target) => _text.Begin(target);

@@ -12,16 +12,9 @@ internal sealed class CommandText
     /// <summary>Bytes of arguments written since somebody set it.</summary>
     public long Written { get; set; }
 
-    /// <summary>Commands begun since <see cref="Begin"/>.</summary>
-    public int Commands { get; private set; }
+    public void Begin(IRdbTarget target) => (_target, Written) = (target, 0);
 
-    public void Begin(IRdbTarget target) => (_target, Written, Commands) = (target, 0, 0);
-
-    public void Head(int arguments)
-    {
-        Commands++;
-        Line(_target, (byte)'*', arguments);
-    }
+    public void Head(int arguments) => Line(_target, (byte)'*', arguments);
 
     public void Bulk(long number)
     {

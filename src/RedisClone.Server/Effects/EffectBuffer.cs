@@ -15,16 +15,24 @@ internal sealed class EffectBuffer
 {
     private const int InitialSize = 4096;
     private const int KeptSize = 1 << 20;
+    private const int MostHeader = 16;              // a type, a number of ten digits, the end of a line
+    private const int MostSelects = 96;             // two of them may come with one command
 
     // Room is kept in front, so that a unit of several commands becomes a transaction without being moved.
     private static readonly int Front = "*1\r\n$5\r\nMULTI\r\n"u8.Length;
 
-    private byte[] _bytes = new byte[InitialSize];
+    // EXEC has room at all times: a unit that is complete is ended without an allocation.
+    private static readonly int Tail = "*1\r\n$4\r\nEXEC\r\n"u8.Length;
+
+    private readonly byte[] _initial = new byte[InitialSize];
+    private byte[] _bytes;
     private int _length = Front;
     private int _last = Front;       // where the last command begins
     private int _owed;               // arguments announced and not yet added
     private int _current;            // the database of the last command
     private int _moved;              // by so many bytes the unit moved when it began to select its databases
+
+    public EffectBuffer() => _bytes = _initial;
 
     /// <summary>Commands in the unit.</summary>
     public int Commands { get; private set; }
@@ -42,7 +50,6 @@ internal sealed class EffectBuffer
         {
             if (Commands == 1) return Body;
             "*1\r\n$5\r\nMULTI\r\n"u8.CopyTo(_bytes);
-            Room(16);
             "*1\r\n$4\r\nEXEC\r\n"u8.CopyTo(_bytes.AsSpan(_length));
             return _bytes.AsSpan(0, _length + "*1\r\n$4\r\nEXEC\r\n"u8.Length);
         }
@@ -54,10 +61,26 @@ internal sealed class EffectBuffer
     /// <summary>What is written now is not kept.</summary>
     public bool IsMuted { get; set; }
 
+    /// <summary>Bytes of a command that has so many arguments, the name included, of so many bytes together; never too few.</summary>
+    public static long SizeOf(long arguments, long textBytes) => MostHeader + arguments * (MostHeader + 2) + textBytes;
+
+    /// <summary>
+    /// Makes room for effects of so many bytes: adding them does not fail then. False where they would make the unit too long; nothing has changed if so, nor
+    /// where the memory cannot be had.
+    /// </summary>
+    public bool TryReserve(long bytes)
+    {
+        if (IsMuted) return true;
+        if (_length + bytes > MostBytes) return false;
+        Room(MostSelects + bytes);
+        return true;
+    }
+
     public void Begin(int database, int arguments)
     {
         if (IsMuted) return;
         Debug.Assert(_owed == 0, "an effect has fewer arguments than announced");
+        Room(MostSelects + MostHeader);
         if (Commands == 0) Database = _current = database;
         else if (database != _current) Select(database);
         Commands++;
@@ -69,12 +92,8 @@ internal sealed class EffectBuffer
     {
         if (IsMuted) return;
         Debug.Assert(_owed > 0, "an effect has more arguments than announced");
-        Header((byte)'$', argument.Length);
-        Room(argument.Length + 2);
-        argument.CopyTo(_bytes.AsSpan(_length));
-        _length += argument.Length;
-        _bytes[_length++] = (byte)'\r';
-        _bytes[_length++] = (byte)'\n';
+        Room(MostHeader + argument.Length + 2L);
+        Write(argument);
         _owed--;
     }
 
@@ -86,27 +105,18 @@ internal sealed class EffectBuffer
 
     public void AddCommand(int database, in Request request)
     {
+        if (IsMuted) return;
+        // All its room at once: it is added as a whole or not at all.
+        Room(MostSelects + SizeOf(request.Count, request.WireLength));
         Begin(database, request.Count);
         for (int i = 0; i < request.Count; i++) Add(request[i]);
-    }
-
-    /// <summary>Commands that are encoded already.</summary>
-    public void AddEncoded(int database, int commands, ReadOnlySpan<byte> bytes)
-    {
-        if (IsMuted || commands == 0) return;
-        Debug.Assert(_owed == 0, "an effect has fewer arguments than announced");
-        if (!HasRoomFor(bytes.Length)) throw new InvalidOperationException("a unit of effects is longer than it may be");
-        if (Commands == 0) Database = _current = database;
-        else if (database != _current) Select(database);
-        Room(bytes.Length);
-        bytes.CopyTo(_bytes.AsSpan(_length));
-        _length += bytes.Length;
-        Commands += commands;
     }
 
     /// <summary>A DEL of one key: what expiry and eviction become.</summary>
     public void AddDelete(int database, ReadOnlySpan<byte> key)
     {
+        if (IsMuted) return;
+        Room(MostSelects + SizeOf(2, "DEL"u8.Length + (long)key.Length));
         Begin(database, 2);
         Add("DEL"u8);
         Add(key);
@@ -141,23 +151,21 @@ internal sealed class EffectBuffer
         _length = Front;
         _owed = 0;
         Commands = 0;
-        if (_bytes.Length > KeptSize) _bytes = new byte[InitialSize];
+        if (_bytes.Length > KeptSize) _bytes = _initial;
     }
 
-    /// <summary>Later commands of the unit are of another database: from then on the unit says of each which it is.</summary>
+    /// <summary>Later commands of the unit are of another database: from then on the unit says of each which it is. The room is there.</summary>
     private void Select(int database)
     {
         if (Database >= 0)
         {
-            byte[] before = _bytes.AsSpan(Front, _length - Front).ToArray();
-            int first = Database;
+            int first = Database, length = _length - Front;
+            int selecting = _moved = SelectLength(first);
             Database = -1;
+            _bytes.AsSpan(Front, length).CopyTo(_bytes.AsSpan(Front + selecting));
             _length = Front;
             WriteSelect(first);
-            _moved = _length - Front;
-            Room(before.Length);
-            before.CopyTo(_bytes.AsSpan(_length));
-            _length += before.Length;
+            _length += length;
             Commands++;
         }
         WriteSelect(database);
@@ -165,17 +173,32 @@ internal sealed class EffectBuffer
         Commands++;
     }
 
+    private static int SelectLength(int database)
+    {
+        Span<byte> text = stackalloc byte[RedisNumber.MaxInt64Length];
+        int digits = RedisNumber.WriteInt64(database, text);
+        return "*2\r\n$6\r\nselect\r\n$\r\n\r\n"u8.Length + (digits > 9 ? 2 : 1) + digits;
+    }
+
     private void WriteSelect(int database)
     {
+        Span<byte> text = stackalloc byte[RedisNumber.MaxInt64Length];
         Header((byte)'*', 2);
-        _owed = 2;
-        Add("select"u8);
-        Add(database);
+        Write("select"u8);
+        Write(text[..RedisNumber.WriteInt64(database, text)]);
+    }
+
+    private void Write(scoped ReadOnlySpan<byte> argument)
+    {
+        Header((byte)'$', argument.Length);
+        argument.CopyTo(_bytes.AsSpan(_length));
+        _length += argument.Length;
+        _bytes[_length++] = (byte)'\r';
+        _bytes[_length++] = (byte)'\n';
     }
 
     private void Header(byte type, int number)
     {
-        Room(16);
         _bytes[_length++] = type;
         Utf8Formatter.TryFormat(number, _bytes.AsSpan(_length), out int written);
         _length += written;
@@ -183,12 +206,26 @@ internal sealed class EffectBuffer
         _bytes[_length++] = (byte)'\n';
     }
 
-    private void Room(int bytes)
+    private void Room(long bytes)
     {
-        FaultPoint.Allocation();
-        long needed = _length + (long)bytes;
-        if (needed <= _bytes.Length) return;
-        if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
-        Array.Resize(ref _bytes, (int)Math.Clamp(2L * _bytes.Length, needed, Array.MaxLength));
+        if (_length + bytes + Tail > _bytes.Length || FaultPoint.IsArmed) Grow(_length + bytes + Tail);
+    }
+
+    /// <summary>Without the memory the command that is being added is dropped: what came before it is whole.</summary>
+    private void Grow(long needed)
+    {
+        try
+        {
+            if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
+            FaultPoint.Allocation();
+            byte[] larger = new byte[(int)Math.Clamp(2L * _bytes.Length, needed, Array.MaxLength)];
+            _bytes.AsSpan(0, _length).CopyTo(larger);
+            _bytes = larger;
+        }
+        catch
+        {
+            DropUnfinished();
+            throw;
+        }
     }
 }

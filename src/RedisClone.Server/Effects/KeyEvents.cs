@@ -1,4 +1,5 @@
 using System.Buffers;
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
@@ -69,12 +70,24 @@ internal sealed class KeyEvents(ServerCore server)
         return removed;
     }
 
-    /// <summary>Removes one field that somebody asked for and whose time has passed; <see cref="FieldsExpired"/> follows the last of them.</summary>
-    public void DropField(in Entry entry, ReadOnlySpan<byte> name, int database, Lane lane)
+    /// <summary>
+    /// Removes the fields that these arguments of a command name and whose time has passed. Their effect is one and complete before the first is removed.
+    /// The entry is not valid any more then.
+    /// </summary>
+    public void DropFields(in Entry entry, in Request request, scoped ReadOnlySpan<int> arguments, int database, Lane lane)
     {
         entry.Keyspace.Preserve(entry);
-        if (server.Effects.Wanted) new FieldDeletion(lane.Effects, database, entry.Key).Visit(new Element(name));
-        HashValue.Remove(entry, name);
+        if (server.Effects.Wanted)
+        {
+            lane.Effects.Begin(database, arguments.Length + 2);
+            lane.Effects.Add("HDEL"u8);
+            lane.Effects.Add(entry.Key);
+            foreach (int argument in arguments) lane.Effects.Add(request[argument]);
+        }
+        int removed = 0;
+        foreach (int argument in arguments)
+            if (HashValue.Remove(entry, request[argument])) removed++;
+        FieldsExpired(entry, removed, database, lane);
     }
 
     /// <summary>Says that fields of a hash have expired, and removes its key with the last of them. The entry is not valid any more then.</summary>

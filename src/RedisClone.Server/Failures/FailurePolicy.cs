@@ -36,6 +36,7 @@ internal sealed class FailurePolicy(ServerCore server)
         {
             c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
+            for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.DropScratch();
             bool expired = c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);
             else if (c.Row.Image is { } image) image(server, c.Lane);

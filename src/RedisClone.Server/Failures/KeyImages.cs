@@ -1,4 +1,3 @@
-using RedisClone.Journal.Rdb;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
 using RedisClone.Server.Shards;
@@ -8,12 +7,14 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Failures;
 
 /// <summary>
-/// The effect of a command that failed after it may have changed something: each of its keys is deleted and written anew as it is in memory
+/// The effect of a command that failed after it may have changed something: each of its keys is deleted and restored as it is in memory
 /// now. The command's row names the keys, so a command may change no other key. A key is looked at in every database, since some commands
 /// move keys between two of them.
 /// </summary>
 internal sealed class KeyImages(ServerCore server)
 {
+    private const int MostText = 64;    // the words of RESTORE, and the expiry
+
     /// <summary>Writes the images of a command's keys to its lane's effects. Watching, blocked and caching clients hear of the keys.</summary>
     public void Write(ref CommandContext c)
     {
@@ -52,11 +53,17 @@ internal sealed class KeyImages(ServerCore server)
 
     private static void WriteValue(in Entry entry, int database, EffectBuffer effects)
     {
-        var commands = new RdbMemoryTarget();
-        var form = new CommandForm();
-        form.Begin(commands);
-        form.Key(entry);
-        form.End();
-        effects.AddEncoded(database, form.Commands, commands.Bytes);
+        ReadOnlySpan<byte> payload = new ValueDump().Dump(entry);
+        if (payload.IsEmpty) return;
+        ReadOnlySpan<byte> key = entry.Key;
+        if (!effects.TryReserve(EffectBuffer.SizeOf(6, key.Length + (long)payload.Length + MostText)))
+            throw new InvalidOperationException("The image of a key is longer than a unit of effects may be.");
+        effects.Begin(database, arguments: 6);
+        effects.Add("RESTORE"u8);
+        effects.Add(key);
+        effects.Add(entry.Expiry);
+        effects.Add(payload);
+        effects.Add("REPLACE"u8);
+        effects.Add("ABSTTL"u8);
     }
 }

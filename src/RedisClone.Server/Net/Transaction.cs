@@ -28,6 +28,9 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>The flags of all queued commands together.</summary>
     public CommandFlags Flags { get; private set; }
 
+    /// <summary>The flags that one of the queued commands lacks.</summary>
+    public CommandFlags Lacks { get; private set; }
+
     /// <summary>Memory that it holds.</summary>
     public long HeldBytes { get; private set; }
 
@@ -44,6 +47,7 @@ internal sealed class Transaction(CommandTable commands)
     public void Add(CommandRow row, in Request request, CommandFlags flags)
     {
         Flags |= flags;
+        Lacks |= ~flags;
         Count++;
         int arguments = Header.Bytes + request.Count * Unsafe.SizeOf<ArgSlice>();
         int length = checked((int)((arguments + request.ArgumentBytes + Header.Alignment - 1) & -Header.Alignment));

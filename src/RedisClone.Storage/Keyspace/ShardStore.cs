@@ -91,6 +91,14 @@ public sealed class ShardStore
     /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
     public Keyspace Scratch => _scratch ??= new Keyspace(this);
 
+    /// <summary>Frees what a command that failed has left in <see cref="Scratch"/>.</summary>
+    public void DropScratch()
+    {
+        if (_scratch is not { Count: > 0 } left) return;
+        _scratch = null;
+        FreeLater(left);
+    }
+
     public void Swap(int first, int second) => (_databases[first], _databases[second]) = (_databases[second], _databases[first]);
 
     /// <summary>

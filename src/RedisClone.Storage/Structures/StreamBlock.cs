@@ -14,13 +14,14 @@ internal readonly record struct StreamBlockItem(StreamId First, uint Block, int 
 /// with the same names has its values only.
 /// </summary>
 /// <remarks>
-/// Header: bytes used, where the entries begin; then the number of shared names and the names. An entry is: the number of its own
+/// Header: bytes used, where the entries begin, the size and the number of entries of the node that a Redis stream would have (where what is removed is only
+/// marked); then the number of shared names and the names. An entry is: the number of its own
 /// fields, or 0 if its names are the shared ones; its time as a difference to the block's; its sequence, as a difference if the time is
 /// the same; values, or names and values; and the length of all that written so that it can be read from its end.
 /// </remarks>
 internal readonly ref struct StreamBlock(Span<byte> bytes)
 {
-    private const int HeaderBytes = 8;
+    private const int HeaderBytes = 16;
 
     private readonly Span<byte> _bytes = bytes;
 
@@ -29,6 +30,12 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
 
     /// <summary>Where the first entry begins.</summary>
     public ref int EntriesAt => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[1];
+
+    /// <summary>Bytes of the node that a Redis stream would have: blocks end where nodes do.</summary>
+    public ref int NodeBytes => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[2];
+
+    /// <summary>Entries that were ever added, those too that were removed since.</summary>
+    public ref int Ever => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[3];
 
     public int Free => _bytes.Length - Used;
 
@@ -46,6 +53,8 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
         at += StreamWords.WriteNumber(bytes[at..], (ulong)fields.Count);
         for (int i = 0; i < fields.Count; i++) at += StreamWords.Write(bytes[at..], fields.Name(i));
         block.Used = block.EntriesAt = at;
+        block.NodeBytes = StreamNodeSize.OfHead(fields);
+        block.Ever = 0;
         return block;
     }
 
@@ -83,6 +92,7 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
             at += StreamWords.Write(to[at..], fields.Value(i));
         }
         Used += at + Packed.WriteBackLength(to[at..], at);
+        NodeBytes += StreamNodeSize.OfEntry(first, id, fields, shared, Ever++);
     }
 
     /// <summary>Where the entries of a greater or the same identifier begin: found from the end, since most are sought there.</summary>

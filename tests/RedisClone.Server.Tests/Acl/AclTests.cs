@@ -60,6 +60,45 @@ public sealed class AclTests
         }
     }
 
+    /// <summary>The words of options stand where values and keys do: the key that is checked is the one that the handler takes.</summary>
+    [Theory]
+    [InlineData("SORT a1 STORE victim BY STORE alpha")]
+    [InlineData("SORT a1 STORE victim LIMIT 0 1 BY STORE ASC")]
+    [InlineData("SORT a1 STORE a2 STORE victim BY STORE ASC")]
+    [InlineData("GEORADIUS ageo 0 0 1 m STORE a2 STORE victim")]
+    [InlineData("GEORADIUSBYMEMBER ageo m 1 m STOREDIST victim STORE STORE STORE victim")]
+    [InlineData("XREADGROUP COUNT 1 GROUP STREAMS a STREAMS victim >")]
+    public async Task The_key_that_is_checked_is_the_key_that_is_used(string command)
+    {
+        const string rights = "on nopass +@all -@dangerous +sort";
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("RPUSH a1 1 2");
+        admin.Run("GEOADD ageo 0 0 m");
+        admin.Run("XGROUP CREATE victim STREAMS 0 MKSTREAM");
+        foreach (string rules in new[] { $"{rights} ~a* ~STORE", $"{rights} ~a* %R~victim %W~STORE (~STORE +get) (%W~victim +set)" })
+        {
+            if (command.StartsWith('X') && rules.Contains("%R~victim", StringComparison.Ordinal)) continue;
+            string victim = admin.Run("DUMP victim");
+            string[] words = rules.Contains('(') ? [.. rules[..rules.IndexOf('(')].TrimEnd().Split(' '), "(~STORE +get)", "(%W~victim +set)"] : rules.Split(' ');
+            Assert.Equal("OK", admin.Call(["ACL", "SETUSER", "u", "reset", .. words]));
+            Assert.Equal("OK", client.Run("AUTH u any"));
+            Assert.Equal(NoKey, client.Run(command));
+            Assert.Equal("OK", client.Run("MULTI"));
+            Assert.Equal(NoKey, client.Run(command));
+            Assert.StartsWith("EXECABORT", client.Run("EXEC"), StringComparison.Ordinal);
+            string script = $"return redis.pcall('{command.Replace(" ", "','", StringComparison.Ordinal)}').err";
+            Assert.Contains("No permissions to access a key", client.Call("EVAL", script, "0"), StringComparison.Ordinal);
+            // What was queued when it was allowed is checked again.
+            Assert.Equal("OK", admin.Run("ACL SETUSER u allkeys"));
+            Assert.Equal("OK", client.Run("MULTI"));
+            Assert.Equal("QUEUED", client.Run(command));
+            Assert.Equal("OK", admin.Run("ACL SETUSER u resetkeys ~a*"));
+            Assert.Contains("NOPERM", client.Run("EXEC"), StringComparison.Ordinal);
+            Assert.Equal(victim, admin.Run("DUMP victim"));
+        }
+    }
+
     [Fact]
     public async Task Selectors_do_not_add_up()
     {

@@ -35,6 +35,51 @@ public sealed class TransactionTests
         Assert.Contains(" multi-mem=0 ", observer.Run($"CLIENT LIST ID {id}"), StringComparison.Ordinal);
     }
 
+    /// <summary>EXEC is judged by what was queued: the server may have become one that must not run it.</summary>
+    [Theory]
+    [InlineData("SET k v", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
+    [InlineData("GET k", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
+    [InlineData("PING", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
+    [InlineData("ECHO a;INFO;SELECT 0", null)]
+    [InlineData("CONFIG GET port", null)]
+    public async Task Exec_does_no_more_while_loading_than_its_commands_may(string queued, string? refusal)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("MULTI");
+        foreach (string command in queued.Split(';')) Assert.Equal("QUEUED", client.Run(command));
+        string reply = "";
+        server.Core.LoadAgain(() =>
+        {
+            reply = client.Run("EXEC");
+            return null;
+        });
+        if (refusal is null) Assert.StartsWith("[", reply, StringComparison.Ordinal);
+        else Assert.Equal(refusal, reply);
+        Assert.Equal("ERR EXEC without MULTI", client.Run("EXEC"));
+        Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    [Theory]
+    [InlineData("SET k v", "min-replicas-to-write 1", "NOREPLICAS Not enough good replicas to write.")]
+    [InlineData("GET k;INCR k", "min-replicas-to-write 1", "NOREPLICAS Not enough good replicas to write.")]
+    [InlineData("GET k", "min-replicas-to-write 1", null)]
+    [InlineData("SET k v", "maxmemory 1", "OOM command not allowed when used memory > 'maxmemory'.")]
+    [InlineData("GET k;SET k v", "maxmemory 1", "OOM command not allowed when used memory > 'maxmemory'.")]
+    [InlineData("GET k;DEL k", "maxmemory 1", null)]
+    public async Task Exec_is_refused_for_what_any_of_its_commands_would_be(string queued, string setting, string? refusal)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), admin = server.Connect();
+        client.Run("MULTI");
+        foreach (string command in queued.Split(';')) Assert.Equal("QUEUED", client.Run(command));
+        Assert.Equal("OK", admin.Run("CONFIG SET " + setting));
+        string reply = client.Run("EXEC");
+        if (refusal is null) Assert.StartsWith("[", reply, StringComparison.Ordinal);
+        else Assert.Equal("EXECABORT Transaction discarded because of: " + refusal, reply);
+        Assert.Equal("nil", client.Run("GET k"));
+    }
+
     /// <summary>Commands of every length, with no argument at all and with many, come out as they were put in; in the end nothing is held.</summary>
     [Fact]
     public void What_was_queued_is_what_is_run()

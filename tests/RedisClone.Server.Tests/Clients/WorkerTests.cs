@@ -37,4 +37,29 @@ public sealed class WorkerTests
         Assert.InRange(int.Parse(usage, System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
         Assert.InRange(int.Parse(client.Run("MEMORY USAGE others"), System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
     }
+
+    /// <summary>All keys together would take minutes: the walk ends when its client is killed or goes, and the others are served.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop, true)]
+    [InlineData(TransportKind.EventLoop, false)]
+    [InlineData(TransportKind.Sockets, true)]
+    [InlineData(TransportKind.Sockets, false)]
+    public async Task A_long_walk_over_all_keys_ends_with_its_client(TransportKind transport, bool killed)
+    {
+        const int keys = 400;
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect(), admin = server.Connect();
+        for (int i = 0; i < keys; i++) admin.Call("SET", new string('a', 60_000) + i, "v");
+        string id = client.Run("CLIENT ID");
+        client.Send("KEYS", $"*?{new string('a', 20_000)}b*");
+        while (server.Core.Shards.TryEnterAll())
+        {
+            server.Core.Shards.ExitAll();
+            await Task.Yield();
+        }
+        if (killed) Assert.Equal("1", admin.Run($"CLIENT KILL ID {id}"));
+        else client.Socket.Close();
+        Assert.Equal($"{keys}", admin.Run("DBSIZE"));
+        Assert.Equal("OK", admin.Run("SET another 1"));
+    }
 }

@@ -51,4 +51,20 @@ public class DumpTests
         Assert.Equal("nil", host.Run("GET new"));
         Assert.Empty(host.EffectsOf($"RESTORE other 1 {payload} ABSTTL"));
     }
+
+    /// <summary>DEBUG OBJECT tells what redis-server tells.</summary>
+    [Theory]
+    [InlineData("1", 2)]
+    [InlineData("-5", 2)]
+    [InlineData("128", 3)]
+    [InlineData("12345", 3)]
+    [InlineData("1000000", 5)]
+    [InlineData("10000000000", 12)]
+    [InlineData("hello", 6)]
+    public void TheSerializedLengthOfAStringIsThatInADumpFile(string value, int expected)
+    {
+        var host = new CommandHost();
+        host.Run($"SET k {value}");
+        Assert.Contains($" serializedlength:{expected} ", host.Run("DEBUG OBJECT k"), StringComparison.Ordinal);
+    }
 }

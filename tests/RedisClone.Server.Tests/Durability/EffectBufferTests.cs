@@ -39,4 +39,88 @@ public sealed class EffectBufferTests
         string unit = Encoding.ASCII.GetString(effects.Unit);
         Assert.Equal(["MULTI", "select", "0", "DEL", "a", "select", "3", "DEL", "b", "EXEC"], unit.Split("\r\n").Where(word => word.Length > 0 && char.IsAsciiLetterOrDigit(word[0])));
     }
+
+    /// <summary>
+    /// Commands whose effects are longer than they are: one that would be too long is refused before it changes anything, and leaves no part of itself in the
+    /// unit; with room for it, it succeeds. Both by themselves and in the middle of a transaction and of a script.
+    /// </summary>
+    [Theory]
+    [InlineData("SORT src STORE target", "RPUSH src 5 4 3 2 1;RPUSH target old")]
+    [InlineData("SORT src BY nosort GET v* GET v* STORE target", "RPUSH src 1 2 3;SET v1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx;SET v2 xxxxxxxxxxxxxxxxxxxxxxxxxxxxx;RPUSH target old")]
+    [InlineData("SPOP src 3", "SADD src alpha beta gamma delta epsilon")]
+    [InlineData("SPOP src", "SADD src alphaalphaalphaalphaalpha")]
+    [InlineData("XREADGROUP GROUP g c STREAMS src >", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0")]
+    [InlineData("XREADGROUP GROUP g c STREAMS src 0", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XREADGROUP GROUP g d CLAIM 0 STREAMS src >", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XCLAIM src g d 0 1-1 1-2", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XAUTOCLAIM src g d 0 0", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XTRIM src MAXLEN 0 DELREF", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XADD src MAXLEN 1 DELREF 2-1 f v", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XADD src IDMP producer message * f v", "XADD src 1-1 f v")]
+    [InlineData("XDELEX src DELREF IDS 2 1-1 1-2", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("XACKDEL src g DELREF IDS 2 1-1 1-2", "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
+    [InlineData("HIMPORT SET src names 1 2", "HIMPORT PREPARE names aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;SET src old")]
+    [InlineData("GEOADD src 0 0 m 1 1 n", "GEOADD src 2 2 m")]
+    public void WhatWouldWriteTooMuchIsRefusedBeforeItsFirstChange(string command, string preparation)
+    {
+        var host = new CommandHost();
+        EffectBuffer effects = host.Core.Lanes.Current.Effects;
+        string[] keys = ["src", "target"];
+        int needed = 0;
+        int[] reserved = [.. Enumerable.Range(1, 600).Select(i => i * 4)];
+        foreach (int most in reserved)
+        {
+            host.Run("FLUSHALL");
+            foreach (string line in preparation.Split(';')) host.Run(line);
+            string before = State(host, keys);
+            effects.MostBytes = most;
+            string[] done = host.EffectsOf(command);
+            effects.MostBytes = int.MaxValue;
+            if (done.Length > 0)
+            {
+                needed = most;
+                Assert.InRange(done.Sum(effect => effect.Length), 1, most);
+                Assert.NotEqual(before, State(host, keys));
+                break;
+            }
+            Assert.Equal(before, State(host, keys));
+            Assert.Equal(0, effects.Commands);
+        }
+        Assert.True(needed > 0, $"{command} is refused with all room");
+
+        host.Run("FLUSHALL");
+        foreach (string line in preparation.Split(';')) host.Run(line);
+        string whole = State(host, keys);
+        effects.MostBytes = needed;
+        string call = "redis.pcall('" + command.Replace(" ", "','", StringComparison.Ordinal) + "')";
+        string[] parts = host.EffectsOf($"EVAL redis.call('SET','first','{new string('x', needed / 2)}')redis.pcall('SET','big','{new string('x', needed / 4)}'){call} 0");
+        effects.MostBytes = int.MaxValue;
+        if (!parts.Any(part => part.Contains("SET first", StringComparison.Ordinal))) return;
+        Assert.Equal(whole, State(host, keys));
+        Assert.DoesNotContain(parts, part => part.Contains("src", StringComparison.Ordinal) || part.Contains("target", StringComparison.Ordinal));
+    }
+
+    /// <summary>What was reserved is added without another allocation, and a unit that is complete is ended without one.</summary>
+    [Fact]
+    public void WhatWasReservedIsAddedWithoutAnAllocation()
+    {
+        var effects = new EffectBuffer();
+        byte[] value = new byte[1 << 20];
+        effects.AddDelete(0, "first"u8);
+        Assert.True(effects.TryReserve(EffectBuffer.SizeOf(3, 3 + 1 + value.Length)));
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        effects.Begin(5, 3);
+        effects.Add("SET"u8);
+        effects.Add("k"u8);
+        effects.Add(value);
+        int length = effects.Unit.Length;
+        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+        Assert.InRange(length, value.Length, value.Length + 300);
+        effects.MostBytes = 100;
+        Assert.False(effects.TryReserve(200));
+        Assert.Equal(length, effects.Unit.Length);
+    }
+
+    private static string State(CommandHost host, string[] keys) =>
+        string.Join('|', keys.Select(key => $"{host.Run($"DUMP {key}")} {host.Run($"XINFO STREAM {key} FULL")} {host.Run($"XPENDING {key} g - + 10")}"));
 }

@@ -3,17 +3,20 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>LATENCY DOCTOR: the spikes in words, and what helps against them here.</summary>
+/// <summary>LATENCY DOCTOR: the spikes in words, and what helps against them here. It begins as Redis's does: clients match on that.</summary>
 internal static class LatencyDoctor
 {
     private const string Disabled =
-        "The latency monitor is off and has never seen anything. Turn it on with CONFIG SET latency-monitor-threshold <milliseconds>.\n";
+        "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You may use " +
+        "\"CONFIG SET latency-monitor-threshold <milliseconds>.\" in order to enable it.\n";
+
+    private const string NoSpike = "Dave, no latency spike was observed during the lifetime of this Redis instance, not in the slightest bit.\n";
 
     public static string Examine(ServerCore server, long now)
     {
         LatencyRecord[] records = server.Latency.Read();
-        if (records.Length == 0) return server.Config.LatencyMonitorThreshold == 0 ? Disabled : "No latency spike was observed.\n";
-        var text = new StringBuilder("Latency spikes were observed:\n\n");
+        if (records.Length == 0) return server.Config.LatencyMonitorThreshold == 0 ? Disabled : NoSpike;
+        var text = new StringBuilder("Dave, I have observed latency spikes in this Redis instance.\n\n");
         int number = 0;
         foreach (LatencyRecord record in records)
             text.Append(CultureInfo.InvariantCulture, $"{++number}. {record.Name}: {record.Samples.Length} latency spikes (average {record.Average}ms, mean deviation ")

@@ -1,7 +1,24 @@
+using System.Text;
+using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
+
+/// <summary>An option of a search that stands for itself; what a search starts from and its shape are none.</summary>
+internal enum GeoOption
+{
+    None,
+    WithDistance,
+    WithHash,
+    WithPoint,
+    Any,
+    Ascending,
+    Descending,
+    Count,
+    Store,
+    StoreDistance,
+}
 
 /// <summary>GEOSEARCH and the older forms of it: members within a circle or a box, returned or stored.</summary>
 internal static class GeoSearch
@@ -124,44 +141,62 @@ internal static class GeoSearch
         for (int i = next; i < c.Args.Count; i++)
         {
             int left = c.Args.Count - i - 1;
-            if (TryFlag(ref c, i, ref options)) continue;
-            bool parsed = TryValued(ref c, ref i, left, form, ref options) || search && TryShape(ref c, entry, ref i, left, ref options);
+            bool parsed = TryOption(ref c, ref i, left, form, ref options) || search && TryShape(ref c, entry, ref i, left, ref options);
             if (!parsed) c.FailSyntax();
             if (c.Failed) return false;
         }
         return TryTogether(ref c, search, form, options);
     }
 
-    private static bool TryFlag(ref CommandContext c, int i, ref Options options)
+    /// <summary>The option that an argument is, for the handler and for those that look for the key to store in.</summary>
+    public static GeoOption OptionAt(in Request request, int i)
     {
-        if (c.Is(i, "WITHDIST"u8)) options.WithDistance = true;
-        else if (c.Is(i, "WITHHASH"u8)) options.WithHash = true;
-        else if (c.Is(i, "WITHCOORD"u8)) options.WithPoint = true;
-        else if (c.Is(i, "ANY"u8)) options.Any = true;
-        else if (c.Is(i, "ASC"u8)) options.Descending = false;
-        else if (c.Is(i, "DESC"u8)) options.Descending = true;
-        else return false;
-        return true;
+        ReadOnlySpan<byte> word = request[i];
+        if (Ascii.EqualsIgnoreCase(word, "WITHDIST"u8)) return GeoOption.WithDistance;
+        if (Ascii.EqualsIgnoreCase(word, "WITHHASH"u8)) return GeoOption.WithHash;
+        if (Ascii.EqualsIgnoreCase(word, "WITHCOORD"u8)) return GeoOption.WithPoint;
+        if (Ascii.EqualsIgnoreCase(word, "ANY"u8)) return GeoOption.Any;
+        if (Ascii.EqualsIgnoreCase(word, "ASC"u8)) return GeoOption.Ascending;
+        if (Ascii.EqualsIgnoreCase(word, "DESC"u8)) return GeoOption.Descending;
+        if (Ascii.EqualsIgnoreCase(word, "COUNT"u8)) return GeoOption.Count;
+        if (Ascii.EqualsIgnoreCase(word, "STORE"u8)) return GeoOption.Store;
+        return Ascii.EqualsIgnoreCase(word, "STOREDIST"u8) ? GeoOption.StoreDistance : GeoOption.None;
     }
 
-    private static bool TryValued(ref CommandContext c, ref int i, int left, Form form, ref Options options)
+    private static bool TryOption(ref CommandContext c, ref int i, int left, Form form, ref Options options)
     {
-        if (left >= 1 && c.Is(i, "COUNT"u8))
+        GeoOption option = OptionAt(c.Args, i);
+        switch (option)
         {
-            options.Count = c.Int64(++i);
-            if (!c.Failed && options.Count <= 0) c.Fail("ERR COUNT must be > 0");
-            return true;
+            case GeoOption.WithDistance:
+                options.WithDistance = true;
+                return true;
+            case GeoOption.WithHash:
+                options.WithHash = true;
+                return true;
+            case GeoOption.WithPoint:
+                options.WithPoint = true;
+                return true;
+            case GeoOption.Any:
+                options.Any = true;
+                return true;
+            case GeoOption.Ascending or GeoOption.Descending:
+                options.Descending = option == GeoOption.Descending;
+                return true;
+            case GeoOption.Count when left >= 1:
+                options.Count = c.Int64(++i);
+                if (!c.Failed && options.Count <= 0) c.Fail("ERR COUNT must be > 0");
+                return true;
+            case GeoOption.StoreDistance when (form & Form.Stores) != 0:
+                options.StoreDistance = true;
+                return true;
+            case GeoOption.Store or GeoOption.StoreDistance when left >= 1 && (form & Form.MayStore) != 0:
+                options.Target = ++i;
+                options.StoreDistance = option == GeoOption.StoreDistance;
+                return true;
+            default:
+                return false;
         }
-        bool distance = c.Is(i, "STOREDIST"u8);
-        if ((form & Form.Stores) != 0 && distance)
-        {
-            options.StoreDistance = true;
-            return true;
-        }
-        if (left < 1 || (form & Form.MayStore) == 0 || !distance && !c.Is(i, "STORE"u8)) return false;
-        options.Target = ++i;
-        options.StoreDistance = distance;
-        return true;
     }
 
     private static bool TryShape(ref CommandContext c, in Entry entry, ref int i, int left, ref Options options)

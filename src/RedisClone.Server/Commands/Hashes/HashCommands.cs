@@ -48,16 +48,15 @@ internal static class HashCommands
     public static void DropExpired(scoped ref CommandContext c, ref Entry entry, int from, int to, int step = 1)
     {
         if (!entry.Exists || !HasExpired(ref c, entry)) return;
-        int dropped = 0;
+        var expired = new FieldList(stackalloc int[FieldList.OnStack], (to - from + step - 1) / step);
         for (int i = from; i < to; i += step)
+            if (!HashValue.TryGet(entry, c.Args[i], out HashField found) && found.Expiry != 0) expired.Add(i);
+        if (!expired.Items.IsEmpty)
         {
-            if (HashValue.TryGet(entry, c.Args[i], out HashField found) || found.Expiry == 0) continue;
-            c.Server.KeyEvents.DropField(entry, c.Args[i], c.Session.Database, c.Lane);
-            dropped++;
+            c.Server.KeyEvents.DropFields(entry, c.Args, expired.Items, c.Session.Database, c.Lane);
+            entry = c.Peek(1);
         }
-        if (dropped == 0) return;
-        c.Server.KeyEvents.FieldsExpired(entry, dropped, c.Session.Database, c.Lane);
-        entry = c.Peek(1);
+        expired.Dispose();
     }
 
     private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
@@ -74,8 +73,7 @@ internal static class HashCommands
             return true;
         }
         if (found.Expiry == 0 || !c.Server.ExpiryEnabled) return false;
-        c.Server.KeyEvents.DropField(entry, c.Args[argument], c.Session.Database, c.Lane);
-        c.Server.KeyEvents.FieldsExpired(entry, 1, c.Session.Database, c.Lane);
+        c.Server.KeyEvents.DropFields(entry, c.Args, [argument], c.Session.Database, c.Lane);
         entry = c.Peek(1);
         return false;
     }
@@ -286,6 +284,7 @@ internal static class HashCommands
         {
             // As many as are asked for, of those that are alive: the others have to go first.
             if (c.MoveToWorker(HashValue.Count(entry))) return;
+            if (!c.ReserveEffects(SizeOfExpired(c, entry))) return;
             c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
             entry = c.Peek(1);
             if (!entry.Exists)
@@ -312,6 +311,15 @@ internal static class HashCommands
             HashValue.TryGetRandom(entry, out HashField field);
             ReplyRandom(ref c, field, wanted.With);
         }
+    }
+
+    /// <summary>Bytes of what all fields become whose time has passed.</summary>
+    private static long SizeOfExpired(scoped in CommandContext c, scoped in Entry entry)
+    {
+        long size = 0;
+        foreach (HashField field in HashValue.Fields(entry, withExpired: true))
+            if (field.Expiry != 0 && field.Expiry < c.Now) size += EffectBuffer.SizeOf(3, "HDEL"u8.Length + c.Args[1].Length + (long)field.Name.Length);
+        return size;
     }
 
     private static void ReplyRandom(ref CommandContext c, scoped HashField field, bool withValue)

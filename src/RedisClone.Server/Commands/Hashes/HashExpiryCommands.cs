@@ -150,7 +150,12 @@ internal static class HashExpiryCommands
     private static void SayDeleted(ref CommandContext c, in Entry entry, scoped ReadOnlySpan<int> fields)
     {
         if (fields.IsEmpty) return;
-        foreach (int field in fields) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[field]);
+        if (c.ReplaceEffect(arguments: 2 + fields.Length) is { } effect)
+        {
+            effect.Add("HDEL"u8);
+            effect.Add(c.Args[1]);
+            foreach (int field in fields) effect.Add(c.Args[field]);
+        }
         c.Modified(1, NotifyFlags.Hash, "hdel");
         c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
     }
@@ -317,7 +322,12 @@ internal static class HashExpiryCommands
         bool removed = false;
         for (int i = first; i < c.Args.Count; i += 2) removed |= HashValue.Remove(entry, c.Args[i]);
         if (!removed) return;
-        for (int i = first; i < c.Args.Count; i += 2) c.ReplaceEffect("HDEL"u8, c.Args[1], c.Args[i]);
+        if (c.ReplaceEffect(arguments: 2 + (c.Args.Count - first) / 2) is { } effect)
+        {
+            effect.Add("HDEL"u8);
+            effect.Add(c.Args[1]);
+            for (int i = first; i < c.Args.Count; i += 2) effect.Add(c.Args[i]);
+        }
         c.Modified(1, NotifyFlags.Hash, "hdel");
         c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
     }

@@ -60,6 +60,8 @@ internal static class HashImportCommands
         else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR the number of values does not match the number of fields in the fieldset");
         if (c.Failed) return;
         Entry old = c.FindForWrite(2);
+        // The names came with another command: the effect may be any number of times longer than this one.
+        if (!c.ReserveEffects(SizeOfEffects(c.Args, names!))) return;
         // Another connection's replay knows no fieldsets: what is journalled is what the hash becomes.
         if (old.Exists)
         {
@@ -80,6 +82,13 @@ internal static class HashImportCommands
         }
         c.Modified(2, NotifyFlags.Hash, "hset");
         c.Reply.Ok();
+    }
+
+    private static long SizeOfEffects(in Request request, FieldNames names)
+    {
+        long text = "DEL"u8.Length + "HSET"u8.Length + 2L * request[2].Length;
+        for (int i = 0; i < names.Count; i++) text += names[i].Length + request[Values.First + i].Length;
+        return EffectBuffer.SizeOf(2, 0) + EffectBuffer.SizeOf(2 + 2L * names.Count, text);
     }
 
     private static void Discard(ref CommandContext c) => c.Reply.Integer(c.Session.Fieldsets?.Remove(c.Args[2]) == true ? 1 : 0);

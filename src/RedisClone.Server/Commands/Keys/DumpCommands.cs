@@ -12,6 +12,12 @@ namespace RedisClone.Server.Commands;
 /// <summary>DUMP and RESTORE: values as Redis's RDB has them, with a version and a checksum. What comes in is trusted in nothing.</summary>
 internal static class DumpCommands
 {
+    /// <summary>Of a payload: the type before the value, the version and the checksum behind it.</summary>
+    private const int PayloadFrame = 1 + 2 + 8;
+
+    /// <summary>Values that take more memory are not serialized only for their length.</summary>
+    private const long MostCounted = 64 << 20;
+
     private const string BusyKey = "BUSYKEY Target key name already exists.";
     private const string WrongPayload = "ERR DUMP payload version or checksum are wrong";
     private const string BadFormat = "ERR Bad data format";
@@ -33,7 +39,7 @@ internal static class DumpCommands
     ];
 
     [ThreadStatic]
-    private static Dumper? _dumper;
+    private static ValueDump? _dumper;
 
     [ThreadStatic]
     private static ValueReader? _reader;
@@ -47,11 +53,22 @@ internal static class DumpCommands
             return;
         }
         if (c.MoveToWorker(ValueInfo.MemoryUsage(entry) / 16)) return;
-        Dumper dumper = _dumper ??= new Dumper();
+        ValueDump dumper = _dumper ??= new ValueDump();
         ReadOnlySpan<byte> payload = dumper.Dump(entry);
         if (payload.IsEmpty) c.Reply.Null();
         else c.Reply.Bulk(payload);
         dumper.Clear();
+    }
+
+    /// <summary>Bytes of a value in a dump file, its type left out. Of a large value it is what it takes in memory: writing it only to count would take as much.</summary>
+    public static long SerializedLength(in Entry entry)
+    {
+        long usage = ValueInfo.MemoryUsage(entry);
+        if (usage > MostCounted) return usage;
+        ValueDump dumper = _dumper ??= new ValueDump();
+        int length = dumper.Dump(entry).Length;
+        dumper.Clear();
+        return Math.Max(0, length - PayloadFrame);
     }
 
     private static void Restore(ref CommandContext c)
@@ -97,11 +114,17 @@ internal static class DumpCommands
         ValueReader reader = _reader ??= new ValueReader();
         byte[] bytes = ArrayPool<byte>.Shared.Rent(payload.Length);
         payload.CopyTo(bytes);
-        string? problem = DumpPayload.Read(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
-        if (problem is not null) reader.Drop();
-        reader.End();
-        ArrayPool<byte>.Shared.Return(bytes);
-        return problem;
+        try
+        {
+            string? problem = DumpPayload.Read(bytes.AsMemory(0, payload.Length), reader.Start(keyspace, key, hash, expiry));
+            if (problem is not null) reader.Drop();
+            return problem;
+        }
+        finally
+        {
+            reader.End();
+            ArrayPool<byte>.Shared.Return(bytes);
+        }
     }
 
     /// <summary>What is restored has expired already: it only removes what it would have replaced.</summary>
@@ -164,34 +187,5 @@ internal static class DumpCommands
     {
         public bool Replace, Absolute;
         public long IdleSeconds = -1, Frequency = -1;
-    }
-
-    /// <summary>The buffers of DUMP, kept per thread.</summary>
-    private sealed class Dumper
-    {
-        private readonly RdbMemoryTarget _target = new();
-        private readonly RdbWriter _writer;
-        private readonly ValueWriter _values;
-
-        public Dumper()
-        {
-            _writer = new RdbWriter(_target);
-            _values = new ValueWriter(_writer);
-        }
-
-        /// <summary>The payload, valid until <see cref="Clear"/>; empty where nothing of the value is alive.</summary>
-        public ReadOnlySpan<byte> Dump(in Entry entry)
-        {
-            if (!_values.TryWrite(entry)) return default;
-            bool fieldsExpire = entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0;
-            DumpPayload.Finish(_writer, ValueWriter.VersionFor(fieldsExpire));
-            return _target.Bytes;
-        }
-
-        public void Clear()
-        {
-            _writer.Reset();
-            _target.Clear();
-        }
     }
 }

@@ -133,7 +133,8 @@ internal static class ScanCommands
                     count++;
                 }
             }
-            while (position != 0);
+            while (position != 0 && !c.IsAbandoned);
+            if (c.IsAbandoned) break;
         }
         c.Reply.EndArray(keys, count);
     }

@@ -18,9 +18,9 @@ internal static class SortCommands
     public static readonly CommandRow[] Rows =
     [
         new("SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]",
-            -2, Keys.At(1, RO | Access).And(Keys.After("STORE", -2, OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
+            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access), Keys.Unknown(OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
             "Returns the elements of a list, set or sorted set in order, or stores them.")
-            { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
+            { Route = ShardsOfSort, FindKeys = FindKeysOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
         new("SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
             -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access)), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
@@ -28,37 +28,28 @@ internal static class SortCommands
 
     private const string OfSort = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
 
-    /// <summary>Patterns reach keys that only the elements tell: every shard then. Otherwise the key and whatever could be a target.</summary>
+    /// <summary>The key and the target. An option that is wrong fails the handler before it looks anything up: the keys up to there are enough.</summary>
+    private static void FindKeysOfSort(in Request request, ref KeyPositions into)
+    {
+        into.Add(1, RO | Access);
+        SortOptions.TryParse(request, mayStore: true, mayReadAll: true, out SortOptions options, out _);
+        if (options.Target > 0) into.Add(options.Target, OW | Update);
+    }
+
+    /// <summary>Patterns reach keys that only the elements tell: every shard then. Otherwise the key and the target.</summary>
     private static ShardSet ShardsOfSort(in Request request, Session session)
     {
         ShardMap shards = session.Server.Shards;
         ShardSet set = ShardSet.Of(shards.IndexOf(KeyHash.Of(request[1])));
-        for (int i = 3; i < request.Count; i++)
-        {
-            if (Follows(request, i, "STORE"u8)) set.Add(shards.IndexOf(KeyHash.Of(request[i])));
-            else if (request[i].Contains((byte)'*') && (Follows(request, i, "BY"u8) || Follows(request, i, "GET"u8))) return shards.All;
-        }
+        SortOptions.TryParse(request, mayStore: true, mayReadAll: true, out SortOptions options, out _);
+        if (options.LooksUp) return shards.All;
+        if (options.Target > 0) set.Add(shards.IndexOf(KeyHash.Of(request[options.Target])));
         return set;
     }
-
-    private static bool Follows(in Request request, int argument, ReadOnlySpan<byte> word) =>
-        System.Text.Ascii.EqualsIgnoreCase(request[argument - 1], word);
 
     private static void Sort(ref CommandContext c) => Sort(ref c, mayStore: true);
 
     private static void SortReadOnly(ref CommandContext c) => Sort(ref c, mayStore: false);
-
-    private struct Options
-    {
-        public bool Descending, Alphabetic, Unsorted;
-        public long Offset, Limit;
-
-        /// <summary>Arguments that are the pattern to sort by, and the key to store in; 0 for none.</summary>
-        public int By, Target;
-
-        /// <summary>Arguments that are patterns of what to return.</summary>
-        public List<int>? Gets;
-    }
 
     /// <summary>An element, and what it is sorted by. Equal ones keep their order.</summary>
     private sealed record Item(byte[] Text, int Order)
@@ -69,8 +60,13 @@ internal static class SortCommands
 
     private static void Sort(ref CommandContext c, bool mayStore)
     {
-        var options = new Options { Limit = -1 };
-        if (!TryParse(ref c, mayStore, ref options)) return;
+        // The names that patterns make up are known only when the elements are: a user of them must be allowed to read any key.
+        bool mayReadAll = c.Session.User.MayReadEveryKey(c.Row, c.Args);
+        if (!SortOptions.TryParse(c.Args, mayStore, mayReadAll, out SortOptions options, out string? error))
+        {
+            c.Fail(error!);
+            return;
+        }
         Entry entry = c.FindForRead(1);
         if (entry.Exists && entry.Type is not (ValueType.List or ValueType.Set or ValueType.SortedSet))
         {
@@ -92,54 +88,6 @@ internal static class SortCommands
         long end = options.Limit < 0 ? count : Math.Min(count, start + Math.Min(options.Limit, count));
         if (options.Target > 0) Store(ref c, items, (int)start, (int)end, options);
         else Reply(ref c, items, (int)start, (int)end, options);
-    }
-
-    private static bool TryParse(ref CommandContext c, bool mayStore, ref Options options)
-    {
-        // The names that patterns make up are known only when the elements are: who uses them must be allowed to read any key.
-        bool mayReadAll = c.Session.User.MayReadEveryKey(c.Row, c.Args);
-        for (int i = 2; i < c.Args.Count && !c.Failed; i++)
-        {
-            int left = c.Args.Count - i - 1;
-            if (c.Is(i, "ASC"u8))
-            {
-                options.Descending = false;
-            }
-            else if (c.Is(i, "DESC"u8))
-            {
-                options.Descending = true;
-            }
-            else if (c.Is(i, "ALPHA"u8))
-            {
-                options.Alphabetic = true;
-            }
-            else if (left >= 2 && c.Is(i, "LIMIT"u8))
-            {
-                options.Offset = c.Int64(++i);
-                options.Limit = c.Int64(++i);
-            }
-            else if (mayStore && left >= 1 && c.Is(i, "STORE"u8))
-            {
-                options.Target = ++i;
-            }
-            else if (left >= 1 && c.Is(i, "BY"u8))
-            {
-                options.By = ++i;
-                // A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.
-                if (!c.Args[i].Contains((byte)'*')) options.Unsorted = true;
-                else if (!mayReadAll) c.Fail("ERR BY option of SORT denied due to insufficient ACL permissions.");
-            }
-            else if (left >= 1 && c.Is(i, "GET"u8))
-            {
-                (options.Gets ??= []).Add(++i);
-                if (!mayReadAll) c.Fail("ERR GET option of SORT denied due to insufficient ACL permissions.");
-            }
-            else
-            {
-                c.FailSyntax();
-            }
-        }
-        return !c.Failed;
     }
 
     private static long CountOf(scoped in Entry entry) => !entry.Exists ? 0 : entry.Type switch
@@ -172,7 +120,7 @@ internal static class SortCommands
 
     private static void Add(List<Item> items, ReadOnlySpan<byte> text) => items.Add(new Item(text.ToArray(), items.Count));
 
-    private static bool TrySort(ref CommandContext c, List<Item> items, in Options options)
+    private static bool TrySort(ref CommandContext c, List<Item> items, in SortOptions options)
     {
         foreach (Item item in items)
         {
@@ -204,7 +152,7 @@ internal static class SortCommands
         return a.By.AsSpan().SequenceCompareTo(b.By);
     }
 
-    private static void Reply(ref CommandContext c, List<Item> items, int start, int end, in Options options)
+    private static void Reply(ref CommandContext c, List<Item> items, int start, int end, in SortOptions options)
     {
         int width = options.Gets?.Count ?? 1;
         c.Reply.ArrayHeader((long)(end - start) * width);
@@ -223,7 +171,7 @@ internal static class SortCommands
         }
     }
 
-    private static void Store(ref CommandContext c, List<Item> items, int start, int end, in Options options)
+    private static void Store(ref CommandContext c, List<Item> items, int start, int end, in SortOptions options)
     {
         int width = options.Gets?.Count ?? 1;
         long stored = (long)(end - start) * width;
@@ -233,8 +181,14 @@ internal static class SortCommands
             if (options.Gets is null) ListValue.Push(built, ListEnd.Tail, items[i].Text);
             else foreach (int get in options.Gets) ListValue.Push(built, ListEnd.Tail, LookUp(ref c, c.Args[get], items[i].Text) ?? []);
         }
+        bool replaces = c.FindForWrite(options.Target).Exists;
+        if (!c.ReserveEffects(SizeOfEffects(c, built, stored, options)))
+        {
+            built.Keyspace.Remove(built);
+            return;
+        }
         // What was stored is what is journalled: the keys that it came from may be anywhere.
-        if (stored > 0 || c.FindForWrite(options.Target).Exists) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
+        if (stored > 0 || replaces) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
         if (stored > 0 && c.ReplaceEffect(arguments: (int)stored + 2) is { } effect)
         {
             effect.Add("RPUSH"u8);
@@ -244,6 +198,15 @@ internal static class SortCommands
         }
         c.Store(built, options.Target, stored, NotifyFlags.List, "sortstore");
         c.Reply.Integer(stored);
+    }
+
+    private static long SizeOfEffects(scoped in CommandContext c, scoped in Entry built, long stored, in SortOptions options)
+    {
+        long text = "DEL"u8.Length + "RPUSH"u8.Length + 2L * c.Args[options.Target].Length;
+        if (!c.EffectsWanted) return 0;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        foreach (Element element in ListValue.Elements(built)) text += element.Text(digits).Length;
+        return EffectBuffer.SizeOf(2, 0) + EffectBuffer.SizeOf(stored + 2, text);
     }
 
     /// <summary>

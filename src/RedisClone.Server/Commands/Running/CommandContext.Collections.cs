@@ -25,14 +25,7 @@ internal ref partial struct CommandContext
     /// <summary>
     /// Begins a value that will take the place of what a key argument holds: it is built apart, since the command may be reading the old one.
     /// </summary>
-    public readonly Keyspace ScratchFor(int argument)
-    {
-        Keyspace scratch = KeyspaceOf(HashOf(argument)).Store.Scratch;
-        Entry left = scratch.Find(Args[argument], HashOf(argument));
-        // Only a command that failed unexpectedly leaves anything here.
-        if (left.Exists) scratch.Remove(left);
-        return scratch;
-    }
+    public readonly Keyspace ScratchFor(int argument) => KeyspaceOf(HashOf(argument)).Store.Scratch;
 
     /// <summary>
     /// Puts a value that was built apart in the place of what the key argument held; an empty one only removes it.

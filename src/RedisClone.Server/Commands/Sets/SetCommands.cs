@@ -114,25 +114,28 @@ internal static class SetCommands
             c.Notify(1, NotifyFlags.Generic, "del");
             return;
         }
-        if (many) c.Reply.SetHeader(wanted);
-        PopSome(ref c, entry, wanted);
+        if (wanted > 1 && c.EffectsWanted) PopJournalled(ref c, entry, wanted);
+        else PopEach(ref c, entry, wanted, many);
+        if (c.Failed) return;
         c.Modified(1, NotifyFlags.Set, "spop");
         c.RemoveIfEmpty(entry, SetValue.Count(entry), 1);
     }
 
-    /// <summary>Takes members one after the other, each drawn from those that are left, which is fair; journalled as the members removed.</summary>
-    private static void PopSome(ref CommandContext c, in Entry entry, long count)
+    /// <summary>Takes members one after the other, each drawn from those that are left, which is fair; a single one is journalled as the member removed.</summary>
+    private static void PopEach(ref CommandContext c, in Entry entry, long count, bool many)
     {
-        EffectBuffer? effect = c.ReplaceEffect(arguments: (int)count + 2);
-        effect?.Add("SREM"u8);
-        effect?.Add(c.Args[1]);
+        if (many) c.Reply.SetHeader(count);
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
         byte[] copy = [];
         for (; count > 0; count--)
         {
             ReadOnlySpan<byte> member = SetValue.Random(entry).Text(digits);
+            if (c.EffectsWanted)
+            {
+                if (!c.ReserveEffects(EffectBuffer.SizeOf(3, "SREM"u8.Length + c.Args[1].Length + (long)member.Length))) return;
+                c.ReplaceEffect("SREM"u8, c.Args[1], member);
+            }
             c.Reply.Bulk(member);
-            effect?.Add(member);
             // Removing would read its own text while moving it.
             if (member.Length > copy.Length)
             {
@@ -143,6 +146,39 @@ internal static class SetCommands
             SetValue.Remove(entry, copy.AsSpan(0, member.Length));
         }
         ArrayPool<byte>.Shared.Return(copy);
+    }
+
+    /// <summary>
+    /// Takes several members and journals them as removed. Which ones they are is known, and their effect has its room, before the first is removed.
+    /// </summary>
+    private static void PopJournalled(ref CommandContext c, in Entry entry, long count)
+    {
+        var members = new ByteList();
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        long most = c.Lane.Effects.MostBytes;
+        foreach (Element member in SetValue.Sample(entry, count))
+        {
+            ReadOnlySpan<byte> text = member.Text(digits);
+            if (members.Bytes + (long)text.Length > most) break;
+            members.Add(text);
+        }
+        long size = EffectBuffer.SizeOf(count + 2, "SREM"u8.Length + c.Args[1].Length + members.Bytes);
+        if (members.Count < count) c.Fail(Errors.TooManyEffects);
+        if (!c.Failed && c.ReserveEffects(size))
+        {
+            EffectBuffer? effect = c.ReplaceEffect(arguments: (int)count + 2);
+            effect?.Add("SREM"u8);
+            effect?.Add(c.Args[1]);
+            c.Reply.SetHeader(count);
+            int at = 0;
+            while (members.TryNext(ref at, out ReadOnlySpan<byte> member))
+            {
+                c.Reply.Bulk(member);
+                effect?.Add(member);
+                SetValue.Remove(entry, member);
+            }
+        }
+        members.Dispose();
     }
 
     // ---- reading

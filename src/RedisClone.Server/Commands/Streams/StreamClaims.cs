@@ -35,6 +35,8 @@ internal static class StreamClaims
         if (!c.TryFind(1, ValueType.Stream, write: true, out Entry entry) || !TryGroup(ref c, entry, out StreamGroup group)) return;
         long idle = Math.Max(0, c.Int64(4, "ERR Invalid min-idle-time argument for XCLAIM"));
         if (c.Failed || !ClaimOptions.TryRead(ref c, out ClaimOptions options)) return;
+        long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3) + StreamConsumers.SizeOfEach(c, 1, 2, 3, options.First - 4);
+        if (!c.ReserveEffects(size)) return;
         bool sayRead = options.Last > group.Last;
         if (sayRead) group.Last = options.Last;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
@@ -89,6 +91,15 @@ internal static class StreamClaims
         var idlers = new StreamIdList();
         var gone = new StreamIdList();
         StreamId cursor = FindIdle(c.Now, entry, group, next, count, idle, ref idlers, ref gone);
+        long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3) + StreamConsumers.SizeOfEach(c, 1, 2, 3, idlers.Count + (long)gone.Count);
+        if (c.ReserveEffects(size)) Claim(ref c, entry, group, cursor, justId, idlers, gone);
+        idlers.Dispose();
+        gone.Dispose();
+    }
+
+    private static void Claim(
+        ref CommandContext c, in Entry entry, StreamGroup group, StreamId cursor, bool justId, in StreamIdList idlers, in StreamIdList gone)
+    {
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
         c.Reply.ArrayHeader(3);
@@ -113,8 +124,6 @@ internal static class StreamClaims
             c.Reply.StreamId(id);
             c.Changed();
         }
-        idlers.Dispose();
-        gone.Dispose();
     }
 
     /// <summary>Looks for entries that are idle for long enough, and for those that are not in the stream any more; returns where to go on, or the least.</summary>

@@ -75,6 +75,7 @@ internal static class StreamCommands
             return;
         }
         if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
+        if ((message.IsGiven || trimming.Rule != StreamReferenceRule.Keep) && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(c, entry, trimming))) return;
         if (!entry.Exists) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         if (!StreamValue.Append(entry, id, new ArgumentFields(c.Args, at + 1)))
         {
@@ -89,6 +90,11 @@ internal static class StreamCommands
         c.Modified(1, NotifyFlags.Stream, "xadd");
         if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
     }
+
+    /// <summary>Bytes of the effects of an entry with the message that it was, and of a cut by a rule: never too few.</summary>
+    private static long SizeOfEffects(scoped in CommandContext c, scoped in Entry entry, in StreamTrimOptions trimming) =>
+        2 * EffectBuffer.SizeOf(c.Args.Count + 8, c.Args.WireLength + 4L * StreamIds.MaxLength)
+        + (trimming.IsGiven ? StreamReferences.SizeOfTrim(c, entry, trimming.Trim, trimming.Rule) : 0);
 
     /// <summary>The identifier that a new entry gets, after the last one whatever the clock says.</summary>
     private static bool TryChooseId(ref CommandContext c, StreamId last, bool auto, bool hasSequence, ref StreamId id)
@@ -195,6 +201,7 @@ internal static class StreamCommands
             if (!trimming.TryRead(ref c, ref i)) c.FailSyntax();
         trimming.Finish(ref c, mustTrim: true);
         if (c.Failed || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        if (!c.ReserveEffects(StreamReferences.SizeOfTrim(c, entry, trimming.Trim, trimming.Rule))) return;
         long trimmed = entry.Exists ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
         if (trimmed > 0)
         {
@@ -245,6 +252,7 @@ internal static class StreamCommands
         if (c.Failed) return;
         StreamValue.SetState(entry, new StreamState(
             last, highestDeleted == StreamId.Min ? state.HighestDeleted : highestDeleted, added < 0 ? state.Added : (ulong)added));
+        if (added >= 0) StreamGroup.ClampRead(entry, added);
         c.Modified(1, NotifyFlags.Stream, "xsetid");
         c.Reply.Ok();
     }

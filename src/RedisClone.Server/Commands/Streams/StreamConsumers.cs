@@ -12,6 +12,24 @@ internal static class StreamConsumers
     /// <summary>Identifiers of one effect: more of them become several.</summary>
     private const int EffectIds = 1000;
 
+    /// <summary>Bytes of the effects of making so many entries pending, or taking them away, each by itself.</summary>
+    public static long SizeOfEach(scoped in CommandContext c, int key, int groupName, int consumer, long entries) =>
+        entries * SizeOfClaim(c, key, groupName, consumer, 1);
+
+    /// <summary>The same for entries that are told of together, and how far the group has read then.</summary>
+    public static long SizeOfDelivery(scoped in CommandContext c, int key, int groupName, int consumer, long entries) =>
+        (entries / EffectIds + 1) * SizeOfClaim(c, key, groupName, consumer, 0) + entries * SizeOfId
+        + EffectBuffer.SizeOf(7, c.Args[key].Length + c.Args[groupName].Length + 128L);
+
+    /// <summary>Bytes of the effect of making a consumer.</summary>
+    public static long SizeOfConsumer(scoped in CommandContext c, int key, int groupName, int consumer) =>
+        EffectBuffer.SizeOf(5, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 32);
+
+    private static long SizeOfId => EffectBuffer.SizeOf(1, StreamIds.MaxLength);
+
+    private static long SizeOfClaim(scoped in CommandContext c, int key, int groupName, int consumer, long ids) =>
+        EffectBuffer.SizeOf(13, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 256) + ids * SizeOfId;
+
     /// <summary>The consumer that an argument names, made if it is not there.</summary>
     public static StreamConsumer Obtain(ref CommandContext c, StreamGroup group, int key, int groupName, int name)
     {

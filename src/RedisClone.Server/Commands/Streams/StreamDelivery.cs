@@ -62,7 +62,7 @@ internal readonly struct StreamDelivery
         foreach (StreamEntry found in StreamValue.Entries(entry, from, StreamId.Max))
         {
             if (!budget.TryTake(found)) break;
-            group.EntriesRead = counts.AfterReading(group.EntriesRead, found.Id);
+            group.EntriesRead = counts.AfterReading(group, found.Id);
             group.Last = found.Id;
             if (_options.Claim < 0)
             {

@@ -1,3 +1,5 @@
+using System.Text;
+using RedisClone.Protocol;
 using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
@@ -5,6 +7,19 @@ namespace RedisClone.Server.Commands;
 /// <summary>What XREAD and XREADGROUP are asked for.</summary>
 internal struct StreamReadOptions
 {
+    private enum Option
+    {
+        None,
+        Block,
+        Count,
+        MaxCount,
+        MaxSize,
+        Streams,
+        Group,
+        Claim,
+        NoAck,
+    }
+
     /// <summary>The arguments that are keys; as many identifiers follow them.</summary>
     public int FirstKey, Keys;
 
@@ -28,24 +43,80 @@ internal struct StreamReadOptions
     public static bool TryRead(ref CommandContext c, bool grouped, out StreamReadOptions options)
     {
         options = new StreamReadOptions { Milliseconds = -1, Claim = -1, Count = long.MaxValue, MaxCount = long.MaxValue, MaxSize = long.MaxValue };
-        for (int i = 1; i < c.Args.Count && options.FirstKey == 0; i++)
+        int values;
+        for (int i = 1; i < c.Args.Count && options.FirstKey == 0; i += 1 + values)
         {
-            bool hasMore = i + 1 < c.Args.Count;
-            if (hasMore && c.Is(i, "BLOCK"u8)) options.Milliseconds = c.Timeout(++i);
-            else if (hasMore && c.Is(i, "COUNT"u8)) options.Count = c.Int64(++i) is > 0 and var count ? count : long.MaxValue;
-            else if (hasMore && c.Is(i, "MAXCOUNT"u8)) options.MaxCount = c.Int64(++i, 1, long.MaxValue, "ERR MAXCOUNT must be a positive integer");
-            else if (hasMore && c.Is(i, "MAXSIZE"u8)) options.MaxSize = c.Int64(++i, 1, long.MaxValue, "ERR MAXSIZE must be a positive integer");
-            else if (hasMore && c.Is(i, "STREAMS"u8)) options.ReadKeys(ref c, i + 1, grouped);
-            else if (i + 2 < c.Args.Count && c.Is(i, "GROUP"u8)) options.ReadGroup(ref c, ref i, grouped);
-            else if (hasMore && c.Is(i, "CLAIM"u8)) options.Claim = ClaimIdle(ref c, ++i, grouped);
-            else if (!c.Is(i, "NOACK"u8)) c.FailSyntax();
-            else if (grouped) options.NoAck = true;
-            else c.Fail("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+            switch (OptionAt(c.Args, i, out values))
+            {
+                case Option.Block:
+                    options.Milliseconds = c.Timeout(i + 1);
+                    break;
+                case Option.Count:
+                    options.Count = c.Int64(i + 1) is > 0 and var count ? count : long.MaxValue;
+                    break;
+                case Option.MaxCount:
+                    options.MaxCount = c.Int64(i + 1, 1, long.MaxValue, "ERR MAXCOUNT must be a positive integer");
+                    break;
+                case Option.MaxSize:
+                    options.MaxSize = c.Int64(i + 1, 1, long.MaxValue, "ERR MAXSIZE must be a positive integer");
+                    break;
+                case Option.Streams:
+                    options.ReadKeys(ref c, i + 1, grouped);
+                    break;
+                case Option.Group:
+                    options.Group = i + 1;
+                    if (!grouped) c.Fail("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+                    break;
+                case Option.Claim:
+                    options.Claim = ClaimIdle(ref c, i + 1, grouped);
+                    break;
+                case Option.NoAck:
+                    options.NoAck = true;
+                    if (!grouped) c.Fail("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+                    break;
+                default:
+                    c.FailSyntax();
+                    break;
+            }
             if (c.Failed) return false;
         }
         if (options.FirstKey == 0) return c.FailSyntax();
         if (options.Count != long.MaxValue && options.MaxCount < options.Count) return c.Fail("ERR MAXCOUNT must be greater than or equal to COUNT");
         return !grouped || options.Group > 0 || c.Fail("ERR Missing GROUP option for XREADGROUP");
+    }
+
+    /// <summary>The first argument behind the option STREAMS, 0 where there is none or an option before it is wrong.</summary>
+    public static int FirstKeyOf(in Request request)
+    {
+        int values;
+        for (int i = 1; i < request.Count; i += 1 + values)
+        {
+            Option option = OptionAt(request, i, out values);
+            if (option == Option.Streams) return i + 1;
+            if (option == Option.None) return 0;
+        }
+        return 0;
+    }
+
+    /// <summary>The option that an argument is, and how many arguments behind it are its values.</summary>
+    private static Option OptionAt(in Request request, int i, out int values)
+    {
+        ReadOnlySpan<byte> word = request[i];
+        int left = request.Count - i - 1;
+        values = 1;
+        if (left >= 1)
+        {
+            if (Ascii.EqualsIgnoreCase(word, "STREAMS"u8)) return Option.Streams;
+            if (Ascii.EqualsIgnoreCase(word, "COUNT"u8)) return Option.Count;
+            if (Ascii.EqualsIgnoreCase(word, "BLOCK"u8)) return Option.Block;
+            if (Ascii.EqualsIgnoreCase(word, "MAXCOUNT"u8)) return Option.MaxCount;
+            if (Ascii.EqualsIgnoreCase(word, "MAXSIZE"u8)) return Option.MaxSize;
+            if (Ascii.EqualsIgnoreCase(word, "CLAIM"u8)) return Option.Claim;
+        }
+        values = 2;
+        if (left >= 2 && Ascii.EqualsIgnoreCase(word, "GROUP"u8)) return Option.Group;
+        values = 0;
+        return Ascii.EqualsIgnoreCase(word, "NOACK"u8) ? Option.NoAck : Option.None;
     }
 
     private void ReadKeys(ref CommandContext c, int first, bool grouped)
@@ -57,17 +128,6 @@ internal struct StreamReadOptions
             return;
         }
         (FirstKey, Keys) = (first, arguments / 2);
-        // The shards at hand are those of the keys that the row's rule found: an option that is the word itself misleads it.
-        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
-        if (!c.Row.CollectKeys(c.Args, ref positions) || positions.Count != Keys || positions[0] != first) c.FailSyntax();
-        positions.Dispose();
-    }
-
-    private void ReadGroup(ref CommandContext c, ref int argument, bool grouped)
-    {
-        if (!grouped) c.Fail("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
-        Group = argument + 1;
-        argument += 2;
     }
 
     private static long ClaimIdle(ref CommandContext c, int argument, bool grouped)

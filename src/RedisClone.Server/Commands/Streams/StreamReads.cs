@@ -23,14 +23,23 @@ internal static class StreamReads
     [
         new("XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
             -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
-            { Complexity = OfReads },
+            { FindKeys = FindKeysOfRead, Complexity = OfReads },
         new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
             -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
-            "Reads entries from streams for a consumer of a group, waiting for some.") { Complexity = OfReads },
+            "Reads entries from streams for a consumer of a group, waiting for some.")
+            { FindKeys = FindKeysOfRead, Complexity = OfReads },
     ];
 
     private static KeySpec[] After(string keyword, int startFrom) =>
         [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
+
+    /// <summary>Half of what follows STREAMS. Where the other half lacks one, the handler answers so before it looks a key up.</summary>
+    private static void FindKeysOfRead(in Request request, ref KeyPositions into)
+    {
+        int first = StreamReadOptions.FirstKeyOf(request);
+        int last = first + (request.Count - first) / 2;
+        for (int i = first; first > 0 && i < last; i++) into.Add(i, RO | Access);
+    }
 
     private static void Read(ref CommandContext c) => Read(ref c, grouped: false);
 
@@ -42,6 +51,7 @@ internal static class StreamReads
         Span<StreamId> after = options.Keys <= StackStreams ? stackalloc StreamId[StackStreams] : new StreamId[options.Keys];
         after = after[..options.Keys];
         if (!TryResolve(ref c, options, after, out long work) || c.MoveToWorker(work)) return;
+        if (grouped && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(ref c, options, after))) return;
 
         DeferredReply replies = default;
         var budget = new StreamReadBudget(options);
@@ -116,6 +126,25 @@ internal static class StreamReads
         }
         work = Math.Min(work, options.MaxCount);
         return true;
+    }
+
+    /// <summary>Bytes of the effects of reading for a consumer: never too few, whatever is found.</summary>
+    private static long SizeOfEffects(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after)
+    {
+        long size = 0;
+        int name = options.Group, consumer = options.Group + 1;
+        for (int i = 0; i < options.Keys; i++)
+        {
+            int key = options.FirstKey + i;
+            Entry entry = c.Peek(key);
+            if (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[name], out StreamGroup group)) continue;
+            size += StreamConsumers.SizeOfConsumer(c, key, name, consumer);
+            long most = Math.Min(options.Count, options.MaxCount);
+            bool isNew = after[i] == StreamId.Max;
+            if (!isNew || options.Claim >= 0) size += StreamConsumers.SizeOfEach(c, key, name, consumer, Math.Min(most, group.PendingCount));
+            if (isNew) size += StreamConsumers.SizeOfDelivery(c, key, name, consumer, Math.Min(most, StreamValue.MostBetween(entry, group.Last, StreamId.Max)));
+        }
+        return size;
     }
 
     private static string Meaningless(char id) =>

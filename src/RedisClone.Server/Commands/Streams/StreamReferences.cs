@@ -47,6 +47,24 @@ internal static class StreamReferences
         return true;
     }
 
+    /// <summary>Bytes of the effects of a cut, and of one entry more: never too few.</summary>
+    public static long SizeOfTrim(scoped in CommandContext c, scoped in Entry entry, in StreamTrim trim, StreamReferenceRule rule) =>
+        !c.EffectsWanted || rule == StreamReferenceRule.Keep || !entry.Exists ? 0 : SizeOf(c, entry, rule, trim.Count(entry) + 1);
+
+    /// <summary>Bytes of the effects of deleting so many entries.</summary>
+    private static long SizeOf(scoped in CommandContext c, scoped in Entry entry, StreamReferenceRule rule, long entries)
+    {
+        long size = EffectBuffer.SizeOf(2 + entries, "XDEL"u8.Length + c.Args[1].Length + entries * StreamIds.MaxLength);
+        if (rule != StreamReferenceRule.Delete || !entry.Exists) return size;
+        for (long i = 0; i < StreamGroup.Count(entry); i++)
+        {
+            StreamGroup group = StreamGroup.At(entry, i);
+            long one = EffectBuffer.SizeOf(4, "XACK"u8.Length + c.Args[1].Length + group.Name.Length + (long)StreamIds.MaxLength);
+            size += Math.Min(entries, group.PendingCount) * one;
+        }
+        return size;
+    }
+
     /// <summary>Cuts a stream by a rule; returns how many entries went.</summary>
     public static long Trim(ref CommandContext c, in Entry entry, in StreamTrim trim, StreamReferenceRule rule)
     {
@@ -90,6 +108,7 @@ internal static class StreamReferences
     private static void Delete(ref CommandContext c)
     {
         if (!IdBlock.TryRead(ref c, 2, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        if (c.EffectsWanted && !c.ReserveEffects(SizeOf(c, entry, block.Rule, block.Count))) return;
         c.Reply.ArrayHeader(block.Count);
         var deleted = new StreamIdList();
         int references = 0;
@@ -118,6 +137,8 @@ internal static class StreamReferences
     private static void AcknowledgeAndDelete(ref CommandContext c)
     {
         if (!IdBlock.TryRead(ref c, 3, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
+        long acknowledged = block.Count * EffectBuffer.SizeOf(4, "XACK"u8.Length + c.Args[1].Length + c.Args[2].Length + (long)StreamIds.MaxLength);
+        if (c.EffectsWanted && !c.ReserveEffects(acknowledged + SizeOf(c, entry, block.Rule, block.Count))) return;
         c.Reply.ArrayHeader(block.Count);
         var deleted = new StreamIdList();
         int references = 0;

@@ -180,7 +180,7 @@ internal static class BitmapCommands
     {
         if (!RedisNumber.TryParseInt64(text, out long offset) || offset < 0 || offset > long.MaxValue / unit) offset = -1;
         offset *= unit;
-        if (offset < 0 || offset >> 3 >= Math.Min(c.Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes)) c.Fail(Errors.BitOffset);
+        if (offset < 0 || offset >> 3 >= c.LongestString) c.Fail(Errors.BitOffset);
         return offset;
     }
 

@@ -114,7 +114,7 @@ internal static class StringRanges
         ReadOnlySpan<byte> a = first.Exists ? StringValue.Bytes(first, stackalloc byte[IntegerText.MaxLength]) : default;
         ReadOnlySpan<byte> b = second.Exists ? StringValue.Bytes(second, stackalloc byte[IntegerText.MaxLength]) : default;
         // Redis keeps a table of 32-bit lengths; ours takes a 32nd of that, but the bound stays, since it also bounds the time.
-        if ((a.Length + 1L) * (b.Length + 1L) * sizeof(uint) > Math.Min(c.Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes))
+        if ((a.Length + 1L) * (b.Length + 1L) * sizeof(uint) > c.LongestString)
         {
             c.Fail("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
             return;
@@ -176,7 +176,7 @@ internal static class StringRanges
 
     /// <summary>Whether a string of so many bytes and so many more may be; latches the error where not.</summary>
     internal static bool FitsLimit(ref CommandContext c, long length, long more) =>
-        length <= long.MaxValue - more && length + more <= Math.Min(c.Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes) || c.Fail(Errors.StringTooLong);
+        length <= long.MaxValue - more && length + more <= c.LongestString || c.Fail(Errors.StringTooLong);
 
     /// <summary>Makes a range of Redis's, whose negative ends count from the end, lie within a length; false when it is empty.</summary>
     internal static bool TryClampRange(ref long start, ref long end, long length)

@@ -19,6 +19,9 @@ internal delegate CommandFlags RequestFlags(CommandRow row, in Request request, 
 /// <summary>Adds to a lane's effects the present state of what a command changes.</summary>
 internal delegate void EffectImage(ServerCore server, Lane lane);
 
+/// <summary>Adds the positions of a request's keys, with their flags, by the parse that the handler uses.</summary>
+internal delegate void KeyFinder(in Request request, ref KeyPositions into);
+
 /// <summary>The flags of the key at a position where the arguments decide them.</summary>
 internal delegate KeyFlags KeyFlagsOf(in Request request, int position);
 
@@ -110,6 +113,12 @@ internal sealed class CommandRow
     /// <summary>Null where no argument is secret.</summary>
     public SecretArgument? IsSecret { get; init; }
 
+    /// <summary>
+    /// For commands with options that name keys or stand before them: a rule searches a word and cannot tell an option from a value that reads the same.
+    /// It takes the place of the rules, which COMMAND INFO still shows.
+    /// </summary>
+    public KeyFinder? FindKeys { get; init; }
+
     /// <summary>For keys whose rule has <see cref="KeyFlags.VariableFlags"/>.</summary>
     public KeyFlagsOf? KeyFlagsOf { get; init; }
 
@@ -154,6 +163,11 @@ internal sealed class CommandRow
     /// <summary>Finds the keys of a request; false when its arguments do not follow the rules.</summary>
     public bool CollectKeys(in Request request, ref KeyPositions into)
     {
+        if (FindKeys is { } find)
+        {
+            find(request, ref into);
+            return true;
+        }
         foreach (KeySpec spec in Keys)
             if ((spec.Flags & KeyFlags.NotKey) == 0 && !spec.Collect(request, ref into)) return false;
         return true;

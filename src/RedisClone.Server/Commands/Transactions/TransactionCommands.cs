@@ -166,7 +166,15 @@ internal static class TransactionCommands
         return set;
     }
 
-    private static CommandFlags FlagsOfExec(CommandRow row, in Request request, Session session) => row.Flags | (session.Transaction?.Flags ?? None);
+    /// <summary>
+    /// What any of the queued commands does, EXEC does; what one of them may not do, it may not: the state of the server may have changed since they were queued.
+    /// </summary>
+    private static CommandFlags FlagsOfExec(CommandRow row, in Request request, Session session)
+    {
+        const CommandFlags permissions = Loading | Stale;
+        if (session.Transaction is not { } transaction) return row.Flags;
+        return row.Flags & ~(transaction.Lacks & permissions) | transaction.Flags & ~permissions;
+    }
 
     private static ShardSet ShardsOfExec(in Request request, Session session)
     {

@@ -35,7 +35,7 @@ internal readonly struct AtOrBefore(StreamId id) : ITreeProbe<StreamBlockItem>
 
 /// <summary>
 /// The blocks of a stream, in a tree that knows how many entries lie below each node. A block takes entries up to the same limits as a
-/// node of a Redis stream; where entries are removed it is closed up, and it goes with its last entry.
+/// node of a Redis stream, counted as that counts them; where entries are removed it is closed up, and it goes with its last entry.
 /// </summary>
 internal static class LargeStream
 {
@@ -189,9 +189,10 @@ internal static class LargeStream
     private static bool HasRoom(in Entry entry, in StreamBlockItem tail, int text)
     {
         ValueLimits limits = entry.Keyspace.Store.Limits;
-        if (limits.StreamNodeMaxEntries > 0 && tail.Count >= limits.StreamNodeMaxEntries) return false;
+        StreamBlock block = Block(entry.Keyspace.Store.Arena, tail);
+        if (limits.StreamNodeMaxEntries > 0 && block.Ever >= limits.StreamNodeMaxEntries) return false;
         long most = limits.StreamNodeMaxBytes is > 0 and var bytes ? Math.Min(bytes, ValueLimits.MaxPackedBytes) : MaxBlock;
-        return (long)Block(entry.Keyspace.Store.Arena, tail).Used + text < most;
+        return (long)Math.Max(block.Used, block.NodeBytes) + text < most;
     }
 
     private static void AddBlock<TFields>(in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)

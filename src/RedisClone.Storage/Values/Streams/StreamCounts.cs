@@ -10,17 +10,20 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
 
     private bool HasDeletedWithin => Count > 0 && State.HighestDeleted != StreamId.Min && First <= State.HighestDeleted;
 
-    /// <summary>What a group's count becomes with the next entry that it reads.</summary>
-    public long AfterReading(long read, StreamId id)
+    /// <summary>What a group's count becomes with the next entry that it reads. A group that is before the first entry was told its count: it begins anew.</summary>
+    public long AfterReading(StreamGroup group, StreamId id)
     {
-        if (read != StreamGroup.UnknownRead && !HasDeletedFrom(id)) return Math.Min(read + 1, (long)State.Added);
+        long read = group.EntriesRead;
+        if (read != StreamGroup.UnknownRead && group.Last >= First && !HasDeletedFrom(group.Last)) return Math.Min(read + 1, (long)State.Added);
         return State.Added > 0 ? ReadUpTo(id) : read;
     }
 
     /// <summary>How many entries a group has not read; null where it cannot be told.</summary>
     public long? Lag(StreamGroup group)
     {
-        if (State.Added == 0) return 0;
+        if (State.Added == 0 || Count == 0) return 0;
+        // All that is there is still to be read, whatever the group was told of what is not there any more.
+        if (group.Last < First && State.HighestDeleted < First) return Count;
         long read = group.EntriesRead;
         if (read == StreamGroup.UnknownRead || HasDeletedFrom(group.Last)) read = ReadUpTo(group.Last);
         return read == StreamGroup.UnknownRead ? null : (long)State.Added - read;

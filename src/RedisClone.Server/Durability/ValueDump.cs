@@ -1,0 +1,35 @@
+using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
+
+namespace RedisClone.Server.Durability;
+
+/// <summary>Writes single values as DUMP gives them and RESTORE takes them. Reused.</summary>
+internal sealed class ValueDump
+{
+    private readonly RdbMemoryTarget _target = new();
+    private readonly RdbWriter _writer;
+    private readonly ValueWriter _values;
+
+    public ValueDump()
+    {
+        _writer = new RdbWriter(_target);
+        _values = new ValueWriter(_writer);
+    }
+
+    /// <summary>The payload, valid until <see cref="Clear"/>; empty where nothing of the value is alive.</summary>
+    public ReadOnlySpan<byte> Dump(in Entry entry)
+    {
+        // The dump before this one may have failed half way.
+        Clear();
+        if (!_values.TryWrite(entry)) return default;
+        bool fieldsExpire = entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0;
+        DumpPayload.Finish(_writer, ValueWriter.VersionFor(fieldsExpire));
+        return _target.Bytes;
+    }
+
+    public void Clear()
+    {
+        _writer.Reset();
+        _target.Clear();
+    }
+}

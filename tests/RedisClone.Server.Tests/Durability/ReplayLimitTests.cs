@@ -1,0 +1,72 @@
+using RedisClone.Journal.Disk;
+using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Clients;
+using RedisClone.Server.Tests.Config;
+
+namespace RedisClone.Server.Tests.Durability;
+
+/// <summary>What was allowed when it was written comes back, although clients are allowed less at the next start.</summary>
+public sealed class ReplayLimitTests : IDisposable
+{
+    private static readonly string[] s_commands =
+    [
+        "SETRANGE ranged 3000000 x", "SETBIT bits 30000000 1", "BITFIELD fields SET u8 30000000 200", "BITFIELD fields INCRBY u8 30000008 7",
+        "SETRANGE ranged 10 again", "SET expiring v PX 1", "DEL none ranged2", "HSET hash f v g w", "ZADD zset 1 a 2 b", "RPUSH list a b c", "SADD set a b c",
+        "XADD stream MAXLEN ~ 100 1-1 f v", "XADD stream IDMP p m * f v", "XCFGSET stream IDMP-MAXSIZE 500", "GEOADD geo 1 1 a", "PFADD hll a b",
+        "FUNCTION LOAD #!lua^name=lib\nredis.register_function('f',function()^return^1^end)", "COPY hash copied", "RENAME copied renamed",
+        "EVAL redis.call('SET',KEYS[1],'x') 1 scripted", "SPOP set", "LMOVE list list LEFT RIGHT", "SWAPDB 0 3", "SWAPDB 3 0",
+    ];
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-limits-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    [Theory]
+    [InlineData("proto-max-bulk-len 1mb")]
+    [InlineData("maxmemory 1\nmaxmemory-policy noeviction")]
+    [InlineData("maxmemory-clients 1mb\nclient-query-buffer-limit 1mb\nclient-output-buffer-limit normal 1 1 1")]
+    [InlineData("min-replicas-to-write 3")]
+    [InlineData("requirepass secret\nuser default on >secret resetkeys resetchannels -@all +ping")]
+    [InlineData("rename-command DEL \"\"\nrename-command HDEL \"\"\nrename-command SELECT \"\"\nrename-command SREM other")]
+    [InlineData("hash-max-listpack-entries 1\nset-max-intset-entries 1\nzset-max-listpack-value 1\nlist-max-listpack-size 1\nstream-node-max-entries 1")]
+    [InlineData("stream-idmp-maxsize 1\nstream-idmp-duration 1\nslowlog-log-slower-than 0\nbusy-reply-threshold 1")]
+    public async Task LimitsOfClientsAreNoneOfAReplay(string lowered)
+    {
+        string digest;
+        await using (RunningServer server = await StartAsync(new ServerConfig()))
+        {
+            using TestClient client = server.Connect();
+            foreach (string command in s_commands)
+            {
+                string[] words = [.. command.Split(' ').Select(word => word.Replace('^', ' '))];
+                string reply = client.Call(words);
+                Assert.DoesNotContain("ERR", reply, StringComparison.Ordinal);
+            }
+            Assert.Equal("3000000", client.Call("APPEND", "appended", new string('x', 3_000_000)));
+            Assert.Equal("3000004", client.Run("APPEND appended more"));
+            while (client.Run("EXISTS expiring") == "1") await Task.Yield();
+            digest = client.Run("DEBUG DIGEST");
+        }
+        string file = Path.Combine(_folder, "lowered.conf");
+        await File.WriteAllTextAsync(file, lowered + "\n");
+        ServerConfig config = ServerConfig.Load([file], new Dictionary<string, string>()).Config!;
+        await using RunningServer again = await StartAsync(config);
+        using TestClient reader = again.Connect();
+        if (config.RequirePass.Length > 0)
+        {
+            // The only user may do nothing there: what was loaded is looked at from within.
+            Assert.Equal(digest, Convert.ToHexStringLower(RedisClone.Server.Commands.KeyspaceDigest.OfAll(again.Core)));
+            return;
+        }
+        Assert.Equal(digest, reader.Run("DEBUG DIGEST"));
+        Assert.Equal("3000001", reader.Run("STRLEN ranged"));
+        Assert.Contains("lib", reader.Run("FUNCTION LIST"), StringComparison.Ordinal);
+    }
+
+    private Task<RunningServer> StartAsync(ServerConfig config) => RunningServer.StartAsync(config, TransportKind.Auto, given =>
+    {
+        given.Dir = _folder;
+        given.AppendOnly = true;
+        given.AppendFsync = AppendFsync.No;
+    }, RealDisk.Instance);
+}
