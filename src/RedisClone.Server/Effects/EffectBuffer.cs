@@ -218,6 +218,7 @@ internal sealed class EffectBuffer
         {
             if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
             FaultPoint.Allocation();
+            if (needed <= _bytes.Length) return;
             byte[] larger = new byte[(int)Math.Clamp(2L * _bytes.Length, needed, Array.MaxLength)];
             _bytes.AsSpan(0, _length).CopyTo(larger);
             _bytes = larger;
