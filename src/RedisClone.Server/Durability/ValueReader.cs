@@ -23,7 +23,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     private readonly StreamValueReader _stream = new();
     private long _hint;
     private uint _handle;
-    private bool _begun;
+    private bool _begun, _mayBeSmall;
 
     /// <summary>Why the value cannot be taken, where the reader of the RDB does not know; else null.</summary>
     public string? Refusal { get; private set; }
@@ -41,7 +41,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (_key.Length < key.Length) _key = new byte[key.Length * 2];
         key.CopyTo(_key);
-        (_keyspace, _keyLength, _hash, _expiry, _begun, Refusal) = (keyspace, key.Length, hash, expiry, false, null);
+        (_keyspace, _keyLength, _hash, _expiry, _begun, _mayBeSmall, Refusal) = (keyspace, key.Length, hash, expiry, false, false, null);
         _stream.Stop();
         return this;
     }
@@ -138,6 +138,12 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (member.Length > MaxElement || double.IsNaN(score)) return false;
         Entry entry = Built;
+        // Only a large form tells -0 from 0: the value has it at least until it is complete.
+        if (score == 0 && double.IsNegative(score))
+        {
+            SortedSetValue.Reserve(entry, long.MaxValue, 0);
+            _mayBeSmall = true;
+        }
         return SortedSetValue.Set(entry, member, score, out _) && Keep(entry);
     }
 
@@ -145,6 +151,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         Entry entry = Built;
         if (entry.Type == ValueType.Hash) HashValue.ShareNames(entry);
+        if (_mayBeSmall) SortedSetValue.Pack(entry);
         return !_stream.IsOpen || _stream.End(entry);
     }
 

@@ -21,7 +21,7 @@ internal sealed class HashShapes(Arena arena)
     /// <summary>All bytes that shapes take in the arena.</summary>
     public long Bytes => _buffers + Index.Bytes;
 
-    private HashIndex Index => new(arena, ref _root);
+    internal HashIndex Index => new(arena, ref _root);
 
     /// <summary>The shape of these names, with one hash more that has it.</summary>
     public uint Acquire(ReadOnlySpan<byte> names, int count)
@@ -77,7 +77,7 @@ internal sealed class HashShapes(Arena arena)
 
     public int Count(uint shape) => BinaryPrimitives.ReadInt32LittleEndian(arena.FromStart(shape)[CountAt..]);
 
-    private ref int Users(uint shape) => ref Unsafe.As<byte, int>(ref arena.Bytes(shape, sizeof(int))[UsersAt]);
+    internal ref int Users(uint shape) => ref Unsafe.As<byte, int>(ref arena.Bytes(shape, sizeof(int))[UsersAt]);
 
     private static ReadOnlySpan<byte> NamesOf(Arena arena, uint shape)
     {

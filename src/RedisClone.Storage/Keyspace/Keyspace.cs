@@ -41,15 +41,15 @@ public sealed class Keyspace(ShardStore store)
 
     public uint BucketCount => Keys.BucketCount;
 
-    private HashIndex Keys
+    internal HashIndex Keys
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         get => new(store.Arena, ref _keys);
     }
 
-    private HashIndex Expires => new(store.Arena, ref _expires);
+    internal HashIndex Expires => new(store.Arena, ref _expires);
 
-    private TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
+    internal TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
 
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -13,6 +13,8 @@ public sealed class ReaderTable(ShardStore store)
 
     private Keyspace _keys = new(store);
 
+    internal Keyspace Content => _keys;
+
     /// <summary>Keys that have readers.</summary>
     public long Keys => _keys.Count;
 

@@ -21,6 +21,8 @@ internal static class FaultPoint
 {
     [ThreadStatic] private static long s_left;
     [ThreadStatic] private static FaultKinds s_kinds;
+    [ThreadStatic] private static bool s_stays;
+    [ThreadStatic] private static int s_thrown;
     [ThreadStatic] private static Func<Exception>? s_make;
 
     /// <summary>Whether this build has fault points.</summary>
@@ -30,25 +32,24 @@ internal static class FaultPoint
     public static bool Exist => false;
 #endif
 
-    /// <summary>Whether the fault has still to come.</summary>
+    /// <summary>Whether the fault has still to come, or comes again.</summary>
     public static bool IsArmed => s_left > 0;
 
     /// <summary>
-    /// Makes the <paramref name="nth"/> point (1 is the next one) of these kinds on this thread throw, once; without
-    /// <paramref name="make"/> an <see cref="OutOfMemoryException"/>.
+    /// Makes the <paramref name="nth"/> point (1 is the next one) of these kinds on this thread throw: once, or with
+    /// <paramref name="stays"/> every one from there on. Without <paramref name="make"/> an <see cref="OutOfMemoryException"/> is thrown.
     /// </summary>
-    public static void Arm(long nth, FaultKinds kinds = FaultKinds.Allocation, Func<Exception>? make = null)
+    public static void Arm(long nth, FaultKinds kinds = FaultKinds.Allocation, Func<Exception>? make = null, bool stays = false)
     {
         ArgumentOutOfRangeException.ThrowIfNegativeOrZero(nth);
-        (s_left, s_kinds, s_make) = (nth, kinds, make);
+        (s_left, s_kinds, s_make, s_stays, s_thrown) = (nth, kinds, make, stays, 0);
     }
 
-    /// <summary>Removes the fault; returns true if it has been thrown, false if fewer points were passed.</summary>
+    /// <summary>Removes the fault; returns true if it was thrown, false if fewer points were passed.</summary>
     public static bool Disarm()
     {
-        bool thrown = s_left == 0;
         (s_left, s_make) = (0, null);
-        return thrown;
+        return s_thrown > 0;
     }
 
     /// <summary>An allocation follows.</summary>
@@ -62,6 +63,8 @@ internal static class FaultPoint
     private static void Pass(FaultKinds kind)
     {
         if (s_left == 0 || (s_kinds & kind) == 0 || --s_left > 0) return;
+        if (s_stays) s_left = 1;
+        s_thrown++;
 #pragma warning disable CA2201 // The runtime's own exception is what the callers must be able to take.
         throw s_make?.Invoke() ?? new OutOfMemoryException("A test made this allocation or call fail.");
 #pragma warning restore CA2201

@@ -30,6 +30,9 @@ internal static class Integers
         };
     }
 
+    /// <summary>Bytes of a whole value.</summary>
+    public static int BytesOf(ReadOnlySpan<byte> value) => HeaderBytes + Count(value) * Width(value);
+
     /// <summary>Where an integer is, or the complement of where it would be.</summary>
     public static int Find(ReadOnlySpan<byte> value, long integer)
     {

@@ -30,6 +30,8 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
 
     public long Count => _tree.Weight;
 
+    public RankTree<TimedHandle> Order => _tree;
+
     /// <summary>The soonest, or nothing (all zero).</summary>
     public TimedHandle First
     {

@@ -58,6 +58,33 @@ public sealed class SnapshotTests : IDisposable
         Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
     }
 
+    /// <summary>A large sorted set tells -0 from 0, before and after; a small one does not; one that is small only after a reload no longer does.</summary>
+    [Fact]
+    public void NegativeZeroComesBack()
+    {
+        CommandHost host = Host();
+        string longName = new('x', 80);
+        host.Run("ZADD small -0 m");
+        host.Run($"ZADD large 1 {longName}");
+        host.Run("ZADD large -0 m -0 n 0 o 5 10 -7 -7");
+        for (int i = 0; i < 30; i++) host.Run($"ZADD large -0 other{i}");
+        host.Run($"ZADD few 1 {longName} -0 m 5 10 0.5 member");
+        host.Run($"ZREM few {longName}");
+        foreach (string expected in (string[])["-0", "0"])
+        {
+            Assert.Equal("0", host.Run("ZSCORE small m"));
+            Assert.Equal("-0", host.Run("ZSCORE large m"));
+            Assert.Equal("-0", host.Run("ZSCORE large n"));
+            for (int i = 0; i < 30; i++) Assert.Equal("-0", host.Run($"ZSCORE large other{i}"));
+            Assert.Equal("0", host.Run("ZSCORE large o"));
+            Assert.Equal(expected, host.Run("ZSCORE few m"));
+            Assert.Equal(expected == "0" ? "listpack" : "skiplist", host.Run("OBJECT ENCODING few"));
+            Assert.Equal("5", host.Run("ZSCORE few 10"));
+            Assert.Equal("1", host.Run("ZRANK few member"));
+            Assert.Equal("OK", host.Run("DEBUG RELOAD"));
+        }
+    }
+
     /// <summary>Shorter values are read by several threads, those that are longer than the reader's buffer as they come from the file.</summary>
     [Fact]
     public void ValuesOfEverySizeComeBack()

@@ -143,7 +143,7 @@ internal static class LargeHash
         return count;
     }
 
-    private static TimeTree Expiries(in Entry entry) =>
+    public static TimeTree Expiries(in Entry entry) =>
         new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Expiries);
 
     private static NumberForm FormOf(long expiry) => expiry == 0 ? NumberForm.None : NumberForm.Int64;

@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -62,6 +63,30 @@ internal static class LargeSortedSet
             throw;
         }
         LargeValues.Publish(entry, ref root);
+    }
+
+    /// <summary>Makes a large sorted set a packed one, unless it is too long or memory is missing.</summary>
+    public static void TryPack(in Entry entry)
+    {
+        SortedSetRoot root = LargeValues.Root<SortedSetRoot>(entry);
+        long bytes = PackedValue.CountBytes;
+        foreach (ScoredMember member in SortedSetValue.Members(entry)) bytes += PackedScores.SizeOf(member);
+        if (bytes > ValueLimits.MaxPackedBytes) return;
+        try
+        {
+            using Scratch packed = new((int)bytes);
+            BinaryPrimitives.WriteInt32LittleEndian(packed.Bytes, (int)root.Table.Index.Records);
+            int at = PackedValue.CountBytes;
+            foreach (ScoredMember member in SortedSetValue.Members(entry)) at += PackedScores.Write(packed.Bytes[at..], member);
+            entry.Keyspace.Resize(entry, (int)bytes);
+            Keyspace.SetForm(entry, ValueType.SortedSet, ValueEncoding.Packed);
+            packed.Bytes.CopyTo(entry.Value);
+        }
+        catch (OutOfMemoryException)
+        {
+            return;
+        }
+        LargeValues.FreeAll(entry.Keyspace.Store.Arena, ValueType.SortedSet, LargeValues.BytesOf(ref root));
     }
 
     public static bool TryGetScore(in Entry entry, ReadOnlySpan<byte> member, out double score)

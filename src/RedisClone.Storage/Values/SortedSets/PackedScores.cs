@@ -41,6 +41,22 @@ internal static class PackedScores
         return true;
     }
 
+    public static int SizeOf(ScoredMember member)
+    {
+        Span<byte> raw = stackalloc byte[sizeof(double)];
+        return Packed.SizeOf(Own(member)) + Packed.SizeOf(ElementOf(member.Score, raw));
+    }
+
+    /// <summary>Writes a member of a large sorted set; returns its size.</summary>
+    public static int Write(Span<byte> to, ScoredMember member)
+    {
+        Span<byte> raw = stackalloc byte[sizeof(double)];
+        int size = Packed.Write(to, Own(member));
+        return size + Packed.Write(to[size..], ElementOf(member.Score, raw));
+    }
+
+    private static Element Own(ScoredMember member) => member.Member.IsInteger ? member.Member : Element.Of(member.Member.Bytes);
+
     /// <summary>Adds a member that is not there.</summary>
     public static void Add(in Entry entry, Element member, double score)
     {

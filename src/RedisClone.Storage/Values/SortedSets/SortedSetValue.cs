@@ -29,6 +29,16 @@ public static class SortedSetValue
             LargeSortedSet.Convert(entry);
     }
 
+    /// <summary>Makes a large sorted set a small one if the settings let it be and memory is there for it.</summary>
+    public static void Pack(in Entry entry)
+    {
+        ValueLimits limits = entry.Keyspace.Store.Limits;
+        if (!IsLarge(entry) || Count(entry) > limits.ZsetMaxListpackEntries) return;
+        foreach (ScoredMember member in Members(entry))
+            if (member.Member.Length > limits.ZsetMaxListpackValue) return;
+        LargeSortedSet.TryPack(entry);
+    }
+
     public static long Count(in Entry entry) =>
         IsLarge(entry) ? LargeSortedSet.Order(entry).Weight : new PackedValue(entry).Count;
 

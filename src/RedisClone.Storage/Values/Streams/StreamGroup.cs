@@ -63,9 +63,9 @@ public readonly record struct StreamGroup
 
     private ref GroupRoot Root => ref LargeGroups.Group(_arena, _handle);
 
-    private NameTree Consumers => new(_arena, ref Root.Consumers);
+    internal NameTree Consumers => new(_arena, ref Root.Consumers);
 
-    private RankTree<PendingItem> Pending => new(_arena, ref Root.Pending);
+    internal RankTree<PendingItem> Pending => new(_arena, ref Root.Pending);
 
     // ---- the groups of a stream, in the order of their names
 

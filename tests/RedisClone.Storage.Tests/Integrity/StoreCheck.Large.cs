@@ -1,0 +1,162 @@
+using System.Diagnostics;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+using static RedisClone.Storage.Memory.Integrity;
+
+namespace RedisClone.Storage.Tests;
+
+/// <summary>The values that reach beyond their record.</summary>
+internal sealed partial class StoreCheck
+{
+    private void WalkLarge(in Entry entry)
+    {
+        long before = _bytes;
+        switch (entry.Type)
+        {
+            case ValueType.Set:
+                WalkTable(ref LargeValues.Root<TableRoot>(entry));
+                break;
+            case ValueType.Hash:
+                WalkHash(ref LargeValues.Root<HashRoot>(entry));
+                break;
+            case ValueType.SortedSet:
+                WalkSortedSet(ref LargeValues.Root<SortedSetRoot>(entry));
+                break;
+            case ValueType.List:
+                WalkList(ref LargeValues.Root<ListRoot>(entry));
+                break;
+            case ValueType.Stream:
+                WalkStream(entry);
+                break;
+            default:
+                throw new UnreachableException($"a {entry.Type} has no large form");
+        }
+        Require(ValueInfo.MemoryUsage(entry) == entry.RecordBytes + _bytes - before, "a value knows its bytes");
+    }
+
+    private Dictionary<uint, uint> WalkTable(ref TableRoot root)
+    {
+        var table = new MemberTable(Arena, ref root);
+        Dictionary<uint, uint> members = Walk(table.Index);
+        long bytes = 0;
+        foreach ((uint handle, uint tag) in members)
+        {
+            bytes += Reach(handle);
+            ReadOnlySpan<byte> name = table.Read(handle).Name;
+            Require((uint)KeyHash.Of(name) == tag && table.Find(name) == handle, "a member is found by its name");
+        }
+        Require(bytes == root.RecordBytes, "a table knows the bytes of its members");
+        return members;
+    }
+
+    private void WalkHash(ref HashRoot root)
+    {
+        Dictionary<uint, uint> members = WalkTable(ref root.Table);
+        List<TimedHandle> expiries = Walk(new TimeTree(Arena, ref root.Expiries).Order);
+        CheckOrder(expiries, CompareTimes);
+        var table = new MemberTable(Arena, ref root.Table);
+        long expiring = 0;
+        foreach (uint handle in members.Keys)
+            if (table.Read(handle).Number != 0) expiring++;
+        Require(expiring == expiries.Count, "the fields that expire are in their order");
+        foreach (TimedHandle item in expiries)
+            Require(members.ContainsKey(item.Handle) && table.Read(item.Handle).Number == item.Time, "a field is in the order by its time");
+        Require(expiries.Count == 0 || root.NextExpiry > 0 && root.NextExpiry <= expiries[0].Time, "no field expires before a hash says");
+    }
+
+    private void WalkSortedSet(ref SortedSetRoot root)
+    {
+        Dictionary<uint, uint> members = WalkTable(ref root.Table);
+        List<ScoreItem> order = Walk(new RankTree<ScoreItem>(Arena, ref root.Order));
+        Require(order.Count == members.Count && order.All(item => members.ContainsKey(item.Handle)), "the order has all members");
+        for (int i = 0; i < order.Count; i++)
+        {
+            var table = new MemberTable(Arena, ref root.Table);
+            Require(LargeSortedSet.Read(table, order[i].Handle).Score.Equals(order[i].Score), "the order has the scores of the members");
+            if (i == 0) continue;
+            int names = table.Read(order[i - 1].Handle).Name.SequenceCompareTo(table.Read(order[i].Handle).Name);
+            Require(order[i - 1].Score < order[i].Score || order[i - 1].Score == order[i].Score && names < 0, "members are in order");
+        }
+    }
+
+    private void WalkList(ref ListRoot root)
+    {
+        long bytes = 0;
+        foreach (BlockItem item in Walk(new RankTree<BlockItem>(Arena, ref root.Order)))
+        {
+            bytes += Reach(item.Block);
+            ListBlock block = LargeList.Block(Arena, item);
+            Require(item.Count > 0 && block.Count == item.Count && Packed.Count(block.Entries) == item.Count, "a block counts its elements");
+        }
+        Require(bytes == root.BlockBytes, "a list knows the bytes of its blocks");
+    }
+
+    private void WalkStream(in Entry entry)
+    {
+        ref StreamRoot root = ref LargeStream.Root(entry);
+        long bytes = 0;
+        List<StreamBlockItem> blocks = Walk(LargeStream.Blocks(entry));
+        Require(blocks.Count == root.BlockCount, "a stream counts its blocks");
+        StreamId last = StreamId.Min;
+        foreach (StreamBlockItem item in blocks)
+        {
+            bytes += Reach(item.Block);
+            StreamBlock block = LargeStream.Block(Arena, item);
+            int count = 0;
+            for (int at = block.EntriesAt; at < block.Used; at = block.Next(at), count++)
+            {
+                StreamId id = block.IdAt(item.First, at);
+                Require((id > last || last == StreamId.Min) && id <= root.Last, "the entries of a stream are in order");
+                last = id;
+            }
+            Require(count == item.Count && count > 0, "a block counts its entries");
+        }
+        Require(bytes == root.BlockBytes, "a stream knows the bytes of its blocks");
+        foreach (NamedHandle group in WalkNames(new NameTree(Arena, ref root.Groups))) WalkGroup(group.Handle);
+        if (root.Producers != 0) WalkProducers(root.Producers);
+    }
+
+    private List<NamedHandle> WalkNames(NameTree names)
+    {
+        List<NamedHandle> items = Walk(names.Order);
+        foreach (NamedHandle item in items) Reach(item.Handle);
+        CheckOrder(items, (a, b) => NameTree.NameOf(Arena, a.Handle).SequenceCompareTo(NameTree.NameOf(Arena, b.Handle)));
+        return items;
+    }
+
+    private void WalkGroup(uint handle)
+    {
+        ref GroupRoot group = ref LargeGroups.Group(Arena, handle);
+        List<PendingItem> pending = Walk(new RankTree<PendingItem>(Arena, ref group.Pending));
+        CheckOrder(pending, (a, b) => a.Id.CompareTo(b.Id));
+        List<PendingTime> times = Walk(new RankTree<PendingTime>(Arena, ref group.ByTime));
+        CheckOrder(times, (a, b) => a.Order != b.Order ? a.Order.CompareTo(b.Order) : a.Id.CompareTo(b.Id));
+        IEnumerable<PendingTime> expected = group.HasTimes == 0 ? [] : pending.Select(item => new PendingTime(item.Order, item.Id));
+        Require(times.ToHashSet().SetEquals(expected) , "pending entries are in the order of claiming");
+        Require(pending.Count(item => item.Consumer == 0) == group.Returned, "a group counts what was given back");
+        var consumers = WalkNames(new NameTree(Arena, ref group.Consumers)).Select(item => item.Handle).ToHashSet();
+        Require(pending.All(item => item.Consumer == 0 || consumers.Contains(item.Consumer)), "a pending entry is with a consumer that is there");
+        foreach (uint consumer in consumers)
+        {
+            var ids = Walk(new RankTree<PendingId>(Arena, ref LargeGroups.Consumer(Arena, consumer).Pending)).Select(item => item.Id);
+            Require(ids.SequenceEqual(pending.Where(item => item.Consumer == consumer).Select(item => item.Id)), "a consumer has what is pending with it");
+        }
+    }
+
+    private void WalkProducers(uint handle)
+    {
+        Reach(handle);
+        ref ProducersRoot root = ref LargeValues.As<ProducersRoot>(Arena.Whole(handle));
+        long messages = 0;
+        foreach (NamedHandle producer in WalkNames(new NameTree(Arena, ref root.Producers)))
+        {
+            ref ProducerRoot one = ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(Arena, producer.Handle));
+            var names = WalkNames(new NameTree(Arena, ref one.Messages)).Select(item => item.Handle).ToHashSet();
+            List<ProducedItem> order = Walk(new RankTree<ProducedItem>(Arena, ref one.Order));
+            CheckOrder(order, (a, b) => a.Id != b.Id ? a.Id.CompareTo(b.Id) : a.Message.CompareTo(b.Message));
+            Require(names.SetEquals(order.Select(item => item.Message)) && names.Count > 0, "the messages of a producer are in the order of their entries");
+            messages += names.Count;
+        }
+        Require(messages == root.Messages, "a stream counts the messages that it remembers");
+    }
+}
