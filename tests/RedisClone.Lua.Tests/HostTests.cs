@@ -122,7 +122,6 @@ public sealed class HostTests
             "user_script:1: Script attempted to access nonexistent global variable 'KEYS'", Fail("return KEYS[1]").Message);
         Assert.True(_state.TrySet(_state.Globals, _state.Name("KEYS"), _state.TryNewTable()));
         Assert.Equal(0, Run("return #KEYS").AsNumber);
-        Assert.Equal(5, Run("local env = setmetatable({}, {__index = _G}) local f = loadstring('y = 5 return y') setfenv(f, env) return f()").AsNumber);
     }
 
     [Fact]

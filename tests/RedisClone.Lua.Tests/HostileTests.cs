@@ -105,7 +105,6 @@ public sealed class HostileTests
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = coroutine.create(function() end) end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1000, i) .. i end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = (('x'):rep(100000) .. i):gmatch('.') end")]
-    [InlineData("local t = {} for i = 1, 1e9 do t[i] = newproxy(true) end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = cjson.new() end")]
     [InlineData("local t = {} for i = 1, 100 do t[i] = ('x'):rep(1000000) end table.concat(t)")]
     [InlineData("local s = ('x'):rep(1e6) s:gsub('.', s)")]

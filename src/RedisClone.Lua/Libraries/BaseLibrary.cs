@@ -28,7 +28,6 @@ internal static class BaseLibrary
             ("collectgarbage", CollectGarbage),
             ("error", Error),
             ("gcinfo", GcInfo),
-            ("getfenv", Environments.Get),
             ("getmetatable", GetMetatable),
             ("load", Load),
             ("loadstring", LoadString),
@@ -38,7 +37,6 @@ internal static class BaseLibrary
             ("rawget", RawGet),
             ("rawset", RawSet),
             ("select", Select),
-            ("setfenv", Environments.Set),
             ("setmetatable", SetMetatable),
             ("tonumber", ToNumber),
             ("tostring", ToText),
@@ -49,8 +47,6 @@ internal static class BaseLibrary
         state.NextIndexFunction = new LuaHostFunction(IPairsStep);
         state.SetField(globals, "ipairs", new LuaHostFunction(IPairs, state.NextIndexFunction));
         state.SetField(globals, "pairs", new LuaHostFunction(Pairs, state.NextFunction));
-        // Its upvalue remembers which metatables are its own.
-        state.SetField(globals, "newproxy", new LuaHostFunction(NewProxy, new LuaTable()));
     }
 
     /// <summary>A value as <c>tostring</c> shows it, metamethods aside.</summary>
@@ -167,7 +163,7 @@ internal static class BaseLibrary
     private static int Compile(ref LuaCall call, ReadOnlySpan<byte> source, LuaString name)
     {
         if (!call.Spend(source.Length)) return 0;
-        LuaClosure? function = call.State.Compile(source, name, out string? error);
+        LuaClosure? function = call.State.Compile(source, name, call.Thread.Globals, out string? error);
         return function is not null
             ? call.Return(function)
             : ReturnNilAnd(ref call, LuaString.From(error!));
@@ -361,23 +357,5 @@ internal static class BaseLibrary
             default:
                 return call.Return(0);
         }
-    }
-
-    private static int NewProxy(ref LuaCall call)
-    {
-        LuaTable known = call.Function.Upvalues[0].AsTable!;
-        LuaTable? metatable = null;
-        if (call[1].IsTrue)
-        {
-            metatable = call.NewTable();
-            if (!call.Failed && known.Set(call.Meter, metatable, true) != StoreResult.Stored) return call.OutOfMemory();
-        }
-        else if (!call[1].IsFalsy)
-        {
-            metatable = (call[1].Tag as LuaUserData)?.Metatable;
-            call.Check(metatable is not null && known.Get(metatable).IsTrue, 1, "boolean or proxy expected");
-        }
-        if (!call.Meter.TryCharge(LuaUserData.Size)) return call.OutOfMemory();
-        return call.Return(new LuaUserData { Metatable = metatable });
     }
 }

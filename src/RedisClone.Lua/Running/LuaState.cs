@@ -57,8 +57,11 @@ public sealed partial class LuaState
     /// </summary>
     public Func<LuaState, LuaString?>? OnBudget { get; set; }
 
-    /// <summary>Where <c>math.random</c> gets its numbers.</summary>
+    /// <summary>Where <c>math.random</c> gets its numbers. Each call of the host starts at a random place.</summary>
     public LuaRandom Random { get; } = new();
+
+    /// <summary>Restores the state of libraries that scripts can change; each call of the host begins with it.</summary>
+    internal Action? Restoring;
 
     /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
     public long AllocatedBytes => Meter.Allocated;
@@ -96,20 +99,19 @@ public sealed partial class LuaState
     /// <param name="environment">Where it finds its globals, if not in <see cref="Globals"/>.</param>
     public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error, LuaTable? environment = null)
     {
-        LuaClosure? function = Compile(source, LuaString.From(chunkName), out string? message);
-        if (function is not null && environment is not null) function.Environment = environment;
+        LuaClosure? function = Compile(source, LuaString.From(chunkName), environment ?? Globals, out string? message);
         error = message is null ? default : new LuaError(LuaString.From(message), null, -1);
         return function;
     }
 
-    internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out string? error)
+    internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, LuaTable environment, out string? error)
     {
         error = OutOfMemoryMessage;
         if (Meter.CensusDue && !TakeCensus()) return null;
         long room = Meter.Limit - Meter.Allocated - (2L * source.Length);
         Prototype? main = Parser.Parse(source.ToArray(), chunkName, Names, room, HostDepth, out error);
         if (main is null) return null;
-        if (Meter.TryCharge(main.Size)) return new LuaClosure(main, Current.Globals);
+        if (Meter.TryCharge(main.Size)) return new LuaClosure(main, environment);
         error = OutOfMemoryMessage;
         return null;
     }
@@ -164,7 +166,6 @@ public sealed partial class LuaState
     {
         LuaTable t => t.Metatable,
         LuaString => StringMetatable,
-        LuaUserData u => u.Metatable,
         _ => null,
     };
 

@@ -110,7 +110,6 @@ internal sealed partial class LuaThread
         (LuaTable? first, LuaTable? second) = (a.Tag, b.Tag) switch
         {
             (LuaTable x, LuaTable y) => (x.Metatable, y.Metatable),
-            (LuaUserData x, LuaUserData y) => (x.Metatable, y.Metatable),
             _ => (null, null),
         };
         if (!LuaState.TryMetamethod(first, Metamethod.Equal, out LuaValue method)) return true;

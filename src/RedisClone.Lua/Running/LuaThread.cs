@@ -29,7 +29,7 @@ internal sealed partial class LuaThread : LuaObject
     public int FrameCount;
     public ThreadStatus Status;
 
-    /// <summary>What <c>setfenv(0)</c> sets: the environment of chunks that this coroutine loads.</summary>
+    /// <summary>The environment of chunks that this coroutine compiles: that of the function that the host called.</summary>
     public LuaTable Globals;
 
     /// <summary>Depth of host calls at which it was resumed: a yield from any deeper would have to cross one.</summary>

@@ -60,9 +60,8 @@ internal sealed class MemoryCensus
                     foreach (ref readonly LuaValue value in thread.TrimStack()) Visit(in value);
                     foreach (ref readonly CallFrame frame in thread.Frames.AsSpan(0, thread.FrameCount)) Visit(frame.Function);
                     break;
-                case LuaUserData data:
+                case LuaUserData:
                     Bytes += LuaUserData.Size;
-                    Visit(data.Metatable);
                     break;
             }
         }

@@ -112,8 +112,14 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         {
             Now = engine.Now, OnWorker = true,
         };
-        engine.Server.Executor.RunPart(ref context, ref engine.Clock);
-        effects.IsMuted = false;
+        try
+        {
+            engine.Server.Executor.RunPart(ref context, ref engine.Clock);
+        }
+        finally
+        {
+            effects.IsMuted = false;
+        }
         engine.Session.Reply.Commit();
     }
 }

@@ -109,24 +109,41 @@ internal sealed class ScriptEngine
             c.Fail(refusal);
             return;
         }
-        long started = Begin(ref c, routine, readOnly);
-        long allocated = State.AllocatedBytes;
+        long allocated = State.AllocatedBytes, started;
         try
         {
+            started = Begin(ref c, routine, readOnly);
             if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
             else if (outcome == LuaOutcome.Returned) Answer(ref c);
             else FailWith(ref c, routine);
         }
         finally
         {
-            // A bug that escapes from a command is answered by whoever runs the script; the next script must not meet its remains.
-            State.Reset();
-            Session.Tracking = null;
-            if (routine.Body.IsStateless) State.ForgetSince(allocated);
-            Progress.Done(Lane);
-            if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+            End(routine, allocated);
         }
         routine.Took(Clock - started);
+    }
+
+    /// <summary>
+    /// Ends a run, also one that an exception ended. Others wait for <see cref="ScriptProgress.Done"/>, so it comes first; the next run must not
+    /// meet what this one left.
+    /// </summary>
+    private void End(Routine routine, long allocated)
+    {
+        Progress.Done(Lane);
+        Lane.Effects.IsMuted = false;
+        Session.Tracking = null;
+        try
+        {
+            State.Reset();
+            State.TrySet(State.Globals, _keys, LuaValue.Nil);
+            State.TrySet(State.Globals, _argv, LuaValue.Nil);
+        }
+        finally
+        {
+            if (routine.Body.IsStateless) State.ForgetSince(allocated);
+            if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+        }
     }
 
     private string? Refuse(ref CommandContext c, Routine routine, bool readOnly)
