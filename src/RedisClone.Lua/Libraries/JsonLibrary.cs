@@ -6,7 +6,7 @@ namespace RedisClone.Lua.Libraries;
 /// </summary>
 internal sealed class JsonLibrary
 {
-    private const int InstanceSize = 2048;
+    private const int InstanceSize = 4096;
 
     private static readonly string[] s_switch = ["off", "on"];
     private static readonly string[] s_invalidNumbers = ["off", "on", "null"];
@@ -61,6 +61,7 @@ internal sealed class JsonLibrary
     {
         call.Check(call.Count == 1, 1, "expected 1 argument");
         LuaString text = call.CheckString(1);
+        call.Meter.Work(text.Length);
         return call.Failed ? 0 : new JsonDecoder(_settings, _decoding, text.Span).Decode(ref call);
     }
 

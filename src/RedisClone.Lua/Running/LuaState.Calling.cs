@@ -67,6 +67,8 @@ public sealed partial class LuaState
     private void Begin(LuaFunction function)
     {
         Reset();
+        Meter.ReleaseAll();
+        Building.Clear();
         Failure = default;
         Main.Globals = (function as LuaClosure)?.Environment ?? Globals;
         Random.Restart();
