@@ -18,8 +18,8 @@ internal sealed class LuaMeter
     private long _reserved;
     private long _garbage;
 
-    /// <summary>What else is on the heap of the process, as of the last measurement.</summary>
-    private long _others = GC.GetTotalMemory(forceFullCollection: false);
+    /// <summary>What else is on the heap of the process, as of the last collection that was forced; 0 before the first.</summary>
+    private long _others;
 
     public LuaMeter(long limit)
     {
