@@ -42,6 +42,7 @@ internal sealed class ScriptEngine
         State.SetField(State.Globals, "server", library.ForScripts);
         LuaSandbox.RejectUnknownNames(State, State.Globals);
         LuaSandbox.Freeze(State);
+        State.Recount();
         Cache = new ScriptCache(State);
         Libraries = new LibrarySet(State);
         Progress = new ScriptProgress(server);
