@@ -8,6 +8,9 @@ namespace RedisClone.Protocol;
 /// </summary>
 public sealed class OwnedRequest : IDisposable
 {
+    /// <summary>Larger buffers are the collector's: a pool would keep them for ever.</summary>
+    private const int LargestPooled = 1 << 20;
+
     private readonly SliceList _slices = new();
     private byte[] _buffer = [];
     private int _length;
@@ -58,17 +61,24 @@ public sealed class OwnedRequest : IDisposable
     public void Dispose()
     {
         Reset();
-        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        Return(_buffer);
         _buffer = [];
     }
 
-    private void MakeRoom(int more)
+    /// <summary>Makes room for so many bytes more, of arguments yet to be added.</summary>
+    public void MakeRoom(int more)
     {
         if (_buffer.Length - _length >= more) return;
         long wanted = Math.Max((long)_length + more, Math.Min(2L * _buffer.Length, RequestLimits.MaxRequestBytes));
-        byte[] bigger = ArrayPool<byte>.Shared.Rent(checked((int)wanted));
+        int size = checked((int)wanted);
+        byte[] bigger = size > LargestPooled ? GC.AllocateUninitializedArray<byte>(size) : ArrayPool<byte>.Shared.Rent(size);
         _buffer.AsSpan(0, _length).CopyTo(bigger);
-        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        Return(_buffer);
         _buffer = bigger;
+    }
+
+    private static void Return(byte[] buffer)
+    {
+        if (buffer.Length is > 0 and <= LargestPooled) ArrayPool<byte>.Shared.Return(buffer);
     }
 }

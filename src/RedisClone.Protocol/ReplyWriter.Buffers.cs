@@ -102,6 +102,22 @@ public sealed partial class ReplyWriter
         return true;
     }
 
+    /// <summary>The latest mark, for what ends a command with an error after it has written a part of its reply.</summary>
+    public ReplyMark LatestMark => new(_markSequence);
+
+    /// <summary>Drops everything that is not committed. What is written from here on goes to the target, also after an overflow.</summary>
+    public void Restart(IBufferWriter<byte> target)
+    {
+        _scratch.CutTo(0, 0);
+        _inScratch = false;
+        _deferred = 0;
+        _marked = false;
+        _before = _committed = BytesWritten;
+        SetChunk([], 0, 0);
+        _output = target;
+        Overflowed = false;
+    }
+
     /// <summary>Hands everything written to the output; to be called before the output is flushed or written by others.</summary>
     public void Commit()
     {

@@ -122,7 +122,6 @@ public sealed class HostTests
             "user_script:1: Script attempted to access nonexistent global variable 'KEYS'", Fail("return KEYS[1]").Message);
         Assert.True(_state.TrySet(_state.Globals, _state.Name("KEYS"), _state.TryNewTable()));
         Assert.Equal(0, Run("return #KEYS").AsNumber);
-        Assert.Equal(5, Run("local env = setmetatable({}, {__index = _G}) local f = loadstring('y = 5 return y') setfenv(f, env) return f()").AsNumber);
     }
 
     [Fact]
@@ -143,6 +142,48 @@ public sealed class HostTests
         Assert.Equal(3, asked);
         _state.OnBudget = null;
         Assert.Equal(6, Run("local s = 0 for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do s = s + i end return s").AsNumber);
+    }
+
+    [Theory]
+    [InlineData("boom()")]
+    [InlineData("pcall(boom)")]
+    [InlineData("xpcall(boom, function(e) return e end)")]
+    [InlineData("xpcall(error, boom)")]
+    [InlineData("coroutine.wrap(function() coroutine.wrap(function() boom() end)() end)()")]
+    [InlineData("table.sort({3, 2, 1}, boom)")]
+    [InlineData("string.gsub(('x'):rep(1e5), '.', boom)")]
+    [InlineData("setmetatable({}, {__index = boom}).x = setmetatable({}, {__add = boom}) + 1")]
+    [InlineData("tostring(setmetatable({}, {__tostring = boom}))")]
+    [InlineData("load(boom)")]
+    [InlineData("for k in boom do end")]
+    [InlineData("cjson.encode_max_depth(1) math.randomseed(1) boom()")]
+    [InlineData("local kept = ('x'):rep(1e7) local function f() local t = {kept} boom() end f()")]
+    public void AnExceptionLeavesTheInterpreterAsItWas(string program)
+    {
+        LuaSandbox.RejectUnknownNames(_state, _state.Globals);
+        _state.SetField(_state.Globals, "boom", new LuaHostFunction((ref LuaCall _) => throw new OutOfMemoryException()));
+        LuaSandbox.Freeze(_state);
+        const string probe = """
+            local t = {}
+            for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do t[i] = i end
+            assert(coroutine.running() == nil and #t == 3 and cjson.encode({{{}}}) == '[[{}]]')
+            assert(select(2, pcall(error, 'x')) == 'x' and select(2, xpcall(error, function() return 'y' end)) == 'y')
+            local function depth(n) local ok, more = pcall(function() return depth(n + 1) end) return ok and more or n end
+            return cjson.decode('[1]')[1] + #('x'):rep(10) + (select(2, ('aa'):gsub('a', 'b')))
+            """;
+        Assert.Equal(13, Run(probe).AsNumber);
+        long before = _state.AllocatedBytes;
+        for (int i = 0; i < 20; i++)
+        {
+            Assert.Throws<OutOfMemoryException>(() => _state.Call(Compile(program), []));
+            _state.Reset();
+            Assert.Equal(13, Run(probe).AsNumber);
+        }
+        Assert.Equal(_state.Result(0).AsNumber, Run(probe).AsNumber);
+        _state.Reset();
+        _state.Recount();
+        Assert.InRange(_state.AllocatedBytes, 0, before + 10_000);
+        Assert.Equal("C stack overflow", Fail("local function f() return tostring(setmetatable({}, {__tostring = f})) end f()").Message[^16..]);
     }
 
     [Fact]

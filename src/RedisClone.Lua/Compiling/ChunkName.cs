@@ -11,9 +11,18 @@ internal static class ChunkName
     /// <summary>The room in syntax errors.</summary>
     public const int SyntaxRoom = 80;
 
+    /// <summary>What of a name may be shown: it may be a whole source, and every error message has it.</summary>
+    private static string Ends(LuaString source)
+    {
+        const int most = 512;
+        ReadOnlySpan<byte> bytes = source.Span;
+        if (bytes.Length <= 2 * most) return source.ToString();
+        return bytes[0] == '@' ? "@" + Encoding.Latin1.GetString(bytes[^most..]) : Encoding.Latin1.GetString(bytes[..most]);
+    }
+
     public static string Display(LuaString source, int room)
     {
-        string name = source.ToString();
+        string name = Ends(source);
         int zero = name.IndexOf('\0', StringComparison.Ordinal);
         if (zero >= 0) name = name[..zero];
         if (name.StartsWith('=')) return name.Length - 1 < room ? name[1..] : name[1..room];

@@ -21,6 +21,7 @@ internal sealed partial class FunctionBuilder
     public void DeclareLocal(LuaString name)
     {
         if (_active.Count + 1 > MaxLocals) Limit(MaxLocals, "local variables");
+        Spend(BytesPerLocal);
         _active.Add(_locals.Count);
         _locals.Add(new LocalName(name, 0, 0));
     }

@@ -14,7 +14,12 @@ internal sealed partial class FunctionBuilder
     private const int MaxRegisters = 250;
     private const int MaxConstants = 262143;
     private const int MaxOperandConstant = short.MaxValue;
-    private const int BytesPerInstruction = 12;
+
+    // What the lists and dictionaries of a function take while they grow and are copied into its prototype.
+    private const int BytesPerInstruction = 64;
+    private const int BytesPerConstant = 160;
+    private const int BytesPerLocal = 64;
+    private const int BytesPerFunction = 2048;
 
     private readonly Lexer _lexer;
     private readonly CompileBudget _budget;
@@ -40,6 +45,7 @@ internal sealed partial class FunctionBuilder
         _budget = budget;
         Parent = parent;
         LineDefined = lineDefined;
+        Spend(BytesPerFunction);
     }
 
     public FunctionBuilder? Parent { get; }
@@ -88,7 +94,7 @@ internal sealed partial class FunctionBuilder
     {
         Patch(_pendingHere, _code.Count, NoRegister, _code.Count);
         _pendingHere = NoJump;
-        if (!_budget.Spend(BytesPerInstruction)) _lexer.PlainError(LuaState.OutOfMemoryMessage);
+        Spend(BytesPerInstruction);
         _code.Add(new Instruction(op, a, b, c));
         _lines.Add(_lexer.LastLine);
         return _code.Count - 1;
@@ -173,8 +179,14 @@ internal sealed partial class FunctionBuilder
     private int AddConstant(LuaValue value)
     {
         if (_constants.Count > MaxConstants) _lexer.LimitError("constant table overflow");
+        Spend(BytesPerConstant);
         _constants.Add(value);
         return _constants.Count - 1;
+    }
+
+    private void Spend(int bytes)
+    {
+        if (!_budget.Spend(bytes)) _lexer.PlainError(LuaState.OutOfMemoryMessage);
     }
 
     private int ConstantIndex(in Expression e) => e.Kind switch
@@ -265,12 +277,4 @@ internal sealed partial class FunctionBuilder
         }
         return false;
     }
-}
-
-/// <summary>The bytes that the code of one chunk may take.</summary>
-internal sealed class CompileBudget(long bytes)
-{
-    private long _left = bytes;
-
-    public bool Spend(int bytes) => (_left -= bytes) >= 0;
 }

@@ -11,6 +11,7 @@ internal sealed class Lexer
     private readonly byte[] _source;
     private readonly LuaString _name;
     private readonly StringPool _strings;
+    private readonly CompileBudget _budget;
 
     private int _at;
     private int _tokenStart;
@@ -22,8 +23,9 @@ internal sealed class Lexer
 
     private TokenData? _ahead;
 
-    public Lexer(byte[] source, LuaString name, StringPool strings)
+    public Lexer(byte[] source, LuaString name, StringPool strings, CompileBudget budget)
     {
+        _budget = budget;
         _source = source;
         _name = name;
         _strings = strings;
@@ -100,8 +102,10 @@ internal sealed class Lexer
     private string TokenText(Token token)
     {
         if (token is not (Token.Name or Token.String or Token.Number)) return Tokens.Text(token);
-        string text = Encoding.Latin1.GetString(
-            _textInBuffer ? _buffer.AsSpan(0, _buffered) : _source.AsSpan(_tokenStart, _at - _tokenStart));
+        // A token may be as long as the source.
+        const int most = 64 << 10;
+        ReadOnlySpan<byte> bytes = _textInBuffer ? _buffer.AsSpan(0, _buffered) : _source.AsSpan(_tokenStart, _at - _tokenStart);
+        string text = Encoding.Latin1.GetString(bytes[..Math.Min(bytes.Length, most)]);
         int zero = text.IndexOf('\0', StringComparison.Ordinal);
         return zero < 0 ? text : text[..zero];
     }
@@ -348,14 +352,26 @@ internal sealed class Lexer
 
     private void Save(byte value)
     {
-        if (_buffered == _buffer.Length) Array.Resize(ref _buffer, _buffer.Length * 2);
+        if (_buffered == _buffer.Length && !TryGrow(1)) return;
         _buffer[_buffered++] = value;
+    }
+
+    /// <summary>Doubles the buffer; where there is no memory for that, the error ends the parser, and no more is kept.</summary>
+    private bool TryGrow(int count)
+    {
+        long size = Math.Min(Math.Max(2L * _buffer.Length, (long)_buffered + count), LuaLimits.StringLength);
+        if (!_budget.Spend(size))
+        {
+            PlainError(LuaState.OutOfMemoryMessage);
+            return false;
+        }
+        Array.Resize(ref _buffer, (int)size);
+        return true;
     }
 
     private void Append(ReadOnlySpan<byte> bytes)
     {
-        if (_buffered + bytes.Length > _buffer.Length)
-            Array.Resize(ref _buffer, Math.Max(_buffer.Length * 2, _buffered + bytes.Length));
+        if (_buffered + bytes.Length > _buffer.Length && !TryGrow(bytes.Length)) return;
         bytes.CopyTo(_buffer.AsSpan(_buffered));
         _buffered += bytes.Length;
     }

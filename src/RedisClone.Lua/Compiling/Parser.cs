@@ -23,13 +23,13 @@ internal sealed partial class Parser
     }
 
     /// <summary>Compiles a chunk into its main function, or says in one line why not.</summary>
-    /// <param name="memory">The bytes that the code may take.</param>
+    /// <param name="budget">Counts the memory that it takes.</param>
     /// <param name="depth">The calls of the host already nested around this one.</param>
     public static Prototype? Parse(
-        byte[] text, LuaString name, StringPool names, long memory, int depth, out string? error)
+        byte[] text, LuaString name, StringPool names, CompileBudget budget, int depth, out string? error)
     {
-        var lexer = new Lexer(text, name, new StringPool(names));
-        var parser = new Parser(lexer, name, new CompileBudget(memory), depth);
+        var lexer = new Lexer(text, name, new StringPool(names, budget), budget);
+        var parser = new Parser(lexer, name, budget, depth);
         lexer.Next();
         parser.Chunk();
         parser.Check(Token.Eof);

@@ -35,7 +35,20 @@ internal sealed class Prototype
 
     public int CensusMark { get; set; }
 
-    public long Size => 160 + (12L * Code.Length) + (24L * Constants.Length) + (32L * Locals.Length) + (16L * Upvalues.Length);
+    public long Size =>
+        320 + (16L * Code.Length) + (24L * Constants.Length) + (16L * Locals.Length) + (16L * Upvalues.Length) + (8L * Children.Length);
+
+    /// <summary>Bytes of the function and of all within it, the strings in their code included.</summary>
+    public long TreeSize
+    {
+        get
+        {
+            long size = Size;
+            foreach (ref readonly LuaValue constant in Constants.AsSpan()) size += (constant.Tag as LuaString)?.Size ?? 0;
+            foreach (Prototype child in Children) size += child.TreeSize;
+            return size;
+        }
+    }
 }
 
 /// <summary>Where a new closure finds a variable: among its creator's registers or among its creator's upvalues.</summary>

@@ -5,8 +5,10 @@ namespace RedisClone.Lua;
 /// objects that tables hold: most lookups then compare references and no bytes. Hashes with a seed of the process, so
 /// that no source text can be written to collide.
 /// </summary>
-internal sealed class StringPool(StringPool? parent = null)
+internal sealed class StringPool(StringPool? parent = null, CompileBudget? budget = null)
 {
+    private const int BytesPerSlot = 64;
+
     private (int Hash, LuaString? Value)[] _slots = new (int, LuaString?)[64];
     private int _count;
 
@@ -17,6 +19,8 @@ internal sealed class StringPool(StringPool? parent = null)
         int hash = code.ToHashCode();
         LuaString? found = parent?.Find(bytes, hash) ?? Find(bytes, hash);
         if (found is not null) return found;
+        // A string beyond the budget is the last: the parser's next step finds it exceeded.
+        if (budget is not null && !budget.Spend(LuaString.SizeOf(bytes.Length) + BytesPerSlot)) return LuaString.Empty;
         if (_count * 2 >= _slots.Length) Grow();
         var made = LuaString.From(bytes);
         Place((hash, made));

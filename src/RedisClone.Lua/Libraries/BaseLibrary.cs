@@ -28,7 +28,6 @@ internal static class BaseLibrary
             ("collectgarbage", CollectGarbage),
             ("error", Error),
             ("gcinfo", GcInfo),
-            ("getfenv", Environments.Get),
             ("getmetatable", GetMetatable),
             ("load", Load),
             ("loadstring", LoadString),
@@ -38,7 +37,6 @@ internal static class BaseLibrary
             ("rawget", RawGet),
             ("rawset", RawSet),
             ("select", Select),
-            ("setfenv", Environments.Set),
             ("setmetatable", SetMetatable),
             ("tonumber", ToNumber),
             ("tostring", ToText),
@@ -49,8 +47,6 @@ internal static class BaseLibrary
         state.NextIndexFunction = new LuaHostFunction(IPairsStep);
         state.SetField(globals, "ipairs", new LuaHostFunction(IPairs, state.NextIndexFunction));
         state.SetField(globals, "pairs", new LuaHostFunction(Pairs, state.NextFunction));
-        // Its upvalue remembers which metatables are its own.
-        state.SetField(globals, "newproxy", new LuaHostFunction(NewProxy, new LuaTable()));
     }
 
     /// <summary>A value as <c>tostring</c> shows it, metamethods aside.</summary>
@@ -63,7 +59,7 @@ internal static class BaseLibrary
             case LuaType.Boolean:
                 return value.IsTrue ? s_trueText : s_falseText;
             case LuaType.Number:
-                return LuaNumber.ToLuaString(value.Number);
+                return DescribeNumber(ref call, value.Number);
             case LuaType.String:
                 return value.AsString!;
         }
@@ -80,9 +76,16 @@ internal static class BaseLibrary
     {
         call.CheckAny(1);
         if (call.Failed || !call[1].IsFalsy) return call.Count;
-        string message = call.IsMissing(2) ? "assertion failed!" : call.CheckString(2).ToString();
-        int zero = message.IndexOf('\0', StringComparison.Ordinal);
-        return call.Error(zero < 0 ? message : message[..zero]);
+        if (call.IsMissing(2)) return call.Error("assertion failed!");
+        ReadOnlySpan<byte> message = call.CheckString(2).Span;
+        int zero = message.IndexOf((byte)0);
+        return call.Error("", zero < 0 ? message : message[..zero], "");
+    }
+
+    private static LuaString DescribeNumber(ref LuaCall call, double value)
+    {
+        if (!call.Meter.TryCharge(LuaString.SizeOf(LuaNumber.MaxText))) call.OutOfMemory();
+        return LuaNumber.ToLuaString(value);
     }
 
     private static int Error(ref LuaCall call)
@@ -93,9 +96,14 @@ internal static class BaseLibrary
         if (level <= 0 || value.Type is not (LuaType.String or LuaType.Number)) return call.Raise(value);
         string where = call.Thread.Where(level);
         if (where.Length == 0 && value.AsString is not null) return call.Raise(value);
-        LuaString? text = call.State.TryNewString(
-            [.. System.Text.Encoding.Latin1.GetBytes(where), .. Describe(ref call, in value).Span]);
-        return text is null ? call.OutOfMemory() : call.Raise(text);
+        LuaString message = Describe(ref call, in value);
+        long length = (long)where.Length + message.Length;
+        byte[]? text = length > LuaLimits.StringLength ? null : call.State.TryNewBytes((int)length);
+        if (text is null) return call.OutOfMemory();
+        System.Text.Encoding.Latin1.GetBytes(where, text);
+        message.Span.CopyTo(text.AsSpan(where.Length));
+        call.Meter.Work(length);
+        return call.Raise(new LuaString(text));
     }
 
     private static int ProtectedCall(ref LuaCall call)
@@ -133,7 +141,7 @@ internal static class BaseLibrary
     {
         LuaString source = call.CheckString(1);
         LuaString name = call.OptionalString(2, source);
-        return call.Failed ? 0 : Compile(ref call, source.Span, name);
+        return call.Failed ? 0 : Compile(ref call, source.Bytes, name);
     }
 
     private static int Load(ref LuaCall call)
@@ -141,7 +149,23 @@ internal static class BaseLibrary
         LuaString name = call.OptionalString(2, s_loadName);
         call.CheckFunction(1);
         if (call.Failed) return 0;
-        using var source = new MemoryStream();
+        var source = new TextBuilder(call.Meter);
+        int results = ReadSource(ref call, ref source);
+        if (results == 0 && !call.Failed)
+        {
+            byte[]? bytes = call.State.TryNewBytes(source.Length);
+            if (bytes is null) results = ReturnNilAnd(ref call, call.State.OutOfMemory);
+            else source.Written.CopyTo(bytes);
+            source.Dispose();
+            return bytes is null ? results : Compile(ref call, bytes, name);
+        }
+        source.Dispose();
+        return results;
+    }
+
+    /// <summary>Calls the reader function until it has no more; the results of a failure, 0 if there was none.</summary>
+    private static int ReadSource(ref LuaCall call, ref TextBuilder source)
+    {
         while (true)
         {
             call.Push(call[1]);
@@ -153,21 +177,20 @@ internal static class BaseLibrary
                     return ReturnNilAnd(ref call, call.Pop());
             }
             LuaValue piece = call.Pop();
-            if (piece.IsNil) break;
+            if (piece.IsNil) return 0;
             if (piece.Type is not (LuaType.String or LuaType.Number))
                 return ReturnNilAnd(ref call, LuaString.From(call.Thread.Where(1) + "reader function must return a string"));
             LuaString text = Describe(ref call, in piece);
-            if (text.Length == 0) break;
-            if (!call.Meter.TryCharge(text.Length)) return ReturnNilAnd(ref call, call.State.OutOfMemory);
-            source.Write(text.Span);
+            if (text.Length == 0) return 0;
+            source.Append(text.Span);
+            if (source.Overflowed) return ReturnNilAnd(ref call, call.State.OutOfMemory);
         }
-        return Compile(ref call, source.GetBuffer().AsSpan(0, (int)source.Length), name);
     }
 
-    private static int Compile(ref LuaCall call, ReadOnlySpan<byte> source, LuaString name)
+    private static int Compile(ref LuaCall call, byte[] source, LuaString name)
     {
         if (!call.Spend(source.Length)) return 0;
-        LuaClosure? function = call.State.Compile(source, name, out string? error);
+        LuaClosure? function = call.State.Compile(source, name, call.Thread.Globals, out string? error);
         return function is not null
             ? call.Return(function)
             : ReturnNilAnd(ref call, LuaString.From(error!));
@@ -308,12 +331,13 @@ internal static class BaseLibrary
         if (radix == 10)
         {
             call.CheckAny(1);
-            return call.Return(LuaNumber.TryConvert(in call[1], out double value) ? value : LuaValue.Nil);
+            return call.Return(call.State.TryConvert(in call[1], out double value) ? value : LuaValue.Nil);
         }
         LuaString text = call.CheckString(1);
         call.Check(radix is >= 2 and <= 36, 2, "base out of range");
         if (call.Failed) return 0;
         ReadOnlySpan<byte> bytes = text.Span;
+        call.Meter.Work(8L * bytes.Length);
         int zero = bytes.IndexOf((byte)0);
         if (zero >= 0) bytes = bytes[..zero];
         int used = LuaNumber.ParseUnsigned(bytes, radix, out double number);
@@ -361,23 +385,5 @@ internal static class BaseLibrary
             default:
                 return call.Return(0);
         }
-    }
-
-    private static int NewProxy(ref LuaCall call)
-    {
-        LuaTable known = call.Function.Upvalues[0].AsTable!;
-        LuaTable? metatable = null;
-        if (call[1].IsTrue)
-        {
-            metatable = call.NewTable();
-            if (!call.Failed && known.Set(call.Meter, metatable, true) != StoreResult.Stored) return call.OutOfMemory();
-        }
-        else if (!call[1].IsFalsy)
-        {
-            metatable = (call[1].Tag as LuaUserData)?.Metatable;
-            call.Check(metatable is not null && known.Get(metatable).IsTrue, 1, "boolean or proxy expected");
-        }
-        if (!call.Meter.TryCharge(LuaUserData.Size)) return call.OutOfMemory();
-        return call.Return(new LuaUserData { Metatable = metatable });
     }
 }

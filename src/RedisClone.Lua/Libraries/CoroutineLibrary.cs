@@ -22,7 +22,7 @@ internal static class CoroutineLibrary
     {
         LuaThread? thread = NewThread(ref call);
         if (call.Failed) return 0;
-        return call.Meter.TryCharge(LuaHostFunction.Size + 16)
+        return call.Meter.TryCharge(LuaHostFunction.SizeOf(1))
             ? call.Return(new LuaHostFunction(Step, thread))
             : call.OutOfMemory();
     }
@@ -31,8 +31,9 @@ internal static class CoroutineLibrary
     {
         call.Check(call[1].Tag is LuaClosure, 1, "Lua function expected");
         if (call.Failed) return null;
+        if (!call.Meter.TryCharge(LuaThread.FirstSize)) call.OutOfMemory();
+        if (call.Failed) return null;
         var thread = new LuaThread(call.State, call.Thread.Globals);
-        if (!call.Meter.TryCharge(thread.Size)) call.OutOfMemory();
         thread.EnsureStack(0, 1);
         thread.Push(in call[1]);
         return thread;
@@ -58,7 +59,7 @@ internal static class CoroutineLibrary
         if (count >= 0) return count;
         if (call.Failed) return 0;
         if (error.Type is not (LuaType.String or LuaType.Number)) return call.Raise(error);
-        return call.Error(BaseLibrary.Describe(ref call, in error).ToString());
+        return call.Error("", BaseLibrary.Describe(ref call, in error).Span, "");
     }
 
     /// <summary>

@@ -64,9 +64,16 @@ internal ref struct JsonDecoder
 
     public int Decode(ref LuaCall call)
     {
-        int results = DecodeWhole(ref call);
-        _open.Clear();
-        return results;
+        try
+        {
+            return DecodeWhole(ref call);
+        }
+        finally
+        {
+            List<LuaTable> building = call.State.Building;
+            building.RemoveRange(building.Count - _open.Count, _open.Count);
+            _open.Clear();
+        }
     }
 
     private int DecodeWhole(ref LuaCall call)
@@ -108,7 +115,9 @@ internal ref struct JsonDecoder
                     return true;
                 }
                 _slots += isArray ? 1 : 2;
-                _open.Push(new Open(call.NewTable(), isArray, 0, default));
+                LuaTable table = call.NewTable();
+                call.State.BeginBuilding(table);
+                _open.Push(new Open(table, isArray, 0, default));
                 return false;
             default:
                 Expected(ref call, "value", in token);
@@ -139,6 +148,7 @@ internal ref struct JsonDecoder
         if (token.Kind == (open.IsArray ? TokenKind.ArrayEnd : TokenKind.ObjectEnd))
         {
             _open.Pop();
+            call.State.EndBuilding();
             _slots -= open.IsArray ? 1 : 2;
             value = open.Table;
             return true;

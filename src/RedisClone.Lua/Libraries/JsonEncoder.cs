@@ -15,6 +15,8 @@ internal sealed class JsonEncoder(JsonSettings settings)
 
     public int Encode(ref LuaCall call)
     {
+        // An exception may have ended the last call.
+        _open.Clear();
         var text = new TextBuilder(call.Meter);
         LuaValue value = call[1];
         AppendValue(ref call, ref text, in value);

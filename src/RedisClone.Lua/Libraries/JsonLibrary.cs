@@ -1,11 +1,12 @@
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// The cjson module, as lua-cjson 2.1 in Redis 7.4. Each instance that <c>cjson.new</c> makes has settings of its own.
+/// The cjson module, as lua-cjson 2.1 in Redis 7.4. Each instance that <c>cjson.new</c> makes has settings of its own. Those of
+/// the global instance are restored before each call of the host: scripts of all users share it.
 /// </summary>
 internal sealed class JsonLibrary
 {
-    private const int InstanceSize = 2048;
+    private const int InstanceSize = 4096;
 
     private static readonly string[] s_switch = ["off", "on"];
     private static readonly string[] s_invalidNumbers = ["off", "on", "null"];
@@ -16,7 +17,12 @@ internal sealed class JsonLibrary
 
     private JsonLibrary() => _encoder = new JsonEncoder(_settings);
 
-    public static void Open(LuaState state) => state.SetField(state.Globals, "cjson", new JsonLibrary().MakeTable(state));
+    public static void Open(LuaState state)
+    {
+        var shared = new JsonLibrary();
+        state.SetField(state.Globals, "cjson", shared.MakeTable(state));
+        state.Restoring += shared._settings.Restore;
+    }
 
     private LuaTable MakeTable(LuaState state)
     {
@@ -55,6 +61,7 @@ internal sealed class JsonLibrary
     {
         call.Check(call.Count == 1, 1, "expected 1 argument");
         LuaString text = call.CheckString(1);
+        call.Meter.Work(text.Length);
         return call.Failed ? 0 : new JsonDecoder(_settings, _decoding, text.Span).Decode(ref call);
     }
 
@@ -107,15 +114,29 @@ internal sealed class JsonLibrary
 internal sealed class JsonSettings
 {
     public int EncodeSparseConvert;
-    public int EncodeSparseRatio = 2;
-    public int EncodeSparseSafe = 10;
-    public int EncodeMaxDepth = 1000;
-    public int EncodeNumberPrecision = 14;
+    public int EncodeSparseRatio;
+    public int EncodeSparseSafe;
+    public int EncodeMaxDepth;
+    public int EncodeNumberPrecision;
     public int EncodeInvalidNumbers;
 
     /// <summary>Kept for scripts that set it: buffers come from a pool either way.</summary>
-    public int EncodeKeepBuffer = 1;
+    public int EncodeKeepBuffer;
 
-    public int DecodeInvalidNumbers = 1;
-    public int DecodeMaxDepth = 1000;
+    public int DecodeInvalidNumbers;
+    public int DecodeMaxDepth;
+
+    public JsonSettings() => Restore();
+
+    /// <summary>Sets the defaults.</summary>
+    public void Restore()
+    {
+        EncodeSparseConvert = 0;
+        EncodeSparseRatio = 2;
+        EncodeSparseSafe = 10;
+        EncodeMaxDepth = DecodeMaxDepth = 1000;
+        EncodeNumberPrecision = 14;
+        EncodeInvalidNumbers = 0;
+        EncodeKeepBuffer = DecodeInvalidNumbers = 1;
+    }
 }

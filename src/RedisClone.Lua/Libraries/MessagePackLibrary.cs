@@ -48,6 +48,7 @@ internal static class MessagePackLibrary
         for (; reader.Left > 0 && count < limit; count++)
         {
             reader.Read(ref call, out LuaValue value);
+            reader.Dispose(ref call);
             if (call.Failed) return 0;
             call.EnsureRoom(1, MessagePackReader.TooMany);
             if (call.Failed) return 0;

@@ -22,6 +22,12 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
     /// <summary>A table being read: the elements still to come, and the key whose value is awaited.</summary>
     private record struct Open(LuaTable Table, bool IsArray, uint Left, int Index, bool HasKey, LuaValue Key);
 
+    /// <summary>Forgets the tables that a failure left open.</summary>
+    public readonly void Dispose(ref LuaCall call)
+    {
+        for (; _open.Count > 0; _open.Pop()) call.State.EndBuilding();
+    }
+
     /// <summary>Reads one value with all that is in it.</summary>
     public void Read(ref LuaCall call, out LuaValue value)
     {
@@ -35,6 +41,7 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
             while (_open.Count > 0 && _open.Peek() is { Left: 0, HasKey: false })
             {
                 value = _open.Pop().Table;
+                call.State.EndBuilding();
                 if (_open.Count > 0 && !Add(ref call, in value)) return;
                 complete = true;
             }
@@ -141,6 +148,7 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
     private bool TakeString(ref LuaCall call, int header, uint length, ref LuaValue value)
     {
         if ((ulong)header + length > (ulong)_rest.Length) return Missing(ref call);
+        call.Meter.Work(length);
         LuaString? s = call.State.TryNewString(_rest.Slice(header, (int)length));
         if (s is null) call.OutOfMemory();
         value = s;
@@ -151,7 +159,9 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
     {
         if (_open.Count * 2 > MaxSlots)
             call.Error($"stack overflow ({(isArray ? "in function mp_decode_to_lua_array" : TooMany)})");
-        _open.Push(new Open(call.NewTable(), isArray, count, 0, false, default));
+        LuaTable table = call.NewTable();
+        call.State.BeginBuilding(table);
+        _open.Push(new Open(table, isArray, count, 0, false, default));
         Take(header);
         return false;
     }

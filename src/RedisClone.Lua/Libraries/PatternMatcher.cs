@@ -213,6 +213,7 @@ internal ref struct PatternMatcher
         (int start, int length) = _captures[index];
         // As in C, where the length of a position capture is larger than any string.
         if (length < 0 || length > _source.Length - s) return -1;
+        _steps += length / 64;
         return _source.Slice(start, length).SequenceEqual(_source.Slice(s, length)) ? s + length : -1;
     }
 
@@ -227,7 +228,9 @@ internal ref struct PatternMatcher
             byte c = _source[i];
             if (c == close)
             {
-                if (--depth == 0) return i + 1;
+                if (--depth > 0) continue;
+                _steps += (i - s) / 8;
+                return i + 1;
             }
             else if (c == open)
             {

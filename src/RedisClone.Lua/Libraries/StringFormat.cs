@@ -57,7 +57,9 @@ internal static class StringFormat
                 AppendQuoted(ref text, call.CheckString(argument).Span);
                 break;
             case (byte)'s':
-                FormatString(ref text, in item, call.CheckString(argument).Span);
+                LuaString s = call.CheckString(argument);
+                call.Meter.Work(s.Length);
+                FormatString(ref text, in item, s.Span);
                 break;
             default:
                 call.Error($"invalid option '%{(conversion == 0 ? "" : (char)conversion)}' to 'format'");

@@ -18,7 +18,7 @@ internal static class StringMatching
         LuaString source = call.CheckString(1);
         LuaString pattern = call.CheckString(2);
         if (call.Failed) return 0;
-        if (!call.Meter.TryCharge(LuaHostFunction.Size + (3 * 16))) return call.OutOfMemory();
+        if (!call.Meter.TryCharge(LuaHostFunction.SizeOf(3))) return call.OutOfMemory();
         return call.Return(new LuaHostFunction(NextMatch, source, pattern, 0));
     }
 
@@ -33,6 +33,7 @@ internal static class StringMatching
         if (kind == LuaType.Number) call.CheckString(3);
         if (call.Failed) return 0;
         ReadOnlySpan<byte> text = source.Span;
+        call.Meter.Work(pattern.Length);
         var matcher = new PatternMatcher(call.State, text, pattern.Span);
         var result = new TextBuilder(call.Meter, text.Length);
         int at = 0, count = 0;
@@ -69,6 +70,7 @@ internal static class StringMatching
         if (call.Failed) return 0;
         int at = (int)Math.Clamp(start, 0, source.Length);
         ReadOnlySpan<byte> text = source.Span;
+        call.Meter.Work(pattern.Length);
         if (find && (!call[4].IsFalsy || IsPlain(pattern.Span)))
         {
             return FindPlain(ref call, text, pattern.Span, at);
@@ -113,6 +115,7 @@ internal static class StringMatching
     {
         LuaValue[] upvalues = call.Function.Upvalues;
         ReadOnlySpan<byte> text = upvalues[0].AsString!.Span;
+        call.Meter.Work(upvalues[1].AsString!.Length);
         var matcher = new PatternMatcher(call.State, text, upvalues[1].AsString!.Span);
         for (int at = (int)upvalues[2].Number; at <= text.Length; at++)
         {

@@ -209,6 +209,7 @@ internal static class StructLibrary
             else if (option == 's')
             {
                 int length = data[(int)position..].IndexOf((byte)0);
+                call.Meter.Work(length < 0 ? data.Length : length);
                 if (length < 0) return call.Error("unfinished string in data");
                 call.Push(data.Slice((int)position, length));
                 results++;
@@ -228,7 +229,7 @@ internal static class StructLibrary
     private static bool TryTakeSize(ref LuaCall call, out double size)
     {
         LuaValue last = call.Pop();
-        return LuaNumber.TryConvert(in last, out size);
+        return call.State.TryConvert(in last, out size);
     }
 
     private static void CheckRoom(ref LuaCall call, ReadOnlySpan<byte> data, ulong position, int size)

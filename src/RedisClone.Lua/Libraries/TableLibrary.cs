@@ -87,19 +87,45 @@ internal static class TableLibrary
         int first = call.OptionalInt(3, 1);
         int last = call.IsMissing(4) ? table.Length : call.CheckInt(4);
         if (call.Failed) return 0;
-        var text = new TextBuilder(call.Meter);
+        long length = ConcatLength(ref call, table, separator, first, last);
+        if (call.Failed) return 0;
+        if (length == 0) return call.Return(LuaString.Empty);
+        byte[]? bytes = length > LuaLimits.StringLength ? null : call.State.TryNewBytes((int)length);
+        if (bytes is null) return call.OutOfMemory();
+        Span<byte> rest = bytes;
+        for (long i = first; i <= last; i++)
+        {
+            rest = rest[Write(in table.Get((int)i), rest)..];
+            if (i == last) break;
+            separator.Span.CopyTo(rest);
+            rest = rest[separator.Length..];
+        }
+        call.Meter.Work(length);
+        return call.Return(new LuaString(bytes));
+    }
+
+    /// <summary>The length of the result: so it needs no buffer besides itself.</summary>
+    private static long ConcatLength(ref LuaCall call, LuaTable table, LuaString separator, int first, int last)
+    {
+        long length = 0;
+        Span<byte> number = stackalloc byte[LuaNumber.MaxText];
         for (long i = first; i <= last; i++)
         {
             ref readonly LuaValue value = ref table.Get((int)i);
-            if (value.Tag is LuaString s) text.Append(s.Span);
-            else if (value.IsNumber) text.AppendNumber(value.Number);
+            if (value.Tag is LuaString s) length += s.Length;
+            else if (value.IsNumber) length += Write(in value, number);
             else call.Error($"invalid value ({value.TypeName}) at index {i} in table for 'concat'");
-            if (i < last) text.Append(separator.Span);
-            if (call.Failed || text.Overflowed || ((i & 0xFF) == 0 && !call.Spend(256))) break;
+            if (i < last) length += separator.Length;
+            if (call.Failed || ((i & 0xFF) == 0 && !call.Spend(256))) break;
         }
-        if (!call.Failed) return text.Return(ref call);
-        text.Dispose();
-        return 0;
+        return length;
+    }
+
+    private static int Write(in LuaValue value, Span<byte> to)
+    {
+        if (value.Tag is not LuaString s) return LuaNumber.Format(value.Number, to);
+        s.Span.CopyTo(to);
+        return s.Length;
     }
 
     private static int ForEach(ref LuaCall call)

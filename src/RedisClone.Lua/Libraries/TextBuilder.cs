@@ -3,15 +3,27 @@ using System.Buffers;
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// Collects the bytes of a result in a pooled buffer. What would not fit the script's memory latches
+/// Collects the bytes of a result in a buffer that counts as the script's memory. What would not fit latches
 /// <see cref="Overflowed"/> before any buffer is made for it.
 /// </summary>
-internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
+internal ref struct TextBuilder
 {
     /// <summary>Larger buffers are the collector's: a pool would keep a gigabyte for ever.</summary>
     private const int LargestPooled = 1 << 20;
 
-    private byte[] _bytes = Rent(Math.Max(expected, 16));
+    /// <summary>Smaller buffers need not be counted: library calls that have one do not nest deep.</summary>
+    private const int LeastCounted = 16 << 10;
+
+    private readonly LuaMeter _meter;
+    private byte[] _bytes;
+
+    public TextBuilder(LuaMeter meter, int expected = 256)
+    {
+        _meter = meter;
+        _bytes = [];
+        if (TryRent(Math.Max(expected, 16), out byte[] bytes)) _bytes = bytes;
+        else Overflowed = true;
+    }
 
     public int Length { get; private set; }
 
@@ -64,27 +76,43 @@ internal ref struct TextBuilder(LuaMeter meter, int expected = 256)
 
     public void Dispose()
     {
+        _meter.Work(Length);
         Return(_bytes);
         _bytes = [];
         Length = 0;
     }
 
-    private static byte[] Rent(int size) => size <= LargestPooled ? ArrayPool<byte>.Shared.Rent(size) : GC.AllocateUninitializedArray<byte>(size);
-
-    private static void Return(byte[] buffer)
+    private readonly bool TryRent(int size, out byte[] buffer)
     {
-        if (buffer.Length is > 0 and <= LargestPooled) ArrayPool<byte>.Shared.Return(buffer);
+        buffer = [];
+        if (size > LargestPooled)
+        {
+            if (!_meter.TryReserve(size)) return false;
+            buffer = GC.AllocateUninitializedArray<byte>(size);
+            return true;
+        }
+        buffer = ArrayPool<byte>.Shared.Rent(size);
+        if (buffer.Length <= LeastCounted || _meter.TryReserve(buffer.Length)) return true;
+        ArrayPool<byte>.Shared.Return(buffer);
+        return false;
     }
 
+    private readonly void Return(byte[] buffer)
+    {
+        bool isPooled = buffer.Length <= LargestPooled;
+        if (buffer.Length > LeastCounted) _meter.Release(buffer.Length, isGarbage: !isPooled);
+        if (isPooled && buffer.Length > 0) ArrayPool<byte>.Shared.Return(buffer);
+    }
+
+    /// <summary>Doubles the buffer where there is memory for that, and otherwise gets what is needed.</summary>
     private bool TryGrow(int count)
     {
         long needed = (long)Length + count;
-        if (Overflowed || needed > LuaLimits.StringLength || needed > meter.Limit - meter.Allocated)
-        {
-            Overflowed = true;
-            return false;
-        }
-        byte[] larger = Rent((int)Math.Min(Math.Max(needed, 2L * _bytes.Length), LuaLimits.StringLength));
+        byte[] larger = [];
+        Overflowed = Overflowed || needed > LuaLimits.StringLength ||
+            (!TryRent((int)Math.Min(Math.Max(needed, 2L * _bytes.Length), LuaLimits.StringLength), out larger) &&
+            !TryRent((int)Math.Min(needed + (needed / 8), LuaLimits.StringLength), out larger));
+        if (Overflowed) return false;
         Written.CopyTo(larger);
         Return(_bytes);
         _bytes = larger;

@@ -47,7 +47,7 @@ public ref struct LuaCall
     {
         ref readonly LuaValue value = ref this[index];
         if (value.IsNumber) return value.Number;
-        if (!LuaNumber.TryConvert(in value, out double number)) WrongType(index, "number");
+        if (!State.TryConvert(in value, out double number)) WrongType(index, "number");
         return number;
     }
 
@@ -92,10 +92,17 @@ public ref struct LuaCall
     /// <summary>The index of a string among the options.</summary>
     internal int CheckOption(int index, string? otherwise, string[] options)
     {
-        string name = otherwise is not null && IsMissing(index) ? otherwise : CheckString(index).ToString();
+        string name = otherwise is not null && IsMissing(index) ? otherwise : Start(CheckString(index));
         int found = Array.IndexOf(options, name);
         if (found < 0) ArgumentError(index, $"invalid option '{name}'");
         return Math.Max(found, 0);
+    }
+
+    /// <summary>More of a name than any option has.</summary>
+    private static string Start(LuaString name)
+    {
+        const int most = 1024;
+        return System.Text.Encoding.Latin1.GetString(name.Span[..Math.Min(name.Length, most)]);
     }
 
     // ---- Returning
@@ -117,6 +124,7 @@ public ref struct LuaCall
 
     public void Push(scoped ReadOnlySpan<byte> bytes)
     {
+        Meter.Work(bytes.Length);
         LuaString? s = State.TryNewString(bytes);
         if (s is null) OutOfMemory();
         Thread.Push(s);
@@ -141,6 +149,14 @@ public ref struct LuaCall
     public int Error(string message)
     {
         if (!Failed) Thread.FailInHost(message);
+        Failed = true;
+        return Failure;
+    }
+
+    /// <summary>The same with a text of the script's within, which may be of any length.</summary>
+    public int Error(string before, ReadOnlySpan<byte> text, string after)
+    {
+        if (!Failed) Thread.FailInHost(before, text, after);
         Failed = true;
         return Failure;
     }

@@ -41,8 +41,8 @@ public static class LuaSandbox
         if (call.Count != 2) return call.Error("Wrong number of arguments to luaProtectedTableError");
         if (call[2].Type is not (LuaType.String or LuaType.Number))
             return call.Error("Second argument to luaProtectedTableError must be a string or number");
-        string name = call.CheckString(2).ToString();
-        int zero = name.IndexOf('\0', StringComparison.Ordinal);
-        return call.Error($"Script attempted to access nonexistent global variable '{(zero < 0 ? name : name[..zero])}'");
+        ReadOnlySpan<byte> name = call.CheckString(2).Span;
+        int zero = name.IndexOf((byte)0);
+        return call.Error("Script attempted to access nonexistent global variable '", zero < 0 ? name : name[..zero], "'");
     }
 }

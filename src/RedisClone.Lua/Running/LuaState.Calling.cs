@@ -28,7 +28,7 @@ public sealed partial class LuaState
     {
         LuaThread thread = Current;
         bool outermost = thread.FrameCount == 0;
-        if (outermost) Reset();
+        if (outermost) Begin(function);
         if (outermost && Meter.CensusDue && !TakeCensus()) return TakeError(LuaOutcome.Failed);
         int callee = thread.FrameCount > 0 && thread.Frame.IsLua ? thread.Frame.Limit : thread.Top;
         if (!thread.EnsureStack(callee, arguments.Length + 1)) return TakeError(LuaOutcome.Failed);
@@ -58,6 +58,21 @@ public sealed partial class LuaState
     {
         Main.Clear();
         _resultCount = 0;
+    }
+
+    /// <summary>
+    /// Restores everything that an earlier call could change, so that no call depends on one before it. Tables that calls
+    /// share are frozen by the host (see <see cref="LuaSandbox"/>).
+    /// </summary>
+    private void Begin(LuaFunction function)
+    {
+        Reset();
+        Meter.ReleaseAll();
+        Building.Clear();
+        Failure = default;
+        Main.Globals = (function as LuaClosure)?.Environment ?? Globals;
+        Random.Restart();
+        Restoring?.Invoke();
     }
 
     /// <summary>An abort passes through everything without tidying up: that is made good here.</summary>

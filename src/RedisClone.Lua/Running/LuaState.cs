@@ -33,6 +33,7 @@ public sealed partial class LuaState
         Globals = new LuaTable();
         Main = Current = new LuaThread(this, Globals) { Status = ThreadStatus.Running };
         Meter.Budget = BudgetInterval;
+        Meter.Census = () => CountLive();
         Libraries.Library.OpenAll(this);
         TakeCensus();
     }
@@ -57,8 +58,14 @@ public sealed partial class LuaState
     /// </summary>
     public Func<LuaState, LuaString?>? OnBudget { get; set; }
 
-    /// <summary>Where <c>math.random</c> gets its numbers.</summary>
+    /// <summary>Where <c>math.random</c> gets its numbers. Each call of the host starts at a random place.</summary>
     public LuaRandom Random { get; } = new();
+
+    /// <summary>Tables that are being built and that no other table or stack holds yet: a census counts them.</summary>
+    internal readonly List<LuaTable> Building = [];
+
+    /// <summary>Restores the state of libraries that scripts can change; each call of the host begins with it.</summary>
+    internal Action? Restoring;
 
     /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
     public long AllocatedBytes => Meter.Allocated;
@@ -96,20 +103,33 @@ public sealed partial class LuaState
     /// <param name="environment">Where it finds its globals, if not in <see cref="Globals"/>.</param>
     public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error, LuaTable? environment = null)
     {
-        LuaClosure? function = Compile(source, LuaString.From(chunkName), out string? message);
-        if (function is not null && environment is not null) function.Environment = environment;
+        string? message = OutOfMemoryMessage;
+        LuaClosure? function = null;
+        if (Meter.TryReserve(source.Length))
+        {
+            function = Compile(source.ToArray(), LuaString.From(chunkName), environment ?? Globals, out message);
+            Meter.Release(source.Length, isGarbage: true);
+        }
         error = message is null ? default : new LuaError(LuaString.From(message), null, -1);
         return function;
     }
 
-    internal LuaClosure? Compile(ReadOnlySpan<byte> source, LuaString chunkName, out string? error)
+    internal LuaClosure? Compile(byte[] source, LuaString chunkName, LuaTable environment, out string? error)
     {
         error = OutOfMemoryMessage;
         if (Meter.CensusDue && !TakeCensus()) return null;
-        long room = Meter.Limit - Meter.Allocated - (2L * source.Length);
-        Prototype? main = Parser.Parse(source.ToArray(), chunkName, Names, room, HostDepth, out error);
+        var budget = new CompileBudget(Meter);
+        Prototype? main;
+        try
+        {
+            main = Parser.Parse(source, chunkName, Names, budget, HostDepth, out error);
+        }
+        finally
+        {
+            budget.Release();
+        }
         if (main is null) return null;
-        if (Meter.TryCharge(main.Size)) return new LuaClosure(main, Current.Globals);
+        if (Meter.TryCharge(LuaClosure.SizeOf(0) + main.TreeSize)) return new LuaClosure(main, environment);
         error = OutOfMemoryMessage;
         return null;
     }
@@ -119,18 +139,37 @@ public sealed partial class LuaState
     {
         if (bytes.Length == 0) return LuaString.Empty;
         if (bytes.Length == 1) return LuaString.Single(bytes[0]);
-        return Meter.TryCharge(bytes.Length + LuaString.Overhead) ? new LuaString(bytes.ToArray()) : null;
+        return Meter.TryCharge(LuaString.SizeOf(bytes.Length)) ? new LuaString(bytes.ToArray()) : null;
     }
 
     /// <summary>The bytes of a string to be, already counted.</summary>
     internal byte[]? TryNewBytes(int length) =>
-        Meter.TryCharge(length + LuaString.Overhead) ? new byte[length] : null;
+        Meter.TryCharge(LuaString.SizeOf(length)) ? GC.AllocateUninitializedArray<byte>(length) : null;
+
+    /// <summary>
+    /// Counts memory of the host's that serves the script, until <see cref="Release"/> or the end of the call; false if there
+    /// is none.
+    /// </summary>
+    public bool TryReserve(long bytes) => Meter.TryReserve(bytes);
+
+    public void Release(long bytes) => Meter.Release(bytes, isGarbage: true);
+
+    /// <summary>Counts a table of the host's as reachable while it is being built; until <see cref="EndBuilding"/>.</summary>
+    public void BeginBuilding(LuaTable table) => Building.Add(table);
+
+    /// <summary>The table built last is reachable by itself, or no longer needed.</summary>
+    public void EndBuilding() => Building.RemoveAt(Building.Count - 1);
+
+    /// <summary>Bytes that the script may still take.</summary>
+    public long Room => Meter.Room;
+
+    /// <summary>Counts work of the host on so many bytes as steps of the script.</summary>
+    public void CountWork(long bytes) => Meter.Work(bytes);
 
     /// <summary>A table that counts; null if there is no memory for it.</summary>
     public LuaTable? TryNewTable(int arraySize = 0, int hashSize = 0)
     {
-        long size = LuaTable.BaseSize + ((long)arraySize * LuaTable.CellSize) + ((long)hashSize * LuaTable.NodeSize);
-        return Meter.TryCharge(size) ? new LuaTable(arraySize, hashSize) : null;
+        return Meter.TryCharge(LuaTable.SizeOf(arraySize, hashSize)) ? new LuaTable(arraySize, hashSize) : null;
     }
 
     /// <summary>Stores into a table as the host: no metamethods, frozen or not. False if there is no memory or no such key.</summary>
@@ -164,7 +203,6 @@ public sealed partial class LuaState
     {
         LuaTable t => t.Metatable,
         LuaString => StringMetatable,
-        LuaUserData u => u.Metatable,
         _ => null,
     };
 
@@ -187,6 +225,13 @@ public sealed partial class LuaState
         return Meter.Budget >= 0 || RenewBudget();
     }
 
+    /// <summary>A value as a number; reading a long text counts as work.</summary>
+    internal bool TryConvert(in LuaValue value, out double number)
+    {
+        if (value.Tag is LuaString s) Meter.Work(s.Length);
+        return LuaNumber.TryConvert(in value, out number);
+    }
+
     internal bool RenewBudget()
     {
         Meter.Budget = BudgetInterval;
@@ -196,17 +241,25 @@ public sealed partial class LuaState
     /// <summary>Counts anew what is in use, when the host has let go of much; between two calls only.</summary>
     public void Recount() => TakeCensus();
 
-    internal bool TakeCensus()
+    internal bool TakeCensus() => (CountLive() || Current.FailMemory()) && Spend(0);
+
+    /// <summary>
+    /// Counts what is reachable; false if that is too much. It changes nothing else, so it may be taken during any allocation: at
+    /// worst, values that a library holds outside the stack are left out.
+    /// </summary>
+    private bool CountLive()
     {
         var census = new MemoryCensus();
         census.Visit(Globals);
         census.Visit(Registry);
         census.Visit(StringMetatable);
+        foreach (LuaTable table in Building) census.Visit(table);
         census.Visit(Main);
         census.Visit(Current);
         census.Visit(in Handler);
         census.Visit(in Failure.Value);
         census.Finish();
-        return (Meter.CensusTaken(census.Bytes) || Current.FailMemory()) && Spend(census.Objects / 16);
+        Meter.Budget -= (int)Math.Min(census.Work / 16, 1 << 24);
+        return Meter.CensusTaken(census.Bytes);
     }
 }

@@ -24,6 +24,20 @@ internal sealed partial class LuaThread
     /// <summary>Raises a message of a host function, with the position of the Lua function that called it.</summary>
     public bool FailInHost(string message) => RaiseText(Where(1) + message);
 
+    /// <summary>The same with a text of the script's within, which may be of any length.</summary>
+    public bool FailInHost(string before, ReadOnlySpan<byte> text, string after)
+    {
+        before = Where(1) + before;
+        long length = (long)before.Length + text.Length + after.Length;
+        byte[]? bytes = length > LuaLimits.StringLength ? null : State.TryNewBytes((int)length);
+        if (bytes is null) return FailMemory();
+        System.Text.Encoding.Latin1.GetBytes(before, bytes);
+        text.CopyTo(bytes.AsSpan(before.Length));
+        System.Text.Encoding.Latin1.GetBytes(after, bytes.AsSpan(before.Length + text.Length));
+        State.Meter.Work(length);
+        return Raise(new LuaString(bytes));
+    }
+
     public bool FailMemory() => Raise(State.OutOfMemory, FailureKind.Memory);
 
     /// <summary>The error that an error handler failed.</summary>
@@ -48,6 +62,7 @@ internal sealed partial class LuaThread
     public bool FailType(string operation, in LuaValue value, int register)
     {
         string type = value.TypeName;
+        CountSearch(Frame.Position);
         (string Kind, string Name)? name = register >= 0 && Frame.Function is LuaClosure c
             ? RegisterNames.Find(c.Prototype, Frame.Position - 1, register)
             : null;
@@ -89,11 +104,15 @@ internal sealed partial class LuaThread
         if (FrameCount < 2) return null;
         ref CallFrame caller = ref Frames[FrameCount - 2];
         if (caller.Function is not LuaClosure c) return null;
+        CountSearch(caller.Position);
         Instruction i = c.Prototype.Code[caller.Position - 1];
         return i.Op is Op.Call or Op.TailCall or Op.IterateCall
             ? RegisterNames.Find(c.Prototype, caller.Position - 1, i.A)
             : null;
     }
+
+    /// <summary>The name of a register is searched for in the code before a position.</summary>
+    private void CountSearch(int position) => State.Meter.Budget -= position / 8;
 
     private bool RaiseText(string message)
     {

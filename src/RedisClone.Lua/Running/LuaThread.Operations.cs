@@ -62,8 +62,8 @@ internal sealed partial class LuaThread
 
     public bool Arithmetic(Metamethod operation, LuaValue a, LuaValue b, int registerA, int registerB, out LuaValue result)
     {
-        bool isNumber = LuaNumber.TryConvert(in a, out double x);
-        if (isNumber && LuaNumber.TryConvert(in b, out double y))
+        bool isNumber = State.TryConvert(in a, out double x);
+        if (isNumber && State.TryConvert(in b, out double y))
         {
             result = operation switch
             {
@@ -110,7 +110,6 @@ internal sealed partial class LuaThread
         (LuaTable? first, LuaTable? second) = (a.Tag, b.Tag) switch
         {
             (LuaTable x, LuaTable y) => (x.Metatable, y.Metatable),
-            (LuaUserData x, LuaUserData y) => (x.Metatable, y.Metatable),
             _ => (null, null),
         };
         if (!LuaState.TryMetamethod(first, Metamethod.Equal, out LuaValue method)) return true;
@@ -134,6 +133,7 @@ internal sealed partial class LuaThread
         }
         if (a.Tag is LuaString s && b.Tag is LuaString t)
         {
+            State.Meter.Work(Math.Min(s.Length, t.Length));
             result = s.Span.SequenceCompareTo(t.Span) < 0;
             return true;
         }
@@ -153,6 +153,7 @@ internal sealed partial class LuaThread
         }
         if (a.Tag is LuaString s && b.Tag is LuaString t)
         {
+            State.Meter.Work(Math.Min(s.Length, t.Length));
             result = s.Span.SequenceCompareTo(t.Span) <= 0;
             return true;
         }

@@ -124,13 +124,14 @@ internal sealed partial class LuaThread
     private bool MakeClosure(in Instruction i, LuaClosure closure, int @base)
     {
         Prototype child = closure.Prototype.Children[i.B];
+        long size = LuaClosure.SizeOf(child.Upvalues.Length) + ((long)UpValue.Size * child.Upvalues.Length);
+        if (!State.Meter.TryCharge(size)) return FailMemory();
         var made = new LuaClosure(child, closure.Environment);
         for (int n = 0; n < child.Upvalues.Length; n++)
         {
             UpvalueSource source = child.Upvalues[n];
             made.Upvalues[n] = source.FromRegister ? FindUpvalue(@base + source.Index) : closure.Upvalues[source.Index];
         }
-        if (!State.Meter.TryCharge(made.Size + ((long)UpValue.Size * made.Upvalues.Length))) return FailMemory();
         Stack[@base + i.A] = made;
         return !State.Meter.CensusDue || State.TakeCensus();
     }
@@ -155,9 +156,9 @@ internal sealed partial class LuaThread
     private bool PrepareFor(in Instruction i, int @base)
     {
         Span<LuaValue> loop = Stack.AsSpan(@base + i.A, 3);
-        if (!LuaNumber.TryConvert(in loop[0], out double start)) return Fail("'for' initial value must be a number");
-        if (!LuaNumber.TryConvert(in loop[1], out double limit)) return Fail("'for' limit must be a number");
-        if (!LuaNumber.TryConvert(in loop[2], out double step)) return Fail("'for' step must be a number");
+        if (!State.TryConvert(in loop[0], out double start)) return Fail("'for' initial value must be a number");
+        if (!State.TryConvert(in loop[1], out double limit)) return Fail("'for' limit must be a number");
+        if (!State.TryConvert(in loop[2], out double step)) return Fail("'for' step must be a number");
         loop[0].SetNumber(start - step);
         loop[1].SetNumber(limit);
         loop[2].SetNumber(step);

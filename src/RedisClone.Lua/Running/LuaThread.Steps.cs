@@ -3,8 +3,7 @@ namespace RedisClone.Lua;
 /// <summary>Steps of the instruction loop that are too long to stand in it: the end of a call, inherited fields, iterators.</summary>
 internal sealed partial class LuaThread
 {
-    private static bool MayDefineEquality(object? tag) =>
-        tag is LuaTable { Metatable: not null } or LuaUserData { Metatable: not null };
+    private static bool MayDefineEquality(object? tag) => tag is LuaTable { Metatable: not null };
 
     /// <summary>Pops the topmost frame and moves its results to where its caller wants them.</summary>
     private void FinishCall(int first, int count)

@@ -29,7 +29,7 @@ internal sealed partial class LuaThread : LuaObject
     public int FrameCount;
     public ThreadStatus Status;
 
-    /// <summary>What <c>setfenv(0)</c> sets: the environment of chunks that this coroutine loads.</summary>
+    /// <summary>The environment of chunks that this coroutine compiles: that of the function that the host called.</summary>
     public LuaTable Globals;
 
     /// <summary>Depth of host calls at which it was resumed: a yield from any deeper would have to cross one.</summary>
@@ -49,7 +49,10 @@ internal sealed partial class LuaThread : LuaObject
 
     public override LuaType Type => LuaType.Thread;
 
-    public long Size => 160 + ((long)Stack.Length * 16) + ((long)Frames.Length * Unsafe.SizeOf<CallFrame>());
+    public long Size => SizeOf(Stack.Length, Frames.Length);
+
+    /// <summary>The bytes of a coroutine that has not run.</summary>
+    public static long FirstSize => SizeOf(FirstStack, FirstFrames);
 
     public ref CallFrame Frame => ref Frames[FrameCount - 1];
 
@@ -132,12 +135,16 @@ internal sealed partial class LuaThread : LuaObject
         return true;
     }
 
+    private static long SizeOf(int slots, int frames) => 176 + (slots * 16L) + (frames * (long)Unsafe.SizeOf<CallFrame>());
+
     private bool GrowStack(int needed)
     {
         if (needed > LuaLimits.StackSlots) return Fail("stack overflow");
         int size = Math.Min(Math.Max(needed, Stack.Length * 2), LuaLimits.StackSlots);
-        if (!State.Meter.TryCharge((size - Stack.Length) * 16L)) return FailMemory();
+        if (!State.Meter.TryCharge(size * 16L)) return FailMemory();
         Array.Resize(ref Stack, size);
+        // A census may have lowered it.
+        _used = Math.Max(_used, needed);
         return true;
     }
 
@@ -146,11 +153,12 @@ internal sealed partial class LuaThread : LuaObject
         if (FrameCount >= LuaLimits.FramesInError) return FailInHandler();
         if (FrameCount >= LuaLimits.Frames)
         {
+            if (!State.Meter.TryCharge(LuaLimits.FramesInError * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
             Array.Resize(ref Frames, LuaLimits.FramesInError);
             return Fail("stack overflow");
         }
         int size = Math.Min(Frames.Length * 2, LuaLimits.Frames);
-        if (!State.Meter.TryCharge((size - Frames.Length) * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
+        if (!State.Meter.TryCharge(size * (long)Unsafe.SizeOf<CallFrame>())) return FailMemory();
         Array.Resize(ref Frames, size);
         return true;
     }

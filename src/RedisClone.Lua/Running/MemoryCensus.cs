@@ -6,17 +6,24 @@ namespace RedisClone.Lua;
 /// </summary>
 internal sealed class MemoryCensus
 {
+    private const int Segment = 4096;
+
     private static int s_lastEpoch;
 
     private readonly int _epoch = Interlocked.Increment(ref s_lastEpoch);
-    private readonly Stack<LuaObject> _pending = new();
     private readonly Action<LuaValue> _visit;
+
+    /// <summary>The work list in pieces: one that doubled would be garbage twice the size of what is counted.</summary>
+    private readonly Stack<LuaObject[]> _full = new();
+    private LuaObject[] _pending = [];
+    private int _count;
 
     public MemoryCensus() => _visit = value => Visit(in value);
 
     public long Bytes { get; private set; }
 
-    public int Objects { get; private set; }
+    /// <summary>Values looked at.</summary>
+    public long Work { get; private set; }
 
     public void Visit(in LuaValue value)
     {
@@ -27,19 +34,20 @@ internal sealed class MemoryCensus
     {
         if (o is null || o.CensusMark == _epoch) return;
         o.CensusMark = _epoch;
-        Objects++;
+        Work++;
         if (o is LuaString s) Bytes += s.Size;
-        else _pending.Push(o);
+        else Push(o);
     }
 
     public void Finish()
     {
-        while (_pending.TryPop(out LuaObject? o))
+        while (TryPop() is { } o)
         {
             switch (o)
             {
                 case LuaTable table:
                     Bytes += table.Size;
+                    Work += table.SlotCount / 4;
                     Visit(table.Metatable);
                     foreach (ref readonly LuaValue value in table.ArrayPart) Visit(in value);
                     table.VisitNodes(_visit);
@@ -51,21 +59,44 @@ internal sealed class MemoryCensus
                     foreach (UpValue? variable in closure.Upvalues) VisitUpvalue(variable);
                     break;
                 case LuaHostFunction function:
-                    Bytes += LuaHostFunction.Size + (16L * function.Upvalues.Length);
+                    Bytes += function.Size;
                     foreach (ref readonly LuaValue value in function.Upvalues.AsSpan()) Visit(in value);
                     break;
                 case LuaThread thread:
                     Bytes += thread.Size;
                     Visit(thread.Globals);
-                    foreach (ref readonly LuaValue value in thread.TrimStack()) Visit(in value);
+                    ReadOnlySpan<LuaValue> stack = thread.TrimStack();
+                    Work += stack.Length / 4;
+                    foreach (ref readonly LuaValue value in stack) Visit(in value);
                     foreach (ref readonly CallFrame frame in thread.Frames.AsSpan(0, thread.FrameCount)) Visit(frame.Function);
                     break;
-                case LuaUserData data:
+                case LuaUserData:
                     Bytes += LuaUserData.Size;
-                    Visit(data.Metatable);
                     break;
             }
         }
+    }
+
+    private void Push(LuaObject o)
+    {
+        if (_count == _pending.Length)
+        {
+            if (_count > 0) _full.Push(_pending);
+            _pending = new LuaObject[Segment];
+            _count = 0;
+        }
+        _pending[_count++] = o;
+    }
+
+    private LuaObject? TryPop()
+    {
+        if (_count == 0)
+        {
+            if (!_full.TryPop(out LuaObject[]? last)) return null;
+            _pending = last;
+            _count = last.Length;
+        }
+        return _pending[--_count];
     }
 
     private void VisitUpvalue(UpValue? variable)
@@ -77,12 +108,15 @@ internal sealed class MemoryCensus
         else Visit(in variable.Value);
     }
 
-    /// <summary>A function's own code counts, its children's with the closures made of them.</summary>
+    /// <summary>The functions within one keep their code alive with it. They nest no deeper than the parser goes.</summary>
     private void VisitPrototype(Prototype prototype)
     {
         if (prototype.CensusMark == _epoch) return;
         prototype.CensusMark = _epoch;
         Bytes += prototype.Size;
+        Work += prototype.Constants.Length + prototype.Locals.Length + 1;
         foreach (ref readonly LuaValue constant in prototype.Constants.AsSpan()) Visit(in constant);
+        foreach (ref readonly LocalName local in prototype.Locals.AsSpan()) Visit(local.Name);
+        foreach (Prototype child in prototype.Children) VisitPrototype(child);
     }
 }

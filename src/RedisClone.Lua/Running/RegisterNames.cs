@@ -14,12 +14,12 @@ internal static class RegisterNames
         Instruction i = p.Code[writer];
         return i.Op switch
         {
-            Op.GetGlobal => ("global", p.Names[i.B].ToString()),
+            Op.GetGlobal => ("global", Text(p.Names[i.B])),
             Op.Move when i.B < i.A => Find(p, position, i.B),
-            Op.GetField => ("field", p.Names[i.C].ToString()),
+            Op.GetField => ("field", Text(p.Names[i.C])),
             Op.GetTable or Op.GetConstant => ("field", "?"),
-            Op.GetUpvalue => ("upvalue", p.Upvalues[i.B].Name.ToString()),
-            Op.Self => ("method", i.C < 0 ? p.Names[~i.C].ToString() : "?"),
+            Op.GetUpvalue => ("upvalue", Text(p.Upvalues[i.B].Name)),
+            Op.Self => ("method", i.C < 0 ? Text(p.Names[~i.C]) : "?"),
             _ => null,
         };
     }
@@ -29,9 +29,16 @@ internal static class RegisterNames
         foreach (LocalName local in p.Locals)
         {
             if (local.Start > position) break;
-            if (position < local.End && register-- == 0) return local.Name.ToString();
+            if (position < local.End && register-- == 0) return Text(local.Name);
         }
         return null;
+    }
+
+    /// <summary>A name is as long as its source makes it; messages show the start of it.</summary>
+    private static string Text(LuaString name)
+    {
+        const int most = 1024;
+        return System.Text.Encoding.Latin1.GetString(name.Span[..Math.Min(name.Length, most)]);
     }
 
     private static int LastWriter(Prototype p, int position, int register)

@@ -15,7 +15,8 @@ public abstract class LuaFunction : LuaObject
 /// <summary>A function written in C#, with the values that it closes over.</summary>
 public sealed class LuaHostFunction : LuaFunction
 {
-    internal const int Size = 56;
+    /// <summary>The object with its delegate.</summary>
+    private const int BaseSize = 112;
 
     internal readonly LuaHostBody Body;
     internal readonly LuaValue[] Upvalues;
@@ -25,6 +26,10 @@ public sealed class LuaHostFunction : LuaFunction
         Body = body;
         Upvalues = upvalues;
     }
+
+    internal long Size => SizeOf(Upvalues.Length);
+
+    internal static long SizeOf(int upvalues) => BaseSize + (upvalues == 0 ? 0 : 24 + (16L * upvalues));
 }
 
 /// <summary>A function written in Lua: its code, the variables that it closes over and its environment.</summary>
@@ -41,7 +46,9 @@ internal sealed class LuaClosure : LuaFunction
         Upvalues = prototype.Upvalues.Length == 0 ? [] : new UpValue[prototype.Upvalues.Length];
     }
 
-    public long Size => 56 + (8L * Upvalues.Length);
+    public long Size => SizeOf(Upvalues.Length);
+
+    public static long SizeOf(int upvalues) => 56 + (upvalues == 0 ? 0 : 24 + (8L * upvalues));
 }
 
 /// <summary>A variable shared by closures: it lives on its coroutine's stack while its block runs, and in here afterwards.</summary>

@@ -24,19 +24,17 @@ public abstract class LuaObject
     }
 }
 
-/// <summary>An opaque value: <c>newproxy</c>'s and the host's. A light one stands for a C pointer and has no metatable.</summary>
+/// <summary>An opaque value of the host. It has no metatable and no state: all interpreters share the objects of this class.</summary>
 public sealed class LuaUserData : LuaObject
 {
     internal const int Size = 48;
 
     /// <summary>The null pointer, which cjson uses for JSON's null.</summary>
-    public static readonly LuaUserData NullPointer = new(light: true);
+    public static readonly LuaUserData NullPointer = new();
 
-    private readonly bool _light;
+    private LuaUserData()
+    {
+    }
 
-    public LuaUserData(bool light = false) => _light = light;
-
-    public LuaTable? Metatable { get; set; }
-
-    public override LuaType Type => _light ? LuaType.LightUserData : LuaType.UserData;
+    public override LuaType Type => LuaType.LightUserData;
 }

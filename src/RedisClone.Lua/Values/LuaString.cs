@@ -6,15 +6,18 @@ namespace RedisClone.Lua;
 public sealed class LuaString : LuaObject
 {
     /// <summary>What a string costs besides its bytes: its own header and fields, and those of its array.</summary>
-    internal const int Overhead = 56;
+    private const int Overhead = 56;
 
     public static readonly LuaString Empty = new([]);
 
     private static readonly LuaString[] s_single = MakeSingles();
 
-    private readonly byte[] _bytes;
+    /// <summary>From this length on the hash is of all bytes: strings that differ are then told apart without a comparison.</summary>
+    private const int LongString = 128;
 
-    /// <summary>Takes the array over: nobody may write to it afterwards.</summary>
+    private byte[] _bytes;
+
+    /// <summary>Takes the array over: it must not be written to afterwards.</summary>
     internal LuaString(byte[] bytes) => _bytes = bytes;
 
     public override LuaType Type => LuaType.String;
@@ -23,17 +26,23 @@ public sealed class LuaString : LuaObject
 
     public ReadOnlySpan<byte> Span => _bytes;
 
-    internal int Size => _bytes.Length + Overhead;
+    /// <summary>The bytes themselves: they are not to be changed.</summary>
+    internal byte[] Bytes => _bytes;
+
+    internal long Size => SizeOf(_bytes.Length);
+
+    /// <summary>The bytes of a string of a length; arrays are rounded up to words.</summary>
+    internal static long SizeOf(int length) => Overhead + (((long)length + 7) & ~7L);
 
     /// <summary>
-    /// Lua 5.1's own hash, which samples at most 32 bytes of a long string: tables are traversed in the order of their
-    /// hashes, and scripts have come to depend on it.
+    /// Lua 5.1's own hash: tables are traversed in the order of their hashes, and scripts have come to depend on it. Tables turn
+    /// to <see cref="KeyedHash"/> when keys collide. Of a long string, of which Lua samples 32 bytes, it is keyed at once.
     /// </summary>
     internal int Hash
     {
         get
         {
-            if (Tag == 0) Tag = ComputeHash(_bytes);
+            if (Tag == 0) Tag = _bytes.Length < LongString ? ComputeHash(_bytes) : KeyedHash.Of(_bytes);
             return Tag;
         }
     }
@@ -43,9 +52,16 @@ public sealed class LuaString : LuaObject
 
     public static LuaString From(string text) => new(Encoding.Latin1.GetBytes(text));
 
-    public bool ContentEquals(LuaString other) =>
-        ReferenceEquals(this, other) ||
-        (_bytes.Length == other._bytes.Length && Hash == other.Hash && _bytes.AsSpan().SequenceEqual(other._bytes));
+    public bool ContentEquals(LuaString other)
+    {
+        if (ReferenceEquals(this, other)) return true;
+        byte[] mine = _bytes, others = other._bytes;
+        if (mine == others) return true;
+        if (mine.Length != others.Length || Hash != other.Hash || !mine.AsSpan().SequenceEqual(others)) return false;
+        // The comparison of long strings is no counted work: they are compared once.
+        if (mine.Length >= LongString) other._bytes = mine;
+        return true;
+    }
 
     /// <summary>Each byte as the character of that number, so that nothing is lost.</summary>
     public override string ToString() => Encoding.Latin1.GetString(_bytes);

@@ -15,6 +15,11 @@ internal enum StoreResult
 /// <summary>Insertion and growth.</summary>
 public sealed partial class LuaTable
 {
+    private const int NoNode = -1, Collides = -2;
+
+    /// <summary>Random hashes of 2^26 keys, in a table that is full, bring about a dozen to one position.</summary>
+    private const int LongestByChance = 32;
+
     /// <summary>Stores without metamethods, as the host or a library; what the table grows by is charged.</summary>
     internal StoreResult Set(LuaMeter meter, in LuaValue key, in LuaValue value)
     {
@@ -58,7 +63,7 @@ public sealed partial class LuaTable
             {
                 at = Insert(in key);
                 if (at >= 0) return ref _nodes[at].Value;
-                result = Grow(meter, in key);
+                result = at == NoNode ? Grow(meter, in key) : TurnKeyed(meter);
                 if (result == StoreResult.Stored) continue;
             }
             LuaValue[] nobodys = new LuaValue[1];
@@ -74,16 +79,18 @@ public sealed partial class LuaTable
 
     /// <summary>
     /// Takes a node for a key that is not there. If its main position is taken by a key that belongs elsewhere, that one
-    /// moves; otherwise the new key goes to a free node. Returns -1 when there is none.
+    /// moves; otherwise the new key goes to a free node. <see cref="NoNode"/> when there is none, <see cref="Collides"/> when
+    /// too many keys belong to one position.
     /// </summary>
     private int Insert(in LuaValue key)
     {
         int main = MainPosition(in key);
         if (!_nodes[main].Value.IsNil || _nodes == s_noNodes)
         {
-            int free = TakeFreeNode();
-            if (free < 0) return -1;
             int other = MainPosition(in _nodes[main].Key);
+            if (other == main && !_isKeyed && ChainLength(main) >= LongestByChance) return Collides;
+            int free = TakeFreeNode();
+            if (free < 0) return NoNode;
             if (other != main)
             {
                 while (_nodes[other].Next != main) other = _nodes[other].Next;
@@ -181,12 +188,21 @@ public sealed partial class LuaTable
         return (size, used);
     }
 
+    private StoreResult TurnKeyed(LuaMeter meter)
+    {
+        meter.Budget -= SlotCount / 4;
+        _isKeyed = true;
+        StoreResult result = Resize(meter, _array.Length, _nodes.Length);
+        if (result != StoreResult.Stored) _isKeyed = false;
+        return result;
+    }
+
     private StoreResult Resize(LuaMeter meter, int arraySize, int hashSize)
     {
         if (hashSize > 1 << MaxBits) return StoreResult.Overflow;
         int nodeCount = hashSize == 0 ? 0 : NodeCapacity(hashSize);
-        long size = BaseSize + ((long)arraySize * CellSize) + ((long)nodeCount * NodeSize);
-        if (!meter.TryCharge(size - Size)) return StoreResult.NoMemory;
+        // The old parts are garbage only afterwards, and are counted until the next census.
+        if (!meter.TryCharge(SizeOf(arraySize, nodeCount))) return StoreResult.NoMemory;
 
         Node[] oldNodes = _nodes;
         LuaValue[] oldArray = _array;
@@ -227,6 +243,7 @@ public sealed partial class LuaTable
     private int MainPosition(in LuaValue key)
     {
         int mask = _nodes.Length - 1;
+        if (_isKeyed && !key.IsNil) return KeyedHash.Of(in key) & mask;
         return key.Tag switch
         {
             null => 0,
@@ -239,6 +256,11 @@ public sealed partial class LuaTable
 
     private int NumberPosition(double key)
     {
+        if (_isKeyed)
+        {
+            LuaValue boxed = new(key);
+            return KeyedHash.Of(in boxed) & (_nodes.Length - 1);
+        }
         if (key == 0) return 0;
         ulong bits = BitConverter.DoubleToUInt64Bits(key);
         return (int)((uint)(bits + (bits >> 32)) % ((uint)(_nodes.Length - 1) | 1));

@@ -4,13 +4,16 @@ namespace RedisClone.Lua;
 
 /// <summary>
 /// A Lua table: an array for the keys 1..n that are dense enough, and a chained scatter table with Brent's variation for
-/// all others. Sizes, collisions and so the order of traversal are those of Lua 5.1, to the element.
+/// all others. Sizes, collisions and so the order of traversal are those of Lua 5.1, to the element, until more keys collide than
+/// do by chance: then the hash is one with a secret seed. So a client whose data a script uses as keys cannot make it slow.
 /// </summary>
 public sealed partial class LuaTable : LuaObject
 {
-    internal const int BaseSize = 88;
-    internal const int CellSize = 16;
-    internal const int NodeSize = 40;
+    /// <summary>The object itself, and its place in the work list of a census.</summary>
+    private const int BaseSize = 72;
+    private const int ArrayHeader = 24;
+    private const int CellSize = 16;
+    private const int NodeSize = 40;
 
     private const int MaxBits = 26;
 
@@ -22,6 +25,9 @@ public sealed partial class LuaTable : LuaObject
 
     /// <summary>All nodes at or above this index are taken.</summary>
     private int _lastFree;
+
+    /// <summary>Keys are hashed by <see cref="KeyedHash"/>.</summary>
+    private bool _isKeyed;
 
     internal LuaTable(int arraySize = 0, int hashSize = 0)
     {
@@ -40,9 +46,14 @@ public sealed partial class LuaTable : LuaObject
     /// <summary>Used as a metatable: bit n says that event n is known to be absent. Any write clears it.</summary>
     internal byte AbsentEvents;
 
-    internal long Size => BaseSize + ((long)_array.Length * CellSize) + (_nodes == s_noNodes ? 0 : (long)_nodes.Length * NodeSize);
+    internal long Size => SizeOf(_array.Length, _nodes == s_noNodes ? 0 : _nodes.Length);
 
     internal ReadOnlySpan<LuaValue> ArrayPart => _array;
+
+    /// <summary>The bytes of a table whose parts have so many places; those of the hash part are rounded up.</summary>
+    internal static long SizeOf(int arraySize, int hashSize) =>
+        BaseSize + (arraySize == 0 ? 0 : ArrayHeader + ((long)arraySize * CellSize)) +
+        (hashSize == 0 ? 0 : ArrayHeader + ((long)NodeCapacity(hashSize) * NodeSize));
 
     /// <summary>Indexes for traversal: the array first, then the nodes.</summary>
     internal int SlotCount => _array.Length + _nodes.Length;
@@ -98,7 +109,7 @@ public sealed partial class LuaTable : LuaObject
     internal ref readonly LuaValue Get(LuaString key)
     {
         Node[] nodes = _nodes;
-        int at = key.Hash & (nodes.Length - 1);
+        int at = HashOf(key) & (nodes.Length - 1);
         do
         {
             ref readonly Node node = ref nodes[at];
@@ -147,7 +158,7 @@ public sealed partial class LuaTable : LuaObject
     internal bool TryStore(LuaString key, in LuaValue value)
     {
         Node[] nodes = _nodes;
-        int at = key.Hash & (nodes.Length - 1);
+        int at = HashOf(key) & (nodes.Length - 1);
         do
         {
             ref Node node = ref nodes[at];
@@ -213,6 +224,20 @@ public sealed partial class LuaTable : LuaObject
         return -2;
     }
 
+    /// <summary>The most keys that share a main position, for tests.</summary>
+    internal int LongestChain
+    {
+        get
+        {
+            int longest = 0;
+            for (int i = 0; i < _nodes.Length; i++)
+            {
+                if (!_nodes[i].Key.IsNil && MainPosition(in _nodes[i].Key) == i) longest = Math.Max(longest, ChainLength(i));
+            }
+            return longest;
+        }
+    }
+
     internal void VisitNodes(Action<LuaValue> visit)
     {
         foreach (ref readonly Node node in _nodes.AsSpan())
@@ -221,6 +246,16 @@ public sealed partial class LuaTable : LuaObject
             visit(node.Key);
             visit(node.Value);
         }
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private int HashOf(LuaString key) => _isKeyed ? KeyedHash.Of(key.Span) : key.Hash;
+
+    private int ChainLength(int at)
+    {
+        int length = 0;
+        for (; at >= 0; at = _nodes[at].Next) length++;
+        return length;
     }
 
     private ref readonly LuaValue GetNumber(double key)
@@ -245,13 +280,11 @@ public sealed partial class LuaTable : LuaObject
         {
             low = high;
             high *= 2;
-            if (high > int.MaxValue)
-            {
-                // Only a table built for this purpose gets here: the straight search is bounded by its elements.
-                int i = 1;
-                while (!Get(i).IsNil) i++;
-                return i - 1;
-            }
+            if (high <= int.MaxValue) continue;
+            // Only a table built for this purpose gets here. A straight search as in Lua would take as long as the table is large.
+            high = int.MaxValue;
+            if (!Get((int)high).IsNil) return int.MaxValue - 1;
+            break;
         }
         while (high - low > 1)
         {

@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>The types of Lua values; the two kinds of userdata share one name.</summary>
+/// <summary>The types of Lua values.</summary>
 public enum LuaType
 {
     Nil,
@@ -10,14 +10,13 @@ public enum LuaType
     String,
     Table,
     Function,
-    UserData,
     Thread,
 }
 
 internal static class LuaTypeNames
 {
     private static readonly string[] s_names =
-        ["nil", "boolean", "userdata", "number", "string", "table", "function", "userdata", "thread"];
+        ["nil", "boolean", "userdata", "number", "string", "table", "function", "thread"];
 
     public static string Of(LuaType type) => s_names[(int)type];
 }

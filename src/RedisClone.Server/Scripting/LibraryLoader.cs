@@ -68,14 +68,8 @@ internal sealed class LibraryLoader
             error = $"ERR Error compiling function: {failure.Message}";
             return null;
         }
-        _loading = new FunctionLibrary(name, source.ToArray());
-        _patient = patient;
-        _started = Stopwatch.GetTimestamp();
-        _environment.Metatable = _whileLoading;
-        LuaOutcome outcome = _state.Call(body, []);
-        _environment.Metatable = _onceLoaded;
-        FunctionLibrary library = _loading;
-        _loading = null;
+        var library = new FunctionLibrary(name, source.ToArray());
+        LuaOutcome outcome = Run(body, library, patient);
         if (outcome != LuaOutcome.Returned) error = $"ERR Error registering functions: {ErrorText(_state.Error)}";
         else if (library.Functions.Count == 0) error = "ERR No functions registered";
         _state.Reset();
@@ -83,6 +77,24 @@ internal sealed class LibraryLoader
         library.Bytes = LuaState.SizeOf(library.Functions.Select(static function => function.Body), _environment, _whileLoading);
         _state.Settle(allocated + (error.Length == 0 ? library.Bytes : 0));
         return error.Length == 0 ? library : null;
+    }
+
+    /// <summary>Runs a library's source; only during this call can functions be registered.</summary>
+    private LuaOutcome Run(LuaFunction body, FunctionLibrary library, bool patient)
+    {
+        _loading = library;
+        _patient = patient;
+        _started = Stopwatch.GetTimestamp();
+        _environment.Metatable = _whileLoading;
+        try
+        {
+            return _state.Call(body, []);
+        }
+        finally
+        {
+            _environment.Metatable = _onceLoaded;
+            _loading = null;
+        }
     }
 
     /// <summary>Asked while a library loads: the error that ends it when it takes too long.</summary>
@@ -137,8 +149,8 @@ internal sealed class LibraryLoader
 
     private string ErrorText(in LuaError error)
     {
-        if (error.Value.AsTable is { } table) return table[_fields.Err].AsString?.ToString() ?? "ERR";
-        return "ERR " + _state.Describe(error.Value);
+        if (error.Value.AsTable is { } table) return table[_fields.Err].AsString is { } text ? ScriptEngine.Shown(text) : "ERR";
+        return "ERR " + ScriptEngine.Shown(_state.Describe(error.Value));
     }
 
     // ---- redis.register_function

@@ -62,7 +62,17 @@ internal sealed class LibrarySet
                 if (_functions.TryGetValue(function.Name, out LibraryFunction? other) && !replaced.Exists(old => old.Functions.Contains(other)))
                     return $"ERR Function {function.Name} already exists";
         foreach (FunctionLibrary old in replaced) Unlink(old);
-        foreach (FunctionLibrary library in added) Link(library);
+        try
+        {
+            foreach (FunctionLibrary library in added) Link(library);
+        }
+        catch
+        {
+            foreach (FunctionLibrary library in added)
+                if (FindLibrary(library.Name) == library) Remove(library);
+            foreach (FunctionLibrary old in replaced) Link(old);
+            throw;
+        }
         return null;
     }
 

@@ -17,19 +17,29 @@ internal sealed class LuaToReply(ReplyFields fields)
 
     private Open[] _open = new Open[UsualDepth];
     private int _depth;
+    private long _end;
+    private bool _isTooLong;
 
     /// <summary>Of the errors that the last value had in it, those that the commands they came from have counted.</summary>
     public int CountedErrors { get; private set; }
 
+    /// <summary>
+    /// Writes a value; false where the reply is longer than it may be. Tables that hold the same table again and again stand for
+    /// replies of any length.
+    /// </summary>
     /// <param name="reply">The client's.</param>
     /// <param name="value">What was returned.</param>
     /// <param name="scriptVersion">The protocol that the script asked for: in RESP2 a boolean is 1 or null.</param>
-    public void Write(ReplyWriter reply, LuaValue value, int scriptVersion)
+    /// <param name="most">The bytes that the reply may have.</param>
+    public bool Write(ReplyWriter reply, LuaValue value, int scriptVersion, long most)
     {
         _depth = CountedErrors = 0;
+        _isTooLong = false;
+        _end = reply.BytesWritten + most;
         WriteOne(reply, value, scriptVersion);
-        while (_depth > 0)
+        while (_depth > 0 && !_isTooLong)
         {
+            Check(reply, 0);
             ref Open open = ref _open[_depth - 1];
             if (!open.Next(out LuaValue next)) _depth--;
             else if (_depth < MaxDepth) WriteOne(reply, next, scriptVersion);
@@ -37,6 +47,14 @@ internal sealed class LuaToReply(ReplyFields fields)
         }
         if (_open.Length > UsualDepth) _open = new Open[UsualDepth];
         else Array.Clear(_open);
+        return !_isTooLong;
+    }
+
+    /// <summary>False if so many bytes more are too many.</summary>
+    private bool Check(ReplyWriter reply, long more)
+    {
+        if (reply.BytesWritten + more > _end || reply.Overflowed) _isTooLong = true;
+        return !_isTooLong;
     }
 
     private void WriteOne(ReplyWriter reply, LuaValue value, int scriptVersion)
@@ -44,7 +62,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         switch (value.Type)
         {
             case LuaType.String:
-                reply.Bulk(value.AsString!.Span);
+                if (Check(reply, value.AsString!.Length)) reply.Bulk(value.AsString!.Span);
                 break;
             case LuaType.Number:
                 reply.Integer(ToInteger(value.AsNumber));
@@ -68,6 +86,7 @@ internal sealed class LuaToReply(ReplyFields fields)
     /// <summary>Writes a table that stands for a reply of another type; false for any other.</summary>
     private bool TryWriteTyped(ReplyWriter reply, LuaTable table)
     {
+        if (!Check(reply, TextLength(table))) return true;
         if (table[fields.Err].AsString is { } error) WriteError(reply, table, CText(error));
         else if (table[fields.Ok].AsString is { } status) WriteLine(reply, CText(status), static (r, line) => r.SimpleString(line));
         else if (table[fields.Double].Type == LuaType.Number) reply.Double(table[fields.Double].AsNumber);
@@ -77,6 +96,14 @@ internal sealed class LuaToReply(ReplyFields fields)
         else if (table[fields.Set].AsTable is { } set) OpenPairs(reply, set, withValues: false);
         else return false;
         return true;
+    }
+
+    /// <summary>The bytes of a text that stands for a reply, twice: lines are copied.</summary>
+    private long TextLength(LuaTable table)
+    {
+        LuaString? text = table[fields.Err].AsString ?? table[fields.Ok].AsString ?? table[fields.BigNumber].AsString ??
+            table[fields.Verbatim].AsTable?[fields.String].AsString;
+        return text is null ? 0 : 2L * text.Length;
     }
 
     private void WriteError(ReplyWriter reply, LuaTable table, ReadOnlySpan<byte> text)

@@ -1,3 +1,4 @@
+using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Lua;
 using RedisClone.Protocol;
@@ -72,7 +73,8 @@ internal sealed class RedisLibrary
     {
         if (call.Count != 1) return _calls.Raise(ref call, "ERR wrong number of arguments");
         ReadOnlySpan<byte> text = call[1].Type is LuaType.String or LuaType.Number ? call.CheckString(1).Span : default;
-        return call.Return(LuaString.From(ScriptDigest.TextOf(text)));
+        call.State.CountWork(4L * text.Length);
+        return call.ReturnString(Encoding.ASCII.GetBytes(ScriptDigest.TextOf(text)));
     }
 
     private int ErrorReply(ref LuaCall call)
@@ -85,6 +87,8 @@ internal sealed class RedisLibrary
         // The first of several words is the error's code; a single word has none.
         int blank = words.IndexOf((byte)' ');
         ReadOnlySpan<byte> code = blank < 0 ? "ERR"u8 : words[..blank];
+        if (!call.State.TryReserve(2L * words.Length)) return call.Error("not enough memory");
+        call.State.Release(2L * words.Length);
         return _calls.ReturnError(ref call, [.. code, (byte)' ', .. words[(blank + 1)..].Trim("\r\n"u8)]);
     }
 
@@ -102,6 +106,11 @@ internal sealed class RedisLibrary
         if (!RedisNumberOf(call[1], out double number)) return _calls.Raise(ref call, "ERR First argument must be a number (log level).");
         int level = double.IsNaN(number) ? -1 : (int)Math.Clamp(number, -1, LogLevels.Length);
         if (level < 0 || level >= LogLevels.Length) return _calls.Raise(ref call, "ERR Invalid log level.");
+        long length = 0;
+        for (int i = 2; i <= call.Count; i++) length += call[i].AsString?.Length ?? 0;
+        // As the strings of this runtime, and once more as the line of the log and its bytes.
+        if (!call.State.TryReserve(6 * length)) return call.Error("not enough memory");
+        call.State.Release(6 * length);
         var words = new List<string>();
         for (int i = 2; i <= call.Count; i++) words.Add(call[i].Type is LuaType.Number or LuaType.String ? call.CheckString(i).ToString() : "");
         _engine.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
@@ -127,9 +136,16 @@ internal sealed class RedisLibrary
 
     private int CheckCommand(ref LuaCall call)
     {
-        if (!_calls.TryRead(ref call, out string problem)) return _calls.Raise(ref call, problem);
-        if (_calls.Resolve() is not { } row) return _calls.Raise(ref call, "ERR Invalid command passed to redis.acl_check_cmd()");
-        return call.Return(_engine.Session.User.Check(row, _calls.Request).IsAllowed);
+        try
+        {
+            if (!_calls.TryRead(ref call, out string problem)) return _calls.Raise(ref call, problem);
+            if (_calls.Resolve() is not { } row) return _calls.Raise(ref call, "ERR Invalid command passed to redis.acl_check_cmd()");
+            return call.Return(_engine.Session.User.Check(row, _calls.Request).IsAllowed);
+        }
+        finally
+        {
+            _calls.Forget();
+        }
     }
 
     /// <summary>A number, or a text that is one.</summary>

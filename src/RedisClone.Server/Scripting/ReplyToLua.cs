@@ -73,21 +73,10 @@ internal sealed class ReplyToLua(LuaState state, ReplyFields fields)
         bool pairs = type is (byte)'%' or (byte)'|';
         LuaTable? table = state.TryNewTable(pairs || type == '~' ? 0 : (int)Math.Min(count, FirstArray), 0);
         if (table is null) return null;
-        for (int i = 1; i <= count; i++)
-        {
-            if (Read(reply, ref at) is not { } item) return null;
-            LuaValue key = new((double)i), value = item;
-            if (pairs)
-            {
-                if (Read(reply, ref at) is not { } second) return null;
-                (key, value) = (item, second);
-            }
-            else if (type == '~')
-            {
-                (key, value) = (item, new LuaValue(true));
-            }
-            if (!value.IsNil && !key.IsNil && !state.TrySet(table, key, value)) return null;
-        }
+        state.BeginBuilding(table);
+        bool filled = TryFill(table, type, pairs, count, reply, ref at);
+        state.EndBuilding();
+        if (!filled) return null;
         // Attributes are read over: the reply that they describe follows.
         if (type == '|') return Read(reply, ref at);
         return type switch
@@ -96,6 +85,26 @@ internal sealed class ReplyToLua(LuaState state, ReplyFields fields)
             (byte)'~' => Field(fields.Set, table),
             _ => table,
         };
+    }
+
+    private bool TryFill(LuaTable table, byte type, bool pairs, long count, ReadOnlySpan<byte> reply, ref int at)
+    {
+        for (int i = 1; i <= count; i++)
+        {
+            if (Read(reply, ref at) is not { } item) return false;
+            LuaValue key = new((double)i), value = item;
+            if (pairs)
+            {
+                if (Read(reply, ref at) is not { } second) return false;
+                (key, value) = (item, second);
+            }
+            else if (type == '~')
+            {
+                (key, value) = (item, new LuaValue(true));
+            }
+            if (!value.IsNil && !key.IsNil && !state.TrySet(table, key, value)) return false;
+        }
+        return true;
     }
 
     private LuaValue? String(ReadOnlySpan<byte> bytes) => state.TryNewString(bytes) is { } text ? text : (LuaValue?)null;

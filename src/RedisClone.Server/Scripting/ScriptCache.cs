@@ -48,11 +48,7 @@ internal sealed class ScriptCache
         {
             script = Compile(source, out error);
             if (script is null) return null;
-            _bySource[script.Source] = script;
-            _byDigest[script.Digest] = script;
-            _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
-            SourceBytes += script.Source.Length;
-            if (!keep) _nodes[script] = _passing.AddLast(script);
+            Publish(script, keep);
             if (_passing.Count > Limits.PassingScripts) Evict(_passing.First!.Value);
         }
         else if (keep && _nodes.Remove(script, out LinkedListNode<Script>? node))
@@ -81,10 +77,33 @@ internal sealed class ScriptCache
         _state.Recount();
     }
 
+    /// <summary>Makes a script known: by its source and by its digest, or, where there is no memory for that, by neither.</summary>
+    private void Publish(Script script, bool keep)
+    {
+        SourceBytes += script.Source.Length;
+        try
+        {
+            _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
+            if (!keep) _nodes.Add(script, _passing.AddLast(script));
+            _byDigest[script.Digest] = script;
+            _bySource[script.Source] = script;
+        }
+        catch
+        {
+            Remove(script);
+            throw;
+        }
+    }
+
     private void Evict(Script script)
     {
         Evicted++;
-        _passing.Remove(_nodes[script]);
+        Remove(script);
+    }
+
+    private void Remove(Script script)
+    {
+        _passing.Remove(script);
         _nodes.Remove(script);
         _bySource.TryRemove(script.Source, out _);
         _byDigest.TryRemove(script.Digest, out _);

@@ -8,7 +8,14 @@ namespace RedisClone.Server.Scripting;
 /// <summary>redis.call and redis.pcall: a command of the running script, checked as Redis does, in its order.</summary>
 internal sealed class ScriptCalls(ScriptEngine engine)
 {
+    /// <summary>What is longer is not kept for the next call.</summary>
+    private const int KeptRequest = 64 << 10;
+
     private readonly OwnedRequest _request = new();
+    private long _reserved;
+
+    /// <summary>A reply that is not longer fails only where it becomes values.</summary>
+    private const int LeastReply = 64 << 10;
 
     /// <summary>What was read last.</summary>
     public Request Request => _request.AsRequest();
@@ -30,6 +37,8 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     {
         problem = call.Count > 0 ? "" : "ERR Please specify at least one argument for this redis lib call";
         _request.Reset();
+        if (!TryReserve(ref call)) problem = "ERR Lua redis lib command arguments are too long";
+        if (problem.Length > 0) return false;
         Span<byte> digits = stackalloc byte[RedisNumber.MaxDoubleLength];
         for (int i = 1; i <= call.Count; i++)
         {
@@ -39,6 +48,27 @@ internal sealed class ScriptCalls(ScriptEngine engine)
             else problem = "ERR Lua redis lib command arguments must be strings or integers";
         }
         return problem.Length == 0;
+    }
+
+    /// <summary>Forgets the request; the memory of a long one is given back.</summary>
+    public void Forget()
+    {
+        if (_request.HeldBytes > KeptRequest) _request.Dispose();
+        if (_reserved > 0) engine.State.Release(_reserved);
+        _reserved = 0;
+    }
+
+    /// <summary>Counts the room for the arguments, and makes it, so that it is not copied from one buffer to the next.</summary>
+    private bool TryReserve(ref LuaCall call)
+    {
+        long length = 0;
+        for (int i = 1; i <= call.Count; i++) length += call[i].AsString?.Length ?? 0;
+        call.State.CountWork(length);
+        if (length <= KeptRequest) return true;
+        if (length > RequestLimits.MaxRequestBytes || !engine.State.TryReserve(length)) return false;
+        _reserved += length;
+        _request.MakeRoom((int)length + RedisNumber.MaxDoubleLength * call.Count);
+        return true;
     }
 
     private void Append(scoped ReadOnlySpan<byte> argument, ref string problem)
@@ -68,13 +98,28 @@ internal sealed class ScriptCalls(ScriptEngine engine)
 
     private int Command(ref LuaCall call, bool raise)
     {
+        try
+        {
+            return RunCommand(ref call, raise);
+        }
+        finally
+        {
+            Forget();
+            engine.Output.Clear();
+        }
+    }
+
+    private int RunCommand(ref LuaCall call, bool raise)
+    {
         if (!TryRead(ref call, out string problem))
             return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.Latin1.GetBytes(problem));
         CommandRow? row = Resolve();
         if (Refuse(row) is { } refusal) return Refused(ref call, row, refusal, raise);
-        Run(row!);
-        if (engine.ToLua.Convert(engine.Output.WrittenSpan) is not { } value) return call.Error("not enough memory");
-        return raise && engine.Output.WrittenSpan[0] == '-' ? call.Raise(value) : call.Return(value);
+        if (!TryRun(row!)) return call.Error("not enough memory");
+        ReadOnlySpan<byte> reply = engine.Output.Written;
+        call.State.CountWork(reply.Length);
+        if (engine.ToLua.Convert(reply) is not { } value) return call.Error("not enough memory");
+        return raise && reply[0] == '-' ? call.Raise(value) : call.Return(value);
     }
 
     private string? Refuse(CommandRow? row)
@@ -100,10 +145,14 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         return raise ? call.Raise(table) : call.Return(table);
     }
 
-    private void Run(CommandRow row)
+    /// <summary>Runs the command that was read and captures its reply; false where the script has no memory for that.</summary>
+    private bool TryRun(CommandRow row)
     {
         Request request = Request;
-        engine.Output.ResetWrittenCount();
+        ReplyWriter writer = engine.Session.Reply;
+        // It is there three times: as it is written, in one piece, and as values.
+        writer.Limit = Math.Max(LeastReply, engine.State.Room / 3);
+        long before = writer.BytesWritten;
         engine.Server.Monitors.Show(engine.Session, "lua", row, request);
         if (row.IsWrite) engine.NoteWrite();
         EffectBuffer effects = engine.Lane.Effects;
@@ -120,6 +169,10 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         {
             effects.IsMuted = false;
         }
-        engine.Session.Reply.Commit();
+        engine.Output.Expect(writer.BytesWritten - before);
+        bool isWhole = !writer.Overflowed;
+        if (isWhole) writer.Commit();
+        else writer.Restart(engine.Output);
+        return isWhole && !engine.Output.Overflowed;
     }
 }

@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Diagnostics;
+using System.Text;
 using RedisClone.Lua;
 using RedisClone.Protocol;
 using RedisClone.Server.Commands;
@@ -13,7 +13,8 @@ namespace RedisClone.Server.Scripting;
 /// </summary>
 internal sealed class ScriptEngine
 {
-    private const int KeptOutput = 1 << 20;
+    /// <summary>An error's text is cut there: it is built in several pieces, none of which counts as the script's memory.</summary>
+    private const int LongestError = 1 << 20;
 
     private readonly LuaToReply _toReply;
     private readonly LibraryLoader _loader;
@@ -28,6 +29,7 @@ internal sealed class ScriptEngine
     {
         Server = server;
         State = new LuaState(Limits.ScriptMemory) { OnBudget = OnBudget };
+        Output = new CapturedReply(State);
         Fields = new ReplyFields(State);
         ToLua = new ReplyToLua(State, Fields);
         _toReply = new LuaToReply(Fields);
@@ -40,6 +42,7 @@ internal sealed class ScriptEngine
         State.SetField(State.Globals, "server", library.ForScripts);
         LuaSandbox.RejectUnknownNames(State, State.Globals);
         LuaSandbox.Freeze(State);
+        State.Recount();
         Cache = new ScriptCache(State);
         Libraries = new LibrarySet(State);
         Progress = new ScriptProgress(server);
@@ -62,7 +65,7 @@ internal sealed class ScriptEngine
     public ScriptProgress Progress { get; }
 
     /// <summary>Where the replies of redis.call are captured.</summary>
-    public ArrayBufferWriter<byte> Output { get; private set; } = new(4096);
+    public CapturedReply Output { get; }
 
     /// <summary>The session that redis.call runs commands with.</summary>
     public Session Session { get; }
@@ -109,24 +112,41 @@ internal sealed class ScriptEngine
             c.Fail(refusal);
             return;
         }
-        long started = Begin(ref c, routine, readOnly);
-        long allocated = State.AllocatedBytes;
+        long allocated = State.AllocatedBytes, started;
         try
         {
+            started = Begin(ref c, routine, readOnly);
             if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
             else if (outcome == LuaOutcome.Returned) Answer(ref c);
             else FailWith(ref c, routine);
         }
         finally
         {
-            // A bug that escapes from a command is answered by whoever runs the script; the next script must not meet its remains.
-            State.Reset();
-            Session.Tracking = null;
-            if (routine.Body.IsStateless) State.ForgetSince(allocated);
-            Progress.Done(Lane);
-            if (Output.Capacity > KeptOutput) Session.Reply.Redirect(Output = new ArrayBufferWriter<byte>(4096));
+            End(routine, allocated);
         }
         routine.Took(Clock - started);
+    }
+
+    /// <summary>
+    /// Ends a run, also one that an exception ended. Others wait for <see cref="ScriptProgress.Done"/>, so it comes first; the next run must not
+    /// meet what this one left.
+    /// </summary>
+    private void End(Routine routine, long allocated)
+    {
+        Progress.Done(Lane);
+        Lane.Effects.IsMuted = false;
+        Session.Tracking = null;
+        try
+        {
+            State.Reset();
+            State.TrySet(State.Globals, _keys, LuaValue.Nil);
+            State.TrySet(State.Globals, _argv, LuaValue.Nil);
+        }
+        finally
+        {
+            Output.Clear();
+            if (routine.Body.IsStateless) State.ForgetSince(allocated);
+        }
     }
 
     private string? Refuse(ref CommandContext c, Routine routine, bool readOnly)
@@ -184,6 +204,8 @@ internal sealed class ScriptEngine
     {
         LuaTable? table = State.TryNewTable(count, 0);
         if (table is null) return null;
+        // The call that follows forgets it: then it is a global or an argument.
+        State.BeginBuilding(table);
         for (int i = 0; i < count; i++)
             if (State.TryNewString(request[first + i]) is not { } text || !State.TrySet(table, new LuaValue(i + 1), text)) return null;
         return table;
@@ -191,8 +213,14 @@ internal sealed class ScriptEngine
 
     private void Answer(ref CommandContext c)
     {
-        _toReply.Write(c.Reply, State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil, Session.Reply.Version);
-        NoteCounted(ref c, _toReply.CountedErrors);
+        LuaValue value = State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil;
+        if (_toReply.Write(c.Reply, value, Session.Reply.Version, State.Room))
+        {
+            NoteCounted(ref c, _toReply.CountedErrors);
+            return;
+        }
+        if (!c.Reply.Rollback(c.Reply.LatestMark)) c.Reply.Overflow();
+        c.Fail("ERR not enough memory for the script's reply");
     }
 
     /// <summary>So many errors of the reply were counted by the commands that they came from: the script has failed by them, but they are no others.</summary>
@@ -210,19 +238,24 @@ internal sealed class ScriptEngine
         bool counted = false;
         if (error.Value.AsTable is { } table && table[Fields.Err].AsString is { } inner)
         {
-            text = inner.ToString();
+            text = Shown(inner);
             counted = table[Fields.IgnoreStatistics].IsTrue;
         }
         else
         {
-            text = "ERR " + State.Describe(error.Value);
+            text = "ERR " + Shown(State.Describe(error.Value));
         }
-        // Redis takes it as a text of C's: it ends at the first zero.
-        int zero = text.IndexOf('\0', StringComparison.Ordinal);
-        if (zero >= 0) text = text[..zero];
         if (error.Source is { } source && error.Line > 0) text += $" script: {routine.Name}, on {source}:{error.Line}.";
         c.Reply.Error(text);
         NoteCounted(ref c, counted ? 1 : 0);
+    }
+
+    /// <summary>Redis takes the text of an error as C's: it ends at the first zero.</summary>
+    public static string Shown(LuaString text)
+    {
+        ReadOnlySpan<byte> bytes = text.Span[..Math.Min(text.Length, LongestError)];
+        int zero = bytes.IndexOf((byte)0);
+        return Encoding.Latin1.GetString(zero < 0 ? bytes : bytes[..zero]);
     }
 
     /// <summary>Asked every so many steps, on the thread that runs the script.</summary>

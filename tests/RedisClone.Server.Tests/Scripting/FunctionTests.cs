@@ -111,11 +111,9 @@ public sealed class FunctionTests
     [InlineData("setmetatable(redis, {})")]
     [InlineData("rawset(_G, 'x', 1)")]
     [InlineData("rawset(string, 'rep', 1)")]
-    [InlineData("getfenv(0).x = 1")]
-    [InlineData("getfenv(1).x = 1")]
     [InlineData("table.insert(math, 1)")]
     [InlineData("math.random = nil")]
-    [InlineData("setfenv(redis.call, {})")]
+    [InlineData("getmetatable(redis).__index = nil")]
     [InlineData("getmetatable(_G).__index = nil")]
     [InlineData("cjson.x = 1")]
     public async Task Nobody_leaves_anything_to_the_next_user(string attack)

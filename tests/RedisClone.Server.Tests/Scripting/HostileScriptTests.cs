@@ -53,6 +53,44 @@ public sealed class HostileScriptTests
         Assert.Equal("PONG", other.Run("PING"));
     }
 
+    [Theory]
+    [InlineData("local t = {} t[1] = t t[2] = t return t")]
+    [InlineData("local t = {1} for i = 1, 60 do t = {t, t} end return t")]
+    [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 1000 do t[i] = s end return t")]
+    [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 1000 do t[i] = {ok = s} end return t")]
+    [InlineData("local t = {} t.map = {a = t, b = t} return t")]
+    public async Task A_reply_without_end_is_an_error(string script)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("ERR not enough memory for the script's reply", client.Call("EVAL", script, "0"));
+        Assert.Equal("PONG", client.Run("PING"));
+        Assert.Equal("OK", client.Run("MULTI"));
+        client.Call("EVAL", script, "0");
+        client.Run("SET k v");
+        Assert.Equal("[ERR not enough memory for the script's reply OK]", client.Run("EXEC"));
+    }
+
+    [Fact]
+    public async Task Replies_and_arguments_of_commands_count_as_memory()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("200", client.Call("EVAL", "for i = 1, 200 do redis.call('rpush', 'l', ('x'):rep(1e6)) end return redis.call('llen', 'l')", "0"));
+        Assert.Contains("not enough memory", client.Call("EVAL", "local t = {} for i = 1, 20 do t[i] = redis.call('lrange', 'l', 0, -1) end", "0"), StringComparison.Ordinal);
+        Assert.Equal("200", client.Call("EVAL", "return #redis.call('lrange', 'l', 0, -1)", "0"));
+        // After a reply that was cut, the next is whole.
+        Assert.Equal("[false 200 x]", client.Call("EVAL", """
+            local s = ('x'):rep(9e8)
+            local ok = pcall(redis.call, 'lrange', 'l', 0, -1)
+            s = nil
+            collectgarbage()
+            return {tostring(ok), #redis.call('lrange', 'l', 0, -1), redis.call('getrange', 'k', 0, -1) .. 'x'}
+            """, "0"));
+        Assert.Equal("OK", client.Call("EVAL", "return redis.call('set', 'k', ('x'):rep(3e7))", "0"));
+        Assert.Equal("30000000", client.Run("STRLEN k"));
+    }
+
     [Fact]
     public async Task Scripts_that_are_only_sent_make_room_for_each_other()
     {

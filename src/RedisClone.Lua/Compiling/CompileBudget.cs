@@ -1,0 +1,29 @@
+namespace RedisClone.Lua;
+
+/// <summary>
+/// Counts the memory that the compilation of one chunk takes. It all counts as a reservation until the end: then the code that
+/// was made is charged, and the rest is garbage.
+/// </summary>
+internal sealed class CompileBudget(LuaMeter meter)
+{
+    private const int Portion = 256 << 10;
+
+    private long _reserved, _spent;
+
+    public bool Spend(long bytes)
+    {
+        _spent += bytes;
+        if (_spent <= _reserved) return true;
+        long more = Math.Max(Portion, _spent - _reserved);
+        // The last portion may not be there as a whole.
+        if (!meter.TryReserve(more) && !meter.TryReserve(more = _spent - _reserved)) return false;
+        _reserved += more;
+        return true;
+    }
+
+    public void Release()
+    {
+        meter.Release(_reserved, isGarbage: true);
+        _reserved = 0;
+    }
+}

@@ -1,0 +1,25 @@
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Lua;
+
+/// <summary>
+/// Hashes with a seed that the process draws at its start, so that no client can compute keys that collide: the runtime's own
+/// for strings, which is made for that, and <see cref="HashCode"/>.
+/// </summary>
+internal static class KeyedHash
+{
+    public static int Of(ReadOnlySpan<byte> bytes)
+    {
+        int hash = string.GetHashCode(MemoryMarshal.Cast<byte, char>(bytes));
+        return (bytes.Length & 1) == 0 ? hash : HashCode.Combine(hash, bytes[^1]);
+    }
+
+    public static int Of(in LuaValue value)
+    {
+        if (value.Tag is LuaString s) return Of(s.Span);
+        if (value.Tag is LuaObject o) return HashCode.Combine(o.Identity);
+        // The sum makes one number of both zeros.
+        ulong bits = value.IsNumber ? BitConverter.DoubleToUInt64Bits(value.Number + 0.0) : value.IsTrue ? 1UL : 0;
+        return HashCode.Combine((uint)bits, (uint)(bits >> 32));
+    }
+}

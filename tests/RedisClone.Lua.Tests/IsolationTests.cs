@@ -1,0 +1,94 @@
+using System.Text;
+
+namespace RedisClone.Lua.Tests;
+
+/// <summary>
+/// Whatever a script calls with whatever arguments, the next one finds the interpreter as it was: every table that can be reached,
+/// with its metatable, holds the same values, and every function with a state behaves as before. RC_SEED repeats a run.
+/// </summary>
+public sealed class IsolationTests
+{
+    private const int Rounds = 400;
+
+    /// <summary>Everything reachable from the globals and from strings, and what each setting is.</summary>
+    private const string Fingerprint = """
+        local out, seen, queue = {}, {}, {}
+        local function visit(name, t)
+          if type(t) == 'table' and not seen[t] then seen[t] = name queue[#queue + 1] = t end
+        end
+        visit('_G', _G)
+        visit('strings', getmetatable(''))
+        local at = 1
+        while queue[at] do
+          local t, keys = queue[at], {}
+          at = at + 1
+          for k, v in pairs(t) do
+            keys[#keys + 1] = tostring(k) .. '=' .. tostring(v)
+            visit(tostring(k), v)
+          end
+          table.sort(keys)
+          out[#out + 1] = seen[t] .. ' ' .. tostring(t) .. ' ' .. tostring(getmetatable(t)) .. ' ' .. #t .. ': ' .. table.concat(keys, ' ')
+          visit('metatable', getmetatable(t))
+          out[#out + 1] = tostring((pcall(rawset, t, 'planted', 1))) .. tostring((pcall(setmetatable, t, {})))
+        end
+        for _, name in ipairs{'encode_max_depth', 'decode_max_depth', 'encode_number_precision', 'encode_keep_buffer',
+            'encode_invalid_numbers', 'decode_invalid_numbers', 'encode_sparse_array'} do
+          out[#out + 1] = name .. ' ' .. cjson.encode({cjson[name]()})
+        end
+        out[#out + 1] = cjson.encode({1 / 3, {{}}}) .. tostring(coroutine.running()) .. struct.pack('i', 1) .. cmsgpack.pack({1})
+        return table.concat(out, '\n')
+        """;
+
+    private static readonly string[] s_arguments =
+    [
+        "nil", "true", "false", "-1", "0", "1", "2", "1e9", "''", "'abc'", "'null'", "'on'", "'%d'", "'x'", "{}", "{1, 2, 3}", "_G", "string", "cjson",
+        "getmetatable('')", "getmetatable(_G)", "setmetatable({}, {__index = _G, __newindex = _G})", "error", "function(...) return ... end",
+        "function() x = 1 end", "coroutine.create(function() end)", "cjson.null", "math", "table",
+    ];
+
+    [Fact]
+    public void NothingThatAScriptCallsIsSeenByTheNext()
+    {
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next();
+        Console.WriteLine($"RC_SEED={seed}");
+        var random = new Random(seed);
+        var state = new LuaState(64 << 20) { BudgetInterval = 1000 };
+        LuaSandbox.RejectUnknownNames(state, state.Globals);
+        LuaSandbox.Freeze(state);
+        string expected = Run(state, Fingerprint);
+        string[] functions = Run(state, """
+            local names = {}
+            for name, value in pairs(_G) do
+              if type(value) == 'function' then names[#names + 1] = name end
+              if type(value) == 'table' and value ~= _G then for key, f in pairs(value) do if type(f) == 'function' then names[#names + 1] = name .. '.' .. key end end end
+            end
+            return table.concat(names, ' ')
+            """).Split(' ');
+        for (int i = 0; i < Rounds; i++)
+        {
+            var program = new StringBuilder();
+            foreach (string function in functions)
+            {
+                string arguments = string.Concat(Enumerable.Range(0, random.Next(5)).Select(_ => ", " + s_arguments[random.Next(s_arguments.Length)]));
+                program.AppendLine(random.Next(8) == 0 ? $"coroutine.wrap(function() pcall({function}{arguments}) end)()" : $"pcall({function}{arguments})");
+            }
+            if (random.Next(4) == 0) program.Append("error('ended')");
+            int left = 200;
+            state.OnBudget = _ => --left < 0 ? LuaString.From("killed") : null;
+            LuaFunction? chunk = state.Compile(Encoding.Latin1.GetBytes(program.ToString()), "=x", out LuaError error);
+            Assert.True(chunk is not null, error.Message);
+            state.Call(chunk, []);
+            state.OnBudget = null;
+            string actual = Run(state, Fingerprint);
+            if (expected != actual) Assert.Fail($"RC_SEED={seed}: {DifferentialTests.FirstDifference(expected, actual)}\n{program}");
+        }
+    }
+
+    private static string Run(LuaState state, string program)
+    {
+        LuaFunction? chunk = state.Compile(Encoding.Latin1.GetBytes(program), "=x", out LuaError error);
+        Assert.True(chunk is not null, error.Message);
+        Assert.True(state.Call(chunk, []) == LuaOutcome.Returned, state.Error.Message);
+        return state.Result(0).AsString!.ToString();
+    }
+}
