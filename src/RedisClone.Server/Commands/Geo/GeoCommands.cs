@@ -63,20 +63,19 @@ internal static class GeoCommands
     private static void FindKeysOfRadiusByMember(in Request request, ref KeyPositions into) => FindKeys(request, 5, ref into);
 
     /// <summary>
-    /// The last STORE or STOREDIST counts. An option that is wrong fails the handler before it looks the target up.
+    /// The key of each STORE and STOREDIST, as Redis tells them; the last one counts. An option that is wrong fails the handler
+    /// before it looks the target up.
     /// </summary>
     private static void FindKeys(in Request request, int firstOption, ref KeyPositions into)
     {
         into.Add(1, RO | Access);
-        int target = 0;
         for (int i = firstOption; i < request.Count; i++)
         {
             GeoOption option = GeoSearch.OptionAt(request, i);
             if (option == GeoOption.None) break;
             if (option is GeoOption.Count or GeoOption.Store or GeoOption.StoreDistance) i++;
-            if (option is GeoOption.Store or GeoOption.StoreDistance) target = i;
+            if (i < request.Count && option is (GeoOption.Store or GeoOption.StoreDistance)) into.Add(i, OW | Update);
         }
-        if (target > 0 && target < request.Count) into.Add(target, OW | Update);
     }
 
     private static void Add(ref CommandContext c)
