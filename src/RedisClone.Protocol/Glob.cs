@@ -3,11 +3,12 @@ using System.Buffers;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Redis's glob patterns: * ? [a-z] [^a] \x, over bytes. What stands between two stars is a piece, and each of its elements matches one byte. A piece is
-/// taken where it is found first: whatever a later place could reach, that one reaches too. The last piece must end the text.
+/// Redis's glob patterns: * ? [a-z] [^a] \x, over bytes. What stands between two stars is a piece, and each of its elements
+/// matches one byte. A piece is taken where it is found first: whatever a later place could reach, that one reaches too. The
+/// last piece must end the text.
 /// <para>
-/// The work is bounded. A literal piece is found in time that is linear in the text. Any other piece is tried at each place, and a text that takes more than
-/// <see cref="MostSteps"/> steps does not match: Redis itself would be busy with it for seconds to days.
+/// The work is bounded. A literal piece is found in time that is linear in the text. Any other piece is tried at each place,
+/// and a text that takes more than <see cref="MostSteps"/> steps does not match. Redis takes seconds to days for such a text.
 /// </para>
 /// <para>
 /// Redis's oddities are kept: no pattern but the empty one matches the empty text, not even *; a pattern with more than a
@@ -21,7 +22,10 @@ public static class Glob
     /// <summary>Elements that are compared for one text, the bytes of a class counted one by one.</summary>
     private const long MostSteps = 1L << 28;
 
-    /// <summary>The product of a literal piece's length and the text's up to which the vectorized search is the faster one, whatever they hold.</summary>
+    /// <summary>
+    /// The product of a literal piece's length and the text's up to which the vectorized search is the faster one, whatever
+    /// they hold.
+    /// </summary>
     private const long PlainSearch = 1L << 16;
 
     public static bool Matches(ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> text, bool ignoreCase = false)
@@ -49,7 +53,9 @@ public static class Glob
             if (piece.Elements > text.Length) return false;
             if (piece.End == pattern.Length) return MatchesAt(pattern, p, text[^piece.Elements..], ignoreCase, ref steps);
             ReadOnlySpan<byte> bytes = pattern[p..piece.End];
-            int found = piece.IsLiteral && !ignoreCase ? FindLiteral(bytes, text) : Find(bytes, piece.Elements, text, ignoreCase, ref steps);
+            int found = piece.IsLiteral && !ignoreCase
+                ? FindLiteral(bytes, text)
+                : Find(bytes, piece.Elements, text, ignoreCase, ref steps);
             if (found < 0) return false;
             text = text[(found + piece.Elements)..];
             p = piece.End;

@@ -61,12 +61,14 @@ internal sealed class EffectBuffer
     /// <summary>What is written now is not kept.</summary>
     public bool IsMuted { get; set; }
 
-    /// <summary>Bytes of a command that has so many arguments, the name included, of so many bytes together; never too few.</summary>
+    /// <summary>
+    /// Bytes of a command that has so many arguments, the name included, of so many bytes together; never too few.
+    /// </summary>
     public static long SizeOf(long arguments, long textBytes) => MostHeader + arguments * (MostHeader + 2) + textBytes;
 
     /// <summary>
-    /// Makes room for effects of so many bytes: adding them does not fail then. False where they would make the unit too long; nothing has changed if so, nor
-    /// where the memory cannot be had.
+    /// Makes room for effects of so many bytes: adding them does not fail then. False where they would make the unit too
+    /// long; nothing has changed if so, nor where the memory cannot be had.
     /// </summary>
     public bool TryReserve(long bytes)
     {
@@ -154,7 +156,9 @@ internal sealed class EffectBuffer
         if (_bytes.Length > KeptSize) _bytes = _initial;
     }
 
-    /// <summary>Later commands of the unit are of another database: from then on the unit says of each which it is. The room is there.</summary>
+    /// <summary>
+    /// Later commands of the unit are of another database: from then on the unit says of each which it is. The room is there.
+    /// </summary>
     private void Select(int database)
     {
         if (Database >= 0)

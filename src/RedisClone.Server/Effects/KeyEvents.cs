@@ -71,8 +71,8 @@ internal sealed class KeyEvents(ServerCore server)
     }
 
     /// <summary>
-    /// Removes the fields that these arguments of a command name and whose time has passed. Their effect is one and complete before the first is removed.
-    /// The entry is not valid any more then.
+    /// Removes the fields that these arguments of a command name and whose time has passed. Their effect is one and complete
+    /// before the first is removed. The entry is not valid any more then.
     /// </summary>
     public void DropFields(in Entry entry, in Request request, scoped ReadOnlySpan<int> arguments, int database, Lane lane)
     {

@@ -14,10 +14,10 @@ internal readonly record struct StreamBlockItem(StreamId First, uint Block, int 
 /// with the same names has its values only.
 /// </summary>
 /// <remarks>
-/// Header: bytes used, where the entries begin, the size and the number of entries of the node that a Redis stream would have (where what is removed is only
-/// marked); then the number of shared names and the names. An entry is: the number of its own
-/// fields, or 0 if its names are the shared ones; its time as a difference to the block's; its sequence, as a difference if the time is
-/// the same; values, or names and values; and the length of all that written so that it can be read from its end.
+/// Header: bytes used, where the entries begin, the size and the number of entries of the node that a Redis stream would have
+/// (where what is removed is only marked); then the number of shared names and the names. An entry is: the number of its own
+/// fields, or 0 if its names are the shared ones; its time as a difference to the block's; its sequence, as a difference if
+/// the time is the same; values, or names and values; and the length of all that written so that it can be read from its end.
 /// </remarks>
 internal readonly ref struct StreamBlock(Span<byte> bytes)
 {

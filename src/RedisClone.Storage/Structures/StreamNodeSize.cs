@@ -1,8 +1,8 @@
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// Bytes that the entries of a stream would take in a node of a Redis stream, which is a listpack. The limits of nodes are told in these bytes, and a cut that
-/// is allowed to be approximate removes whole nodes.
+/// Bytes that the entries of a stream would take in a node of a Redis stream, which is a listpack. The limits of nodes are
+/// told in these bytes, and a cut that is allowed to be approximate removes whole nodes.
 /// </summary>
 internal static class StreamNodeSize
 {
@@ -20,7 +20,8 @@ internal static class StreamNodeSize
     public static int OfEntry<TFields>(StreamId first, StreamId id, scoped in TFields fields, bool shared, int before)
         where TFields : struct, IStreamFields, allows ref struct
     {
-        int size = OfInteger(0) + OfInteger((long)(id.Milliseconds - first.Milliseconds)) + OfInteger((long)(id.Sequence - first.Sequence));
+        long milliseconds = (long)(id.Milliseconds - first.Milliseconds), sequence = (long)(id.Sequence - first.Sequence);
+        int size = OfInteger(0) + OfInteger(milliseconds) + OfInteger(sequence);
         if (!shared) size += OfInteger(fields.Count);
         for (int i = 0; i < fields.Count; i++)
         {
@@ -48,5 +49,6 @@ internal static class StreamNodeSize
     });
 
     /// <summary>Behind each element its length is written once more, seven bits a byte.</summary>
-    private static int OfElement(int bytes) => bytes + (bytes < 1 << 7 ? 1 : bytes < 1 << 14 ? 2 : bytes < 1 << 21 ? 3 : bytes < 1 << 28 ? 4 : 5);
+    private static int OfElement(int bytes) =>
+        bytes + (bytes < 1 << 7 ? 1 : bytes < 1 << 14 ? 2 : bytes < 1 << 21 ? 3 : bytes < 1 << 28 ? 4 : 5);
 }

@@ -57,7 +57,7 @@ internal static partial class Comparison
             case "SORT" or "SORT_RO":
                 return UpToZero(reply).ToString();
             case "XINFO" when reply.Items is not null:
-                return ConsumerCount().Replace(reply.ToString(), "consumers");
+                return GroupCounts().Replace(reply.ToString(), "$1");
             default:
                 return Scores(name, reply).ToString();
         }
@@ -69,9 +69,12 @@ internal static partial class Comparison
         : reply.Text is { } text && text.IndexOf('\0', StringComparison.Ordinal) is >= 0 and var end ? reply with { Text = text[..end] }
         : reply;
 
-    /// <summary>From 7.2 on a claim that finds nothing makes its consumer too: how many there are is not compared.</summary>
-    [GeneratedRegex("""\$"consumers" :\d+""")]
-    public static partial Regex ConsumerCount();
+    /// <summary>
+    /// From 7.2 on a claim that finds nothing makes its consumer too, and from 8.0 on a group that is behind the first entry lags
+    /// by all entries: how many there are is not compared.
+    /// </summary>
+    [GeneratedRegex("""\$"(consumers|lag)" [^\s\]]+""")]
+    public static partial Regex GroupCounts();
 
     /// <summary>Redis prints scores with 17 digits, from 7.2 with as few as tell them apart: compared as numbers. A zero has no sign.</summary>
     private static Reply Scores(string name, Reply reply)

@@ -53,7 +53,7 @@ internal static class Contents
         {
             Reply[] fields = group.Items!;
             string name = fields[1].Text!;
-            text.Append(' ').Append(Comparison.ConsumerCount().Replace(group.ToString(), "consumers"));
+            text.Append(' ').Append(Comparison.GroupCounts().Replace(group.ToString(), "$1"));
             foreach (Reply pending in client.Call("XPENDING", key, name, "-", "+", "10000").Items!) text.Append($" {pending[0]} {pending[1]} {pending[3]}");
         }
         return text.ToString();

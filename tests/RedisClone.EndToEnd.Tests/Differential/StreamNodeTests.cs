@@ -4,14 +4,15 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// The blocks of a stream end where the nodes of redis-server's stream do, so that an approximate cut leaves as many entries: for all limits of nodes, entries
-/// of several shapes, and deletions.
+/// The blocks of a stream end where the nodes of redis-server's stream do, so that an approximate cut leaves as many entries:
+/// for all limits of nodes, entries of several shapes, and deletions.
 /// </summary>
 public sealed class StreamNodeTests : IDisposable
 {
     private const int Rounds = 60;
 
-    private static readonly string[] s_numbers = ["1", "127", "128", "-1", "4095", "4096", "-4097", "32768", "1000000", "1000000000", "1000000000000"];
+    private static readonly string[] s_numbers =
+        ["1", "127", "128", "-1", "4095", "4096", "-4097", "32768", "1000000", "1000000000", "1000000000000"];
     private static readonly int[] s_lengths = [0, 1, 5, 63, 64, 100, 126, 300];
 
     private readonly ServerProcess _ours = ServerProcess.Ours();

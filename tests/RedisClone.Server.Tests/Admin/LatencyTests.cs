@@ -14,7 +14,9 @@ public sealed class LatencyTests
         using TestClient client = server.Connect();
         client.Run("DEBUG SLEEP 0.02");
         Assert.Equal("[]", client.Run("LATENCY LATEST"));
-        Assert.StartsWith("I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance.", client.Run("LATENCY DOCTOR"));
+        Assert.StartsWith(
+            "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance.",
+            client.Run("LATENCY DOCTOR"));
         Assert.Equal("OK", client.Run("CONFIG SET latency-monitor-threshold 10"));
         client.Run("DEBUG SLEEP 0.02");
         Assert.Matches(@"\[command \d+ \d+ \d+\]", client.Run("LATENCY LATEST"));
@@ -22,7 +24,8 @@ public sealed class LatencyTests
         Assert.Equal("[]", client.Run("LATENCY HISTORY nothing"));
         Assert.StartsWith("command - high ", client.Run("LATENCY GRAPH command"));
         Assert.Equal("ERR No samples available for event 'nothing'", client.Run("LATENCY GRAPH nothing"));
-        Assert.StartsWith("Dave, I have observed latency spikes in this Redis instance.", client.Run("LATENCY DOCTOR"));
+        Assert.StartsWith("Dave, I have observed latency spikes in this Redis instance.",
+            client.Run("LATENCY DOCTOR"));
         Assert.Contains("1. command: ", client.Run("LATENCY DOCTOR"));
         Assert.Contains("Sam, ", client.Run("MEMORY DOCTOR"));
         Assert.Equal("0", client.Run("LATENCY RESET nothing"));

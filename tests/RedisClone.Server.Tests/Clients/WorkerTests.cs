@@ -38,7 +38,9 @@ public sealed class WorkerTests
         Assert.InRange(int.Parse(client.Run("MEMORY USAGE others"), System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
     }
 
-    /// <summary>All keys together would take minutes: the walk ends when its client is killed or goes, and the others are served.</summary>
+    /// <summary>
+    /// All keys together would take minutes: the walk ends when its client is killed or goes, and the others are served.
+    /// </summary>
     [Theory]
     [InlineData(TransportKind.EventLoop, true)]
     [InlineData(TransportKind.EventLoop, false)]

@@ -3,8 +3,8 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// Requests for a row of the command table, made from its syntax: options in any order and more than once, and words of options where keys and
-/// values stand.
+/// Requests for a row of the command table, made from its syntax: options in any order and more than once, and words of
+/// options where keys and values stand.
 /// </summary>
 internal sealed class RequestGenerator(Random random, string[] keys, string[] values)
 {

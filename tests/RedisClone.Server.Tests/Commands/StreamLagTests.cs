@@ -1,6 +1,9 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>How far groups have read, and what they have not read yet, where they were told more than was added. The answers are those of Redis 8.</summary>
+/// <summary>
+/// How far groups have read, and what they have not read yet, where they were told more than was added. The answers are those
+/// of Redis 8.
+/// </summary>
 public sealed class StreamLagTests
 {
     private readonly CommandHost _host = new();
@@ -21,7 +24,8 @@ public sealed class StreamLagTests
     public void NoGroupHasReadMoreThanWasAdded(string commands, string read, string lag)
     {
         for (int i = 1; i <= 3; i++) _host.Run($"XADD s {i}-0 f v");
-        foreach (string command in commands.Split(';')) Assert.DoesNotContain("ERR", _host.Run(command), StringComparison.Ordinal);
+        foreach (string command in commands.Split(';'))
+            Assert.DoesNotContain("ERR", _host.Run(command), StringComparison.Ordinal);
         Assert.EndsWith($"entries-read {read} lag {lag}]]", _host.Run("XINFO GROUPS s"), StringComparison.Ordinal);
     }
 }

@@ -10,10 +10,15 @@ public sealed class ReplayLimitTests : IDisposable
 {
     private static readonly string[] s_commands =
     [
-        "SETRANGE ranged 3000000 x", "SETBIT bits 30000000 1", "BITFIELD fields SET u8 30000000 200", "BITFIELD fields INCRBY u8 30000008 7",
-        "SETRANGE ranged 10 again", "SET expiring v PX 1", "DEL none ranged2", "HSET hash f v g w", "ZADD zset 1 a 2 b", "RPUSH list a b c", "SADD set a b c",
-        "XADD stream MAXLEN ~ 100 1-1 f v", "XADD stream IDMP p m * f v", "XCFGSET stream IDMP-MAXSIZE 500", "GEOADD geo 1 1 a", "PFADD hll a b",
-        "FUNCTION LOAD #!lua^name=lib\nredis.register_function('f',function()^return^1^end)", "COPY hash copied", "RENAME copied renamed",
+        "SETRANGE ranged 3000000 x", "SETBIT bits 30000000 1", "BITFIELD fields SET u8 30000000 200",
+        "BITFIELD fields INCRBY u8 30000008 7",
+        "SETRANGE ranged 10 again", "SET expiring v PX 1", "DEL none ranged2",
+        "HSET hash f v g w", "ZADD zset 1 a 2 b", "RPUSH list a b c",
+        "SADD set a b c",
+        "XADD stream MAXLEN ~ 100 1-1 f v", "XADD stream IDMP p m * f v", "XCFGSET stream IDMP-MAXSIZE 500",
+        "GEOADD geo 1 1 a", "PFADD hll a b",
+        "FUNCTION LOAD #!lua^name=lib\nredis.register_function('f',function()^return^1^end)",
+        "COPY hash copied", "RENAME copied renamed",
         "EVAL redis.call('SET',KEYS[1],'x') 1 scripted", "SPOP set", "LMOVE list list LEFT RIGHT", "SWAPDB 0 3", "SWAPDB 3 0",
     ];
 
@@ -28,7 +33,8 @@ public sealed class ReplayLimitTests : IDisposable
     [InlineData("min-replicas-to-write 3")]
     [InlineData("requirepass secret\nuser default on >secret resetkeys resetchannels -@all +ping")]
     [InlineData("rename-command DEL \"\"\nrename-command HDEL \"\"\nrename-command SELECT \"\"\nrename-command SREM other")]
-    [InlineData("hash-max-listpack-entries 1\nset-max-intset-entries 1\nzset-max-listpack-value 1\nlist-max-listpack-size 1\nstream-node-max-entries 1")]
+    [InlineData("hash-max-listpack-entries 1\nset-max-intset-entries 1\nzset-max-listpack-value 1\n" +
+        "list-max-listpack-size 1\nstream-node-max-entries 1")]
     [InlineData("stream-idmp-maxsize 1\nstream-idmp-duration 1\nslowlog-log-slower-than 0\nbusy-reply-threshold 1")]
     public async Task LimitsOfClientsAreNoneOfAReplay(string lowered)
     {

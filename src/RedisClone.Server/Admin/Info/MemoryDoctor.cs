@@ -3,14 +3,18 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>MEMORY DOCTOR: says in words what the numbers of MEMORY STATS mean when something is out of the ordinary. It begins as Redis's does.</summary>
+/// <summary>
+/// MEMORY DOCTOR: says in words what the numbers of MEMORY STATS mean when something is out of the ordinary. It begins as
+/// Redis's does.
+/// </summary>
 internal static class MemoryDoctor
 {
     private const long TooSmallToTell = 5 << 20;
     private const string TooSmall =
         "Hi Sam, this instance is empty or is using very little memory, my issues detector can't be used in these conditions.\n";
 
-    private const string NoIssue = "Hi Sam, I can't find any memory issue in your instance. I can only account for what occurs on this base.\n";
+    private const string NoIssue =
+        "Hi Sam, I can't find any memory issue in your instance. I can only account for what occurs on this base.\n";
 
     private const double HighPeak = 1.5, HighFragmentation = 1.4, HighClients = 0.5;
     private const long NotableBytes = 10 << 20;
@@ -30,7 +34,9 @@ internal static class MemoryDoctor
             Find(findings, "Replicas", $"{InfoWriter.Human(memory.Replicas)} wait for replicas; INFO replication shows who is behind");
         if (memory.PendingFrees > 0)
             Find(findings, "Freeing", string.Create(CultureInfo.InvariantCulture, $"{memory.PendingFrees} removed keys are still being freed"));
-        return findings.Length == 0 ? NoIssue : "Sam, I detected a few issues in this Redis instance memory implants:\n\n" + findings;
+        return findings.Length == 0
+            ? NoIssue
+            : "Sam, I detected a few issues in this Redis instance memory implants:\n\n" + findings;
     }
 
     private static void Find(StringBuilder findings, string title, string text) => findings.Append(" * ").Append(title).Append(": ").Append(text).Append(".\n");

@@ -3,14 +3,17 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>LATENCY DOCTOR: the spikes in words, and what helps against them here. It begins as Redis's does: clients match on that.</summary>
+/// <summary>
+/// LATENCY DOCTOR: the spikes in words, and what helps against them here. It begins as Redis's does: clients match on that.
+/// </summary>
 internal static class LatencyDoctor
 {
     private const string Disabled =
         "I'm sorry, Dave, I can't do that. Latency monitoring is disabled in this Redis instance. You may use " +
         "\"CONFIG SET latency-monitor-threshold <milliseconds>.\" in order to enable it.\n";
 
-    private const string NoSpike = "Dave, no latency spike was observed during the lifetime of this Redis instance, not in the slightest bit.\n";
+    private const string NoSpike =
+        "Dave, no latency spike was observed during the lifetime of this Redis instance, not in the slightest bit.\n";
 
     public static string Examine(ServerCore server, long now)
     {

@@ -33,10 +33,20 @@ internal static class GeoCommands
             { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
         new("GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
             -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a place, or stores them.")
-            { FindKeys = FindKeysOfRadius, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument" },
+            {
+                FindKeys = FindKeysOfRadius,
+                Complexity = Searched,
+                DeprecatedSince = "6.2.0",
+                ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
+            },
         new("GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
             -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around another, or stores them.")
-            { FindKeys = FindKeysOfRadiusByMember, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments" },
+            {
+                FindKeys = FindKeysOfRadiusByMember,
+                Complexity = Searched,
+                DeprecatedSince = "6.2.0",
+                ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
+            },
         new("GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
             -6, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusReadOnly, "Finds members within a circle around a place.")
             { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" },
@@ -52,19 +62,20 @@ internal static class GeoCommands
 
     private static void FindKeysOfRadiusByMember(in Request request, ref KeyPositions into) => FindKeys(request, 5, ref into);
 
-    /// <summary>The last STORE or STOREDIST counts. An option that is wrong fails the handler before it looks the target up.</summary>
+    /// <summary>
+    /// The key of each STORE and STOREDIST, as Redis tells them; the last one counts. An option that is wrong fails the handler
+    /// before it looks the target up.
+    /// </summary>
     private static void FindKeys(in Request request, int firstOption, ref KeyPositions into)
     {
         into.Add(1, RO | Access);
-        int target = 0;
         for (int i = firstOption; i < request.Count; i++)
         {
             GeoOption option = GeoSearch.OptionAt(request, i);
             if (option == GeoOption.None) break;
             if (option is GeoOption.Count or GeoOption.Store or GeoOption.StoreDistance) i++;
-            if (option is GeoOption.Store or GeoOption.StoreDistance) target = i;
+            if (i < request.Count && option is (GeoOption.Store or GeoOption.StoreDistance)) into.Add(i, OW | Update);
         }
-        if (target > 0 && target < request.Count) into.Add(target, OW | Update);
     }
 
     private static void Add(ref CommandContext c)
@@ -89,7 +100,8 @@ internal static class GeoCommands
         for (int i = 0; i < points && !c.Failed; i++)
             if (TryPoint(ref c, first + 3 * i, out GeoPoint point)) scores[i] = GeoCell.Of(point).Bits;
         // A score may be longer than the place that it is made from.
-        if (!c.Failed && c.ReserveEffects(EffectBuffer.SizeOf(c.Args.Count, c.Args.WireLength + (long)points * RedisNumber.MaxInt64Length)))
+        long text = c.Args.WireLength + (long)points * RedisNumber.MaxInt64Length;
+        if (!c.Failed && c.ReserveEffects(EffectBuffer.SizeOf(c.Args.Count, text)))
         {
             SortedSetCommands.Add(ref c, options, first + 2, 3, scores.AsSpan(0, points));
             if (c.Changes > 0) ReplaceByAdd(ref c, first, scores.AsSpan(0, points));

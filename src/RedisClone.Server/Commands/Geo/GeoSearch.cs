@@ -141,7 +141,8 @@ internal static class GeoSearch
         for (int i = next; i < c.Args.Count; i++)
         {
             int left = c.Args.Count - i - 1;
-            bool parsed = TryOption(ref c, ref i, left, form, ref options) || search && TryShape(ref c, entry, ref i, left, ref options);
+            bool parsed = TryOption(ref c, ref i, left, form, ref options)
+                || search && TryShape(ref c, entry, ref i, left, ref options);
             if (!parsed) c.FailSyntax();
             if (c.Failed) return false;
         }

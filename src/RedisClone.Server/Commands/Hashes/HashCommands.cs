@@ -318,7 +318,8 @@ internal static class HashCommands
     {
         long size = 0;
         foreach (HashField field in HashValue.Fields(entry, withExpired: true))
-            if (field.Expiry != 0 && field.Expiry < c.Now) size += EffectBuffer.SizeOf(3, "HDEL"u8.Length + c.Args[1].Length + (long)field.Name.Length);
+            if (field.Expiry != 0 && field.Expiry < c.Now)
+                size += EffectBuffer.SizeOf(3, "HDEL"u8.Length + c.Args[1].Length + (long)field.Name.Length);
         return size;
     }
 

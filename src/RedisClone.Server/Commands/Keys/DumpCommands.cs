@@ -60,7 +60,10 @@ internal static class DumpCommands
         dumper.Clear();
     }
 
-    /// <summary>Bytes of a value in a dump file, its type left out. Of a large value it is what it takes in memory: writing it only to count would take as much.</summary>
+    /// <summary>
+    /// Bytes of a value in a dump file, its type left out. Of a large value it is what it takes in memory: writing it only to
+    /// count would take as much.
+    /// </summary>
     public static long SerializedLength(in Entry entry)
     {
         long usage = ValueInfo.MemoryUsage(entry);

@@ -18,9 +18,15 @@ internal static class SortCommands
     public static readonly CommandRow[] Rows =
     [
         new("SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]",
-            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access), Keys.Unknown(OW | Update)), Write | DenyOom, "generic", "1.0.0", Sort,
+            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access), Keys.Unknown(OW | Update)),
+            Write | DenyOom, "generic", "1.0.0", Sort,
             "Returns the elements of a list, set or sorted set in order, or stores them.")
-            { Route = ShardsOfSort, FindKeys = FindKeysOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
+            {
+                Route = ShardsOfSort,
+                FindKeys = FindKeysOfSort,
+                Categories = ["set", "sortedset", "list", "dangerous"],
+                Complexity = OfSort,
+            },
         new("SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
             -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access)), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
@@ -28,7 +34,10 @@ internal static class SortCommands
 
     private const string OfSort = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
 
-    /// <summary>The key and the target. An option that is wrong fails the handler before it looks anything up: the keys up to there are enough.</summary>
+    /// <summary>
+    /// The key and the target. An option that is wrong fails the handler before it looks anything up: the keys up to there
+    /// are enough.
+    /// </summary>
     private static void FindKeysOfSort(in Request request, ref KeyPositions into)
     {
         into.Add(1, RO | Access);

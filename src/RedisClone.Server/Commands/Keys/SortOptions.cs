@@ -3,7 +3,10 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The options of SORT: parsed in one place for the handler, for the shards that it needs and for the keys that access control checks.</summary>
+/// <summary>
+/// The options of SORT: parsed in one place for the handler, for the shards that it needs and for the keys that access
+/// control checks.
+/// </summary>
 internal struct SortOptions
 {
     public bool Descending, Alphabetic, Unsorted;
@@ -18,7 +21,9 @@ internal struct SortOptions
     /// <summary>A pattern has a star: it names keys that only the elements tell.</summary>
     public bool LooksUp;
 
-    /// <summary>Reads all options; false with Redis's error at the first that is wrong, and what came before it is kept.</summary>
+    /// <summary>
+    /// Reads all options; false with Redis's error at the first that is wrong, and what came before it is kept.
+    /// </summary>
     /// <param name="request">The command.</param>
     /// <param name="mayStore">SORT may, SORT_RO may not.</param>
     /// <param name="mayReadAll">Whether the user may read every key, as patterns do.</param>
@@ -46,11 +51,15 @@ internal struct SortOptions
 
     private void ReadLimit(in Request request, ref int i, ref string? error)
     {
-        if (!RedisNumber.TryParseInt64(request[i + 1], out Offset) || !RedisNumber.TryParseInt64(request[i + 2], out Limit)) error = Errors.NotInteger;
+        bool isRange = RedisNumber.TryParseInt64(request[i + 1], out Offset)
+            && RedisNumber.TryParseInt64(request[i + 2], out Limit);
+        if (!isRange) error = Errors.NotInteger;
         i += 2;
     }
 
-    /// <summary>A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.</summary>
+    /// <summary>
+    /// A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.
+    /// </summary>
     private void ReadBy(in Request request, int argument, bool mayReadAll, ref string? error)
     {
         By = argument;

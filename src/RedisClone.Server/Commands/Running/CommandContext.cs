@@ -66,14 +66,17 @@ internal ref partial struct CommandContext
 
     public readonly bool Failed => Failure is not null;
 
-    /// <summary>The client is gone or was sent too much, so the reply reaches no one: a walk that changes nothing may end early.</summary>
+    /// <summary>
+    /// The client is gone or was sent too much, so the reply reaches no one: a walk that changes nothing may end early.
+    /// </summary>
     public readonly bool IsAbandoned => Reply.Overflowed || Session.Connection is { IsClosed: true };
 
     /// <summary>
-    /// The longest string that the command may make. What clients are allowed now does not concern what they did before: in a replay only the limit counts
-    /// that no configuration changes.
+    /// The longest string that the command may make. A replay obeys only the limit that no configuration changes: the
+    /// configuration may have been another one when the command was journalled.
     /// </summary>
-    public readonly long LongestString => Session.IsReplay ? Limits.MaxValueBytes : Math.Min(Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes);
+    public readonly long LongestString =>
+        Session.IsReplay ? Limits.MaxValueBytes : Math.Min(Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes);
 
     // ---- arguments
 
@@ -322,10 +325,12 @@ internal ref partial struct CommandContext
     internal bool EffectReplaced { get; private set; }
 
     /// <summary>
-    /// Makes room for effects of so many bytes (<see cref="EffectBuffer.SizeOf"/>); false, with an error latched, where the unit would be too long. Asked before
-    /// the first change by commands whose effects may be longer than their arguments: no change is left without its effect.
+    /// Makes room for effects of so many bytes (<see cref="EffectBuffer.SizeOf"/>); false, with an error latched, where the
+    /// unit would be too long. Asked before the first change by commands whose effects may be longer than their arguments: no
+    /// change is left without its effect.
     /// </summary>
-    public bool ReserveEffects(long bytes) => !Server.Effects.Wanted || Lane.Effects.TryReserve(bytes) || Fail(Errors.TooManyEffects);
+    public bool ReserveEffects(long bytes) =>
+        !Server.Effects.Wanted || Lane.Effects.TryReserve(bytes) || Fail(Errors.TooManyEffects);
 
     /// <summary>
     /// The command's effect is not the command itself but what follows: a replay must depend on no clock and no chance. The caller adds exactly so

@@ -181,7 +181,8 @@ internal static class DebugCommands
         }
         string text = string.Create(CultureInfo.InvariantCulture,
             $"Value at:0x{c.Server.Shards.IndexOf(entry.Hash):x2}{entry.Handle:x8} refcount:1 encoding:{Encoding.ASCII.GetString(ValueInfo.EncodingName(entry))} " +
-            $"serializedlength:{DumpCommands.SerializedLength(entry)} lru:{entry.Access} lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry)}");
+            $"serializedlength:{DumpCommands.SerializedLength(entry)} lru:{entry.Access} " +
+            $"lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry)}");
         if (entry.Type == ValueType.List && entry.Encoding == ValueEncoding.Large) text += ListText(c.Server.Config, entry);
         c.Reply.SimpleString(Encoding.ASCII.GetBytes(text));
     }

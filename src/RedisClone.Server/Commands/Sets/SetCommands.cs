@@ -121,7 +121,10 @@ internal static class SetCommands
         c.RemoveIfEmpty(entry, SetValue.Count(entry), 1);
     }
 
-    /// <summary>Takes members one after the other, each drawn from those that are left, which is fair; a single one is journalled as the member removed.</summary>
+    /// <summary>
+    /// Takes members one after the other, each drawn from those that are left, which is fair. Where effects are wanted, it is
+    /// called for a single member only.
+    /// </summary>
     private static void PopEach(ref CommandContext c, in Entry entry, long count, bool many)
     {
         if (many) c.Reply.SetHeader(count);
@@ -149,7 +152,8 @@ internal static class SetCommands
     }
 
     /// <summary>
-    /// Takes several members and journals them as removed. Which ones they are is known, and their effect has its room, before the first is removed.
+    /// Takes several members and journals them as removed. It draws all of them, and makes room for their effect, before it
+    /// removes the first.
     /// </summary>
     private static void PopJournalled(ref CommandContext c, in Entry entry, long count)
     {

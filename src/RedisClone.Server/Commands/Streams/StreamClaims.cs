@@ -91,14 +91,16 @@ internal static class StreamClaims
         var idlers = new StreamIdList();
         var gone = new StreamIdList();
         StreamId cursor = FindIdle(c.Now, entry, group, next, count, idle, ref idlers, ref gone);
-        long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3) + StreamConsumers.SizeOfEach(c, 1, 2, 3, idlers.Count + (long)gone.Count);
+        long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3)
+            + StreamConsumers.SizeOfEach(c, 1, 2, 3, idlers.Count + (long)gone.Count);
         if (c.ReserveEffects(size)) Claim(ref c, entry, group, cursor, justId, idlers, gone);
         idlers.Dispose();
         gone.Dispose();
     }
 
     private static void Claim(
-        ref CommandContext c, in Entry entry, StreamGroup group, StreamId cursor, bool justId, in StreamIdList idlers, in StreamIdList gone)
+        ref CommandContext c, in Entry entry, StreamGroup group, StreamId cursor, bool justId, in StreamIdList idlers,
+        in StreamIdList gone)
     {
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;

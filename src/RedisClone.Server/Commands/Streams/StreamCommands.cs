@@ -75,7 +75,8 @@ internal static class StreamCommands
             return;
         }
         if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
-        if ((message.IsGiven || trimming.Rule != StreamReferenceRule.Keep) && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(c, entry, trimming))) return;
+        bool saysMore = message.IsGiven || trimming.Rule != StreamReferenceRule.Keep;
+        if (saysMore && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(c, entry, trimming))) return;
         if (!entry.Exists) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         if (!StreamValue.Append(entry, id, new ArgumentFields(c.Args, at + 1)))
         {

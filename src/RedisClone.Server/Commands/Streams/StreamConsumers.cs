@@ -28,7 +28,8 @@ internal static class StreamConsumers
     private static long SizeOfId => EffectBuffer.SizeOf(1, StreamIds.MaxLength);
 
     private static long SizeOfClaim(scoped in CommandContext c, int key, int groupName, int consumer, long ids) =>
-        EffectBuffer.SizeOf(13, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 256) + ids * SizeOfId;
+        EffectBuffer.SizeOf(13, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 256)
+        + ids * SizeOfId;
 
     /// <summary>The consumer that an argument names, made if it is not there.</summary>
     public static StreamConsumer Obtain(ref CommandContext c, StreamGroup group, int key, int groupName, int name)

@@ -33,7 +33,9 @@ internal static class StreamReads
     private static KeySpec[] After(string keyword, int startFrom) =>
         [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
 
-    /// <summary>Half of what follows STREAMS. Where the other half lacks one, the handler answers so before it looks a key up.</summary>
+    /// <summary>
+    /// Half of what follows STREAMS. Where the other half lacks one, the handler answers so before it looks a key up.
+    /// </summary>
     private static void FindKeysOfRead(in Request request, ref KeyPositions into)
     {
         int first = StreamReadOptions.FirstKeyOf(request);
@@ -141,8 +143,11 @@ internal static class StreamReads
             size += StreamConsumers.SizeOfConsumer(c, key, name, consumer);
             long most = Math.Min(options.Count, options.MaxCount);
             bool isNew = after[i] == StreamId.Max;
-            if (!isNew || options.Claim >= 0) size += StreamConsumers.SizeOfEach(c, key, name, consumer, Math.Min(most, group.PendingCount));
-            if (isNew) size += StreamConsumers.SizeOfDelivery(c, key, name, consumer, Math.Min(most, StreamValue.MostBetween(entry, group.Last, StreamId.Max)));
+            if (!isNew || options.Claim >= 0)
+                size += StreamConsumers.SizeOfEach(c, key, name, consumer, Math.Min(most, group.PendingCount));
+            if (!isNew) continue;
+            most = Math.Min(most, StreamValue.MostBetween(entry, group.Last, StreamId.Max));
+            size += StreamConsumers.SizeOfDelivery(c, key, name, consumer, most);
         }
         return size;
     }

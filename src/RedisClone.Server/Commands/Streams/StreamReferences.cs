@@ -48,7 +48,8 @@ internal static class StreamReferences
     }
 
     /// <summary>Bytes of the effects of a cut, and of one entry more: never too few.</summary>
-    public static long SizeOfTrim(scoped in CommandContext c, scoped in Entry entry, in StreamTrim trim, StreamReferenceRule rule) =>
+    public static long SizeOfTrim(
+        scoped in CommandContext c, scoped in Entry entry, in StreamTrim trim, StreamReferenceRule rule) =>
         !c.EffectsWanted || rule == StreamReferenceRule.Keep || !entry.Exists ? 0 : SizeOf(c, entry, rule, trim.Count(entry) + 1);
 
     /// <summary>Bytes of the effects of deleting so many entries.</summary>
@@ -137,7 +138,8 @@ internal static class StreamReferences
     private static void AcknowledgeAndDelete(ref CommandContext c)
     {
         if (!IdBlock.TryRead(ref c, 3, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
-        long acknowledged = block.Count * EffectBuffer.SizeOf(4, "XACK"u8.Length + c.Args[1].Length + c.Args[2].Length + (long)StreamIds.MaxLength);
+        long text = "XACK"u8.Length + c.Args[1].Length + c.Args[2].Length + (long)StreamIds.MaxLength;
+        long acknowledged = block.Count * EffectBuffer.SizeOf(4, text);
         if (c.EffectsWanted && !c.ReserveEffects(acknowledged + SizeOf(c, entry, block.Rule, block.Count))) return;
         c.Reply.ArrayHeader(block.Count);
         var deleted = new StreamIdList();

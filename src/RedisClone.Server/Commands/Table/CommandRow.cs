@@ -114,8 +114,8 @@ internal sealed class CommandRow
     public SecretArgument? IsSecret { get; init; }
 
     /// <summary>
-    /// For commands with options that name keys or stand before them: a rule searches a word and cannot tell an option from a value that reads the same.
-    /// It takes the place of the rules, which COMMAND INFO still shows.
+    /// For commands with options that name keys or stand before them: a rule searches a word and cannot tell an option from a
+    /// value that reads the same. It takes the place of the rules, which COMMAND INFO still shows.
     /// </summary>
     public KeyFinder? FindKeys { get; init; }
 

@@ -167,7 +167,8 @@ internal static class TransactionCommands
     }
 
     /// <summary>
-    /// What any of the queued commands does, EXEC does; what one of them may not do, it may not: the state of the server may have changed since they were queued.
+    /// EXEC has the flags of all queued commands together, and lacks a permission that one of them lacks. The state of the
+    /// server may have changed after they were queued.
     /// </summary>
     private static CommandFlags FlagsOfExec(CommandRow row, in Request request, Session session)
     {

@@ -35,7 +35,8 @@ internal readonly struct AtOrBefore(StreamId id) : ITreeProbe<StreamBlockItem>
 
 /// <summary>
 /// The blocks of a stream, in a tree that knows how many entries lie below each node. A block takes entries up to the same limits as a
-/// node of a Redis stream, counted as that counts them; where entries are removed it is closed up, and it goes with its last entry.
+/// node of a Redis stream, counted as that counts them; where entries are removed it is closed up, and it goes with its last
+/// entry.
 /// </summary>
 internal static class LargeStream
 {

@@ -10,11 +10,15 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
 
     private bool HasDeletedWithin => Count > 0 && State.HighestDeleted != StreamId.Min && First <= State.HighestDeleted;
 
-    /// <summary>What a group's count becomes with the next entry that it reads. A group that is before the first entry was told its count: it begins anew.</summary>
+    /// <summary>
+    /// What a group's count becomes with the next entry that it reads. A group that is before the first entry was told its
+    /// count: it begins anew.
+    /// </summary>
     public long AfterReading(StreamGroup group, StreamId id)
     {
         long read = group.EntriesRead;
-        if (read != StreamGroup.UnknownRead && group.Last >= First && !HasDeletedFrom(group.Last)) return Math.Min(read + 1, (long)State.Added);
+        if (read != StreamGroup.UnknownRead && group.Last >= First && !HasDeletedFrom(group.Last))
+            return Math.Min(read + 1, (long)State.Added);
         return State.Added > 0 ? ReadUpTo(id) : read;
     }
 
