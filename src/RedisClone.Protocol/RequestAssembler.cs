@@ -10,8 +10,14 @@ namespace RedisClone.Protocol;
 /// </summary>
 internal sealed class RequestAssembler(RequestLimits limits)
 {
-    /// <summary>A bulk string up to this length gets its final buffer when announced; a longer one has to arrive to be believed.</summary>
-    private const int TrustedLength = 64 * 1024 * 1024;
+    /// <summary>
+    /// A bulk string up to this length gets its final buffer when announced. The room for a longer one is never more than this and
+    /// <see cref="Growth"/> times what has arrived, so that a client cannot take memory by announcing.
+    /// </summary>
+    private const int TrustedLength = 1024 * 1024;
+
+    /// <summary>What is copied on the way makes a string of 64 MB cost half as much again by doubling, and nothing measurable so.</summary>
+    private const int Growth = 8;
 
     private const int BigBulk = 32 * 1024;
 
@@ -59,7 +65,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
     public long HeldBytes => IsLarge ? _length : _length + Math.Min(_headerLength, 32);
 
     /// <summary>The room that an announced argument has, and has not filled yet.</summary>
-    public long RoomBytes => _step is Step.Bulk ? Math.Max(0, Math.Min(_bulkLength, TrustedLength) - (_bulkLength - _bulkLeft)) : 0;
+    public long RoomBytes => _step is Step.Bulk ? Math.Min(_bulkLeft, _buffer.Length - _length) : 0;
 
     /// <summary>It is worth keeping what was copied: starting over would copy much again.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
@@ -206,7 +212,9 @@ internal sealed class RequestAssembler(RequestLimits limits)
     private int TakeBulk(ReadOnlySpan<byte> input)
     {
         int taken = Math.Min(input.Length, _bulkLeft);
-        Append(input[..taken]);
+        if (_buffer.Length - _length < taken) Grow(taken);
+        input[..taken].CopyTo(_buffer.AsSpan(_length));
+        _length += taken;
         _bulkLeft -= taken;
         if (_bulkLeft == 0) StartBulkEnd();
         return taken;
@@ -251,10 +259,17 @@ internal sealed class RequestAssembler(RequestLimits limits)
         _length += bytes.Length;
     }
 
+    /// <summary>More room for the bulk string that arrives, but not beyond its end.</summary>
+    private void Grow(int arrived) => Resize(Math.Max((long)_length + arrived, Math.Min(Growth * (long)_buffer.Length, (long)_length + _bulkLeft)));
+
     private void MakeRoom(int more)
     {
         if (_buffer.Length - _length >= more) return;
-        long wanted = Math.Max((long)_length + more, Math.Min(2L * _buffer.Length, RequestLimits.MaxRequestBytes));
+        Resize(Math.Max((long)_length + more, Math.Min(2L * _buffer.Length, RequestLimits.MaxRequestBytes)));
+    }
+
+    private void Resize(long wanted)
+    {
         byte[] bigger = ArrayPool<byte>.Shared.Rent((int)wanted);
         _buffer.AsSpan(0, _length).CopyTo(bigger);
         if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);

@@ -159,6 +159,41 @@ public sealed class RequestParserTests
         feeder.Feed("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"u8);
         Assert.Null(feeder.Error);
         Assert.InRange(feeder.Parser.BufferedBytes, 6, 40);
+        Assert.InRange(feeder.Parser.RoomBytes, 1, 1 << 20);
+    }
+
+    /// <summary>However much was announced, by one argument or by several.</summary>
+    [Theory]
+    [InlineData("*2\r\n$3\r\nSET\r\n$536870912\r\n")]
+    [InlineData("*3\r\n$400000\r\n{0}\r\n$100000000\r\n")]
+    [InlineData("*1048576\r\n$3\r\nDEL\r\n$536870912\r\n")]
+    public void RoomGrowsWithWhatHasArrived(string beginning)
+    {
+        byte[] head = Encoding.ASCII.GetBytes(string.Format(null, beginning, new string('x', 400_000)));
+        byte[] piece = new byte[64 * 1024];
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        feeder.Feed(head);
+        for (int i = 0; i < 500; i++)
+        {
+            long arrived = feeder.Parser.BufferedBytes;
+            Assert.InRange(feeder.Parser.RoomBytes, 0, Math.Max(1 << 20, 8 * arrived));
+            feeder.Feed(piece);
+        }
+        Assert.InRange(feeder.Parser.BufferedBytes, 500 * piece.Length, 500 * piece.Length + head.Length);
+    }
+
+    /// <summary>No memory is taken for arguments that were only counted.</summary>
+    [Fact]
+    public void AnAnnouncedCountTakesNoMemory()
+    {
+        byte[] head = "*1048576\r\n$1\r\na\r\n"u8.ToArray();
+        var warm = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        warm.Feed(head);
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        feeder.Feed(head);
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 64 * 1024);
+        Assert.InRange(feeder.Parser.BufferedBytes, 1, 64);
     }
 
     [Fact]

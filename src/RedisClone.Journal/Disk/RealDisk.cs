@@ -63,9 +63,32 @@ public sealed class RealDisk : IDisk
 
         public int Read(long offset, Span<byte> into) => RandomAccess.Read(handle, into, offset);
 
-        public void Write(long offset, ReadOnlySpan<byte> bytes) => RandomAccess.Write(handle, bytes, offset);
+        public void Write(long offset, ReadOnlySpan<byte> bytes)
+        {
+            try
+            {
+                RandomAccess.Write(handle, bytes, offset);
+            }
+            catch (ArgumentOutOfRangeException error)
+            {
+                throw TooLarge(error);
+            }
+        }
 
-        public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts) => RandomAccess.Write(handle, parts, offset);
+        public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts)
+        {
+            try
+            {
+                RandomAccess.Write(handle, parts, offset);
+            }
+            catch (ArgumentOutOfRangeException error)
+            {
+                throw TooLarge(error);
+            }
+        }
+
+        /// <summary>So the runtime reports EFBIG, of a file system or of a limit on the process.</summary>
+        private static IOException TooLarge(ArgumentOutOfRangeException error) => new("File too large", error);
 
         public void Flush()
         {

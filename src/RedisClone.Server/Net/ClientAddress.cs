@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using RedisClone.Server.Net.InMemory;
 
 namespace RedisClone.Server.Net;
 
@@ -16,8 +17,12 @@ internal static class ClientAddress
         _ => "?:0",
     };
 
-    /// <summary>Whether a client is on this machine: loopback or unix socket.</summary>
-    public static bool IsLocal(EndPoint? endPoint) => endPoint is not IPEndPoint ip || IPAddress.IsLoopback(Plain(ip.Address));
+    /// <summary>
+    /// Whether a client is on this machine: by loopback, a unix socket, or within this process. A socket says so by what it listens on. Of the
+    /// peer's address nothing may be known, when it was gone before it was asked for: then it is not local.
+    /// </summary>
+    public static bool IsLocal(EndPoint? remote, EndPoint? local) =>
+        local is UnixDomainSocketEndPoint or MemoryEndPoint || remote is IPEndPoint ip && IPAddress.IsLoopback(Plain(ip.Address));
 
     private static IPAddress Plain(IPAddress address) => address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
 }

@@ -46,7 +46,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
             Authenticated = !server.Access.Users.MustAuthenticate,
             PeerName = ClientAddress.Text(transport.RemoteEndPoint, server.Config.UnixSocket),
             LocalName = ClientAddress.Text(transport.LocalEndPoint, server.Config.UnixSocket),
-            IsLocal = ClientAddress.IsLocal(transport.RemoteEndPoint),
+            IsLocal = ClientAddress.IsLocal(transport.RemoteEndPoint, transport.LocalEndPoint),
             IsUnixSocket = transport.LocalEndPoint is System.Net.Sockets.UnixDomainSocketEndPoint,
             LastInteraction = ServerCore.UnixMilliseconds(),
         };

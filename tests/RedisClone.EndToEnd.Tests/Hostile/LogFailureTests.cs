@@ -64,12 +64,13 @@ public sealed class LogFailureTests
     [Fact]
     public void A_limit_on_the_size_of_files_under_the_journal()
     {
-        using var server = new ShellServer(Limited, "--save ''", "--appendonly yes --appendfsync always");
+        using var server = new ShellServer(Limited, "--save ''", "--appendonly yes --appendfsync always --rdbcompression no");
         using RespClient client = server.Connect();
         Reply? refusal = null;
-        for (int i = 0; i < 100 && refusal is null; i++)
+        // A rewrite makes the journal whole again as long as the data fit into one file.
+        for (int i = 0; i < 200 && refusal is null; i++)
         {
-            using RespClient writer = server.Connect();
+            using var writer = new RespClient(server.Port);
             try
             {
                 Reply reply = writer.Call("SET", $"key:{i}", new string('x', 5000));
@@ -81,7 +82,7 @@ public sealed class LogFailureTests
             }
         }
         Assert.StartsWith("MISCONF", refusal?.Text, StringComparison.Ordinal);
-        client.Expect("+PONG", "PING");
+        Assert.Equal("$5000", client.Call("GET", "key:0").Text is { } value ? $"${value.Length}" : "none");
     }
 
     [Fact]
@@ -104,9 +105,9 @@ public sealed class LogFailureTests
     [Fact]
     public void What_a_tool_prints_to_a_full_disk()
     {
-        using var tool = new ShellServer(ServerProcess.OurProgram + " --help > /dev/full");
+        using var tool = new ShellServer(ServerProcess.OurProgram + " --version > /dev/full");
         Assert.Equal(1, tool.WaitForExit());
-        Assert.Equal("The output could not be written.\n", tool.Errors);
+        Assert.EndsWith("The output could not be written.\n", tool.Errors, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -59,6 +59,9 @@ internal sealed class ShellServer : IDisposable
         return WaitForExit();
     }
 
+    /// <summary>The same for a server that the shell's command became, and that may have ended by itself.</summary>
+    public int StopOrKill() => _shell.HasExited ? _shell.ExitCode : Stop(_shell.Id);
+
     public int WaitForExit()
     {
         Assert.True(_shell.WaitForExit(s_patience), "the server does not end");

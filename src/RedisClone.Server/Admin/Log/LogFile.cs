@@ -9,7 +9,7 @@ internal sealed class LogFile(string path) : IDisposable
     private FileStream? _file;
 
     /// <summary>False when the line could not be written. The file has none of it then, where it can be cut.</summary>
-    public bool TryAppend(ReadOnlySpan<byte> line)
+    public bool Append(ReadOnlySpan<byte> line)
     {
         long end = -1;
         try

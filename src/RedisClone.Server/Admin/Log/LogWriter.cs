@@ -116,7 +116,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
 
     private bool TryPut(byte[] line)
     {
-        if (file is not null) return file.TryAppend(line);
+        if (file is not null) return file.Append(line);
         if (_torn && StandardStream.Output.Write("\n"u8) == 0) return false;
         int written = StandardStream.Output.Write(line);
         _torn = written > 0 && written < line.Length;
