@@ -9,9 +9,13 @@ KEYS_A_CORE = 20_000
 USAGE = """{doc}
     {script} [NAME=HOST:PORT | NAME=PATH] ...
 
-A server that runs is named by its place, one that is to be started by its program; none: server=127.0.0.1:6379. ALL THEIR DATA IS DELETED.
-SCALE (default: the cores, at most 8) scales threads and keys to the machine, SECONDS_TO_RUN ({seconds}) is the time of each load, RESULTS
-(perf/results) where the CSV file and the plot go, MEMTIER a memtier_benchmark outside of the path, REDISCLI_AUTH the password of servers that run."""
+NAME=HOST:PORT uses a running server, NAME=PATH starts a program. Default: server=127.0.0.1:6379. THE SCRIPT DELETES ALL DATA OF THE SERVERS.
+Environment variables:
+    SCALE             scales threads and keys to the machine; default: the number of cores, at most 8
+    SECONDS_TO_RUN    duration of each load; default: {seconds}
+    RESULTS           directory of the CSV file and the plot; default: perf/results
+    MEMTIER           path of memtier_benchmark, if it is not in PATH
+    REDISCLI_AUTH     password of running servers"""
 
 
 def main(doc, loads, seconds=10):

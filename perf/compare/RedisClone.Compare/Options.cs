@@ -12,16 +12,16 @@ internal sealed class Options
           --workloads a,b*    by name, pattern or group (core, memory, collections, streams, scripts, durable, recovery,
                               caches, contention, memtier, all); default core
           --contention        the same as --workloads contention
-          --servers a,b       only these of the servers found
+          --servers a,b       only these servers
           --rounds N          rounds under load, default 5      --seconds N     length of a round, default 4
           --fill-rounds N     rounds of filling, default 1      --warm-up N     seconds before the first round, default 4
           --server-core N     first core of the servers, default 0; the load takes the cores after theirs
-          --data-dir DIR      where servers write, on a disk; default /var/tmp
-          --csv FILE          every sample; default perf/results/compare.csv below the current directory
-          --quick             little data, one short round: does it work?
-          --list              names the workloads          --self-test     checks the generator itself
-        Servers: this one (REDISCLONE_SERVER, else its Release build; REDISCLONE_ARGUMENTS are added), redis-server from the
-        path, and those given by REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER. MEMTIER enables the workloads memtier-*.
+          --data-dir DIR      directory of the servers' files, on a disk; default /var/tmp
+          --csv FILE          file with every sample; default perf/results/compare.csv in the current directory
+          --quick             little data and one short round, to check that it works
+          --list              lists the workloads          --self-test     checks the load generator
+        Servers: RedisClone (REDISCLONE_SERVER, default: the Release build; with REDISCLONE_ARGUMENTS), redis-server from the path,
+        and REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER if they are set. MEMTIER enables the workloads memtier-*.
         """;
 
     private int _serverCore;

@@ -152,7 +152,7 @@ internal sealed class Snapshots
     {
         if (_server.Config.SavePoints.Length == 0) return;
         if (WritableDirectory.Problem(Disk, TemporaryPath(ForSave)) is { } problem)
-            _server.Log.LogWarning("Snapshots cannot be saved, at the end neither: {Problem}", problem);
+            _server.Log.LogWarning("Snapshots cannot be saved, also not at shutdown: {Problem}", problem);
     }
 
     /// <summary>What was loaded are no changes.</summary>
@@ -272,7 +272,7 @@ internal sealed class Snapshots
     private void WarnOfOthers()
     {
         if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)
-            _server.Log.LogWarning("{Path} is not the file that this server has loaded or saved: another one seems to use the same dir and dbfilename. It is replaced.", Path);
+            _server.Log.LogWarning("{Path} is not the file that this server loaded or saved: another server seems to use the same dir and dbfilename. This server replaces it.", Path);
     }
 
     private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob

@@ -21,11 +21,11 @@ public sealed class LoadScriptTests : IDisposable
         Assert.True(code == 0, output);
         server.AssertWell();
 
-        string[] lines = output.Split('\n'), readme = await File.ReadAllLinesAsync(Repository.PathOf("perf/README.md"));
+        string[] lines = output.Split('\n'), measured = await File.ReadAllLinesAsync(Repository.PathOf("perf/measured/memtier.md"));
         int begin = Array.FindIndex(lines, line => line.StartsWith("<!-- memtier-scripts: begin", StringComparison.Ordinal)), end = Array.IndexOf(lines, "<!-- memtier-scripts: end -->");
         Assert.InRange(begin, 0, end);
-        Assert.Single(readme, lines[begin]);
-        Assert.Single(readme, lines[end]);
+        Assert.Single(measured, lines[begin]);
+        Assert.Single(measured, lines[end]);
         string block = string.Join('\n', lines[begin..end]);
         foreach ((string script, int loads) in s_scripts)
         {
@@ -35,6 +35,13 @@ public sealed class LoadScriptTests : IDisposable
             XElement plot = XElement.Load(Path.Combine(_results, script + ".svg"));
             Assert.True(plot.Descendants().Count(element => element.Name.LocalName == "rect") > 2 * loads);
         }
+    }
+
+    [Fact]
+    public async Task Tables_and_pictures_of_the_measurements_are_made_from_the_checked_in_runs()
+    {
+        (int code, string output) = await Repository.RunAsync(Repository.PathOf("perf/report"), "--check");
+        Assert.True(code == 0, output);
     }
 
     [Fact]

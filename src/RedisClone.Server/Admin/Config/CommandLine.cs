@@ -55,14 +55,14 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
     private static (string Text, int ExitCode)? Immediate(IReadOnlyList<string> args)
     {
         if (args.Contains("--sentinel", StringComparer.Ordinal))
-            return ("This server has no Sentinel mode; run redis-sentinel for it.\n", 1);
+            return ("This server has no Sentinel mode; use redis-sentinel.\n", 1);
         return args.Count == 0 ? null : args[0] switch
         {
             "-v" or "--version" => ($"Redis server v={ServerVersion.Redis} sha={ServerVersion.Commit ?? "00000000"}:0 malloc=pages bits=64 " +
                                     $"build=RedisClone-{ServerVersion.Own}\n", 0),
             "-h" or "--help" => (ProgramName.In(Usage), 1),
-            "--test-memory" => ("This server does not test memory; use a tool made for it, such as memtester.\n", 1),
-            "--check-system" => ("This server does not check the system; its start-up log has the warnings that matter.\n", 1),
+            "--test-memory" => ("This server does not test memory; use a tool such as memtester.\n", 1),
+            "--check-system" => ("This server does not check the system; its start-up log shows the warnings.\n", 1),
             _ => null,
         };
     }
@@ -75,7 +75,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
                RedisClone.Server -h or --help
         {ReferencePages.Usage}{HealthCheck.Usage}{OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
-        A parameter can be in the environment, too: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file that has the value;
+        The environment can also set a parameter: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file with the value;
         dashes become underscores. The command line overrides the environment, which overrides the file.
 
         Examples:

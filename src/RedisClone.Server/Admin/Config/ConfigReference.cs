@@ -13,31 +13,34 @@ internal static class ConfigReference
         <!-- Generated from the table in src/RedisClone.Server/Admin/Config. Do not edit; instead:
              dotnet run --project src/RedisClone.Server -- --write-config-reference docs/configuration.md -->
 
-        Parameters are those of Redis 7.4 (and, where they are known, of later versions), with its defaults and its rules. They come
-        from four places; the later one wins:
+        This page lists every parameter with its default, its values and its meaning. The parameters are those of Redis 7.4, and some of later versions, with Redis's
+        defaults and rules. To see the values of a running server and change one:
 
-        1. the defaults below;
-        2. a file in the form of redis.conf, the first argument of the command line (`include` with wildcards, quoting and all), and
-           standard input if the first or last argument is `-`;
-        3. the environment: `REDISCLONE_MAXMEMORY_POLICY` is `maxmemory-policy`; `REDISCLONE_REQUIREPASS_FILE` names a file that holds
-           `requirepass` as its one line, for every parameter in the same way (Kubernetes sets variables of this form for a Service that is called
-           `redisclone`: turn `enableServiceLinks` off then);
-        4. the command line: `--port 7000 --save 60 1000`.
+        ```sh
+        redis-cli config get 'maxmemory*'
+        redis-cli config set maxmemory 1gb maxmemory-policy allkeys-lru
+        ```
 
-        `CONFIG SET` changes them at run time, several at once or none; `CONFIG REWRITE` writes them back to the file, with its comments
-        and its order. Memory takes units: `1k` is 1000 bytes, `1kb` is 1024, and so on up to `gb`. Files that
-        parameters name, those of TLS too, are relative to `dir`.
+        A value can come from four places. A later place wins:
 
-        Beside parameters, a file can have `include file`, `user ...` (an ACL user) and `rename-command old new`.
+        1. The defaults below.
+        2. A file in the form of redis.conf: the first argument of the command line, and standard input if the first or last argument is `-`. A file can contain
+           `include file` (with wildcards), `user ...` (an ACL user) and `rename-command old new`.
+        3. The environment: `REDISCLONE_MAXMEMORY_POLICY` sets `maxmemory-policy`. `REDISCLONE_REQUIREPASS_FILE` names a file that holds `requirepass` as its only line; every
+           parameter has such a variable. Kubernetes sets variables of this form for a Service with the name `redisclone`: turn `enableServiceLinks` off in this case.
+        4. The command line: `--port 7000 --save 60 1000`.
+
+        `CONFIG SET` changes several parameters at once, or none if one is invalid. `CONFIG REWRITE` writes the values to the file and keeps its comments and its order. Memory
+        sizes have units: `1k` is 1000 bytes, `1kb` is 1024 bytes, and so on up to `gb`. File names in parameters are relative to `dir`.
 
         The column *Notes*:
 
-        - **start**: only at start, not by `CONFIG SET`.
-        - **protected**: by `CONFIG SET` only if `enable-protected-configs` allows it.
+        - **start**: set at start only, not by `CONFIG SET`.
+        - **protected**: `CONFIG SET` changes it only if `enable-protected-configs` allows it.
         - **hidden**: `CONFIG GET` shows it only by its full name.
-        - **secret**: not shown in logs, `MONITOR` and the slow log.
-        - **tunes nothing here**: accepted, remembered and shown; what it tunes in Redis does not exist in this server.
-        - **not supported**: any value but the default is an error, because this server would not keep what it promises.
+        - **secret**: not shown in the log, in `MONITOR` and in the slow log.
+        - **no effect**: accepted, stored and shown. What it configures in Redis does not exist in this server.
+        - **not supported**: any value but the default is an error, because this server would not keep the promise.
 
         """;
 
@@ -73,7 +76,7 @@ internal static class ConfigReference
         if (parameter.Has(ParameterFlags.Protected)) yield return "protected";
         if (parameter.Has(ParameterFlags.Hidden)) yield return "hidden";
         if (parameter.Has(ParameterFlags.Secret)) yield return "secret";
-        if (parameter.Has(ParameterFlags.TunesNothing)) yield return "tunes nothing here";
+        if (parameter.Has(ParameterFlags.TunesNothing)) yield return "no effect";
         if (parameter.Has(ParameterFlags.Unsupported)) yield return "not supported";
     }
 }

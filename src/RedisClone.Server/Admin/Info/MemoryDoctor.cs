@@ -31,7 +31,7 @@ internal static class MemoryDoctor
         if (MemoryInfo.Quotient(memory.Clients, memory.Used) > HighClients)
             Find(findings, "Clients", $"clients hold {InfoWriter.Human(memory.Clients)}; CLIENT LIST shows who");
         if (MemoryInfo.Quotient(memory.Replicas, memory.Used) > HighClients)
-            Find(findings, "Replicas", $"{InfoWriter.Human(memory.Replicas)} wait for replicas; INFO replication shows who is behind");
+            Find(findings, "Replicas", $"{InfoWriter.Human(memory.Replicas)} wait for replicas; INFO replication shows which replica is behind");
         if (memory.PendingFrees > 0)
             Find(findings, "Freeing", string.Create(CultureInfo.InvariantCulture, $"{memory.PendingFrees} removed keys are still being freed"));
         return findings.Length == 0

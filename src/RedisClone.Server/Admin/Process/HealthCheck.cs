@@ -17,7 +17,7 @@ internal static class HealthCheck
 
     public const string Usage =
         """
-               RedisClone.Server health PID (ask the server that this process is; exit code 0: it answers)
+               RedisClone.Server health PID (ask the server with this process ID; exit code 0: it answers)
 
         """;
 

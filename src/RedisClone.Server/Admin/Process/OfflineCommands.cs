@@ -19,12 +19,12 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
 
     public const string Usage =
         """
-               RedisClone.Server verify DIR [OPTIONS] (say what a start on this data directory, or append-only directory, would find; with
-                   these of the server's options, such as --databases 32. Takes the memory that the data take)
-               RedisClone.Server repair DIR [COPY] (copy what is good of it; without COPY, to DIR.repaired)
+               RedisClone.Server verify DIR [OPTIONS] (report what a start would find in this data directory, or append-only directory, with
+                   these options, such as --databases 32; takes as much memory as the data)
+               RedisClone.Server repair DIR [COPY] (copy what is intact to COPY; without COPY, to DIR.repaired)
 
-        The exit code of verify: 0 all is whole, 1 the end is incomplete and would be cut, 2 damaged, a server would not start,
-        3 nothing could be read. That of repair: 0 the copy is there, 2 it cannot be made, 3 nothing could be read.
+        Exit codes of verify: 0 intact, 1 an incomplete end would be cut, 2 damaged (a server would not start), 3 cannot read.
+        Exit codes of repair: 0 the copy is complete, 2 cannot make a copy, 3 cannot read.
         Both name the file and the offset of the first damage.
 
         """;

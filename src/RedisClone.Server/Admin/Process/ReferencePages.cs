@@ -10,8 +10,8 @@ internal static class ReferencePages
 
     public const string Usage =
         """
-               RedisClone.Server --write-config-reference [FILE] (make docs/configuration.md; without FILE, print it)
-               RedisClone.Server --write-command-reference [FILE] (make docs/commands.md, likewise)
+               RedisClone.Server --write-config-reference [FILE] (write docs/configuration.md; without FILE, print it)
+               RedisClone.Server --write-command-reference [FILE] (write docs/commands.md; without FILE, print it)
 
         """;
 

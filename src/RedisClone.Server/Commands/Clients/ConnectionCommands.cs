@@ -12,17 +12,17 @@ internal static class ConnectionCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("PING [message]", -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Answers PONG, or its argument.") { Tips = CommandTips.AllShards },
-        new("ECHO message", 2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Echo, "Answers its argument."),
+        new("PING [message]", -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Returns PONG, or its argument.") { Tips = CommandTips.AllShards },
+        new("ECHO message", 2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Echo, "Returns its argument."),
         new("SELECT index", 2, Keys.None, Fast | Loading | Stale | EndsBatch, "connection", "1.0.0", Select, "Changes the connection's database."),
         new("QUIT", -1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit, "Closes the connection.")
             { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" },
-        new("AUTH [username] password", -2, Keys.None, Handshake, "connection", "1.0.0", Auth, "Tells the server who the client is.")
+        new("AUTH [username] password", -2, Keys.None, Handshake, "connection", "1.0.0", Auth, "Authenticates the client.")
             { Complexity = "O(N) where N is the number of passwords defined for the user", IsSecret = static (in _, _) => true },
         new("HELLO [protover [AUTH username password] [SETNAME clientname]]",
             -1, Keys.None, Handshake, "connection", "6.0.0", Hello, "Agrees on a protocol version, and authenticates and names the client.")
             { IsSecret = IsHelloSecret },
-        new("RESET", 1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "6.2.0", Reset, "Puts the connection back to how it was at first.")
+        new("RESET", 1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "6.2.0", Reset, "Resets the connection to its initial state.")
             { Route = TransactionCommands.ShardsOfWatch },
     ];
 

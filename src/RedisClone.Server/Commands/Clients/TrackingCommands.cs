@@ -15,10 +15,10 @@ internal static class TrackingCommands
     public static readonly CommandRow[] Subcommands =
     [
         new("TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]", -3, Keys.None, Own, "connection",
-            "6.0.0", Tracking, "Tells this connection, or another, when keys change that it has read.") { Complexity = "O(1). Some options may introduce additional complexity." },
-        new("CACHING <YES | NO>", 3, Keys.None, Own, "connection", "6.0.0", CachingCommand, "Has the keys of the next command tracked, or not."),
-        new("GETREDIR", 2, Keys.None, Own, "connection", "6.0.0", GetRedirect, "Tells which client is told of changes instead of this one."),
-        new("TRACKINGINFO", 2, Keys.None, Own, "connection", "6.2.0", TrackingInfo, "Tells what is tracked for this connection, and how."),
+            "6.0.0", Tracking, "Sends invalidations to this connection, or to another, when keys that it read change.") { Complexity = "O(1). Some options may introduce additional complexity." },
+        new("CACHING <YES | NO>", 3, Keys.None, Own, "connection", "6.0.0", CachingCommand, "Tracks the keys of the next command, or does not."),
+        new("GETREDIR", 2, Keys.None, Own, "connection", "6.0.0", GetRedirect, "Returns the ID of the client that receives the invalidations of this connection."),
+        new("TRACKINGINFO", 2, Keys.None, Own, "connection", "6.2.0", TrackingInfo, "Returns the tracking state of this connection."),
     ];
 
     private static void Tracking(ref CommandContext c)

@@ -11,29 +11,29 @@ internal static class HashExpiryCommands
     public static readonly CommandRow[] Rows =
     [
         new("HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Lets fields expire after so many seconds.") { Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Sets the expiry of fields in seconds.") { Complexity = PerField },
         new("HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire, "Lets fields expire after so many milliseconds.") { Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire, "Sets the expiry of fields in milliseconds.") { Complexity = PerField },
         new("HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt, "Lets fields expire at a Unix time in seconds.") { Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt, "Sets the expiry of fields to a Unix time in seconds.") { Complexity = PerField },
         new("HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Lets fields expire at a Unix time in milliseconds.") { Complexity = PerField },
-        new("HTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Tells in how many seconds fields expire.")
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Sets the expiry of fields to a Unix time in milliseconds.") { Complexity = PerField },
+        new("HTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Returns the seconds until fields expire.")
             { Complexity = PerField },
-        new("HPTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Tells in how many milliseconds fields expire.")
+        new("HPTTL key FIELDS numfields field [field ...]", -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Returns the milliseconds until fields expire.")
             { Complexity = PerField },
         new("HEXPIRETIME key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Tells the Unix time in seconds at which fields expire.") { Complexity = PerField },
+            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Returns the expiry of fields as a Unix time in seconds.") { Complexity = PerField },
         new("HPEXPIRETIME key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PExpireTime, "Tells the Unix time in milliseconds at which fields expire.") { Complexity = PerField },
+            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PExpireTime, "Returns the expiry of fields as a Unix time in milliseconds.") { Complexity = PerField },
         new("HPERSIST key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RW | Update), Write | Fast, "hash", "7.4.0", Persist, "Lets fields no longer expire.") { Complexity = PerField },
+            -5, Keys.At(1, RW | Update), Write | Fast, "hash", "7.4.0", Persist, "Removes the expiry of fields.") { Complexity = PerField },
         new("HGETDEL key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete, "Returns fields' values and removes the fields.") { Complexity = PerField },
+            -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete, "Returns the values of fields and removes the fields.") { Complexity = PerField },
         new("HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire, "Returns fields' values and changes when the fields expire.") { Complexity = PerField },
+            -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire, "Returns the values of fields and changes their expiry.") { Complexity = PerField },
         new("HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] FIELDS numfields field value [field value ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "8.0.0", SetAndExpire, "Gives fields values and a time at which they expire.")
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "8.0.0", SetAndExpire, "Sets fields of a hash and their expiry.")
             { Complexity = "O(N) where N is the number of fields being set." },
     ];
 

@@ -18,13 +18,13 @@ internal static class HashImportCommands
             Subcommands =
             [
                 new("PREPARE fieldset-name field [field ...]",
-                    -4, Keys.None, DenyOom, "hash", "8.10.0", Prepare, "Gives a list of field names a name, for this connection.")
+                    -4, Keys.None, DenyOom, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
                     { Complexity = "O(N*log(N)) where N is the number of fields." },
                 new("SET key fieldset-name value [value ...]",
-                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash of a prepared list of fields and their values.")
+                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list of fields and their values.")
                     { Complexity = "O(N) where N is the number of fields in the fieldset." },
-                new("DISCARD fieldset-name", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Forgets a prepared list of fields."),
-                new("DISCARDALL", 2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Forgets all prepared lists of fields.")
+                new("DISCARD fieldset-name", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields."),
+                new("DISCARDALL", 2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
                     { Complexity = "O(N) where N is the number of session-local fieldsets." },
             ],
         },

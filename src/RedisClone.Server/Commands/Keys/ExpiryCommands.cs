@@ -10,20 +10,20 @@ internal static class ExpiryCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("EXPIRE key seconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Lets a key expire after so many seconds."),
-        new("PEXPIRE key milliseconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Lets a key expire after so many milliseconds."),
+        new("EXPIRE key seconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Sets the expiry of a key in seconds."),
+        new("PEXPIRE key milliseconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Sets the expiry of a key in milliseconds."),
         new("EXPIREAT key unix-time-seconds [NX | XX | GT | LT]",
-            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.2.0", ExpireAt, "Lets a key expire at a Unix time in seconds."),
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.2.0", ExpireAt, "Sets the expiry of a key to a Unix time in seconds."),
         new("PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]",
-            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Lets a key expire at a Unix time in milliseconds."),
-        new("TTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Tells in how many seconds a key expires.")
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Sets the expiry of a key to a Unix time in milliseconds."),
+        new("TTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Returns the seconds until a key expires.")
             { Tips = CommandTips.Nondeterministic },
-        new("PTTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Tells in how many milliseconds a key expires.")
+        new("PTTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Returns the milliseconds until a key expires.")
             { Tips = CommandTips.Nondeterministic },
-        new("EXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Tells the Unix time in seconds at which a key expires."),
+        new("EXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Returns the expiry of a key as a Unix time in seconds."),
         new("PEXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", PExpireTime,
-            "Tells the Unix time in milliseconds at which a key expires."),
-        new("PERSIST key", 2, Keys.At(1, RW | Update), Write | Fast, "generic", "2.2.0", Persist, "Lets a key no longer expire."),
+            "Returns the expiry of a key as a Unix time in milliseconds."),
+        new("PERSIST key", 2, Keys.At(1, RW | Update), Write | Fast, "generic", "2.2.0", Persist, "Removes the expiry of a key."),
     ];
 
     [Flags]

@@ -17,15 +17,15 @@ internal static class ObjectCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("OBJECT", -2, Keys.None, None, "generic", "2.2.3", null, "Commands about how values are kept.")
+        new("OBJECT", -2, Keys.None, None, "generic", "2.2.3", null, "Commands about the internal form of values.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                Sub("ENCODING key", "2.2.3", Encoding, "Names the form in which a value is kept."),
-                Sub("FREQ key", "4.0.0", Frequency, "Tells how often a key is used, on a logarithmic scale."),
-                Sub("IDLETIME key", "2.2.3", IdleTime, "Tells the seconds since a key was last used."),
-                Sub("REFCOUNT key", "2.2.3", RefCount, "Tells how many references there are to a value."),
+                Sub("ENCODING key", "2.2.3", Encoding, "Returns the internal encoding of a value."),
+                Sub("FREQ key", "4.0.0", Frequency, "Returns how often a key is used, on a logarithmic scale."),
+                Sub("IDLETIME key", "2.2.3", IdleTime, "Returns the seconds since a key was last used."),
+                Sub("REFCOUNT key", "2.2.3", RefCount, "Returns the number of references to a value."),
                 Help.Row("generic", "6.2.0"),
             ],
         },

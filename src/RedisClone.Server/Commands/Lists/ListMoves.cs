@@ -22,23 +22,23 @@ internal static class ListMoves
             -5, SourceAndTarget, Write | DenyOom, "list", "8.10.0", MoveMany, "Moves several elements from one list to another.")
             { Complexity = "O(N) where N is the number of elements moved." },
         new("LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
-            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Takes elements from the first list that has any.")
+            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Removes and returns elements of the first non-empty list.")
             { Complexity = OfKeysAndElements },
         new("BLPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
-            "Takes the first element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
+            "Removes and returns the first element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
         new("BRPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
-            "Takes the last element of the first list that has any, waiting for one.") { Complexity = "O(N) where N is the number of provided keys." },
+            "Removes and returns the last element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
         new("BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
-            6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another, waiting for one."),
+            6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another; blocks until there is one."),
         new("BLMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout [<COUNT count | EXACTLY count> <OBO | BULK>]",
             -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
-            "Moves several elements from one list to another, waiting for them.") { Complexity = "O(N) where N is the number of elements moved." },
+            "Moves several elements from one list to another; blocks until there are some.") { Complexity = "O(N) where N is the number of elements moved." },
         new("BRPOPLPUSH source destination timeout", 4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
-            "Moves the last element of a list to the head of another, waiting for one.")
+            "Moves the last element of a list to the head of another; blocks until there is one.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" },
         new("BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
             -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "list", "7.0.0", BlockingPopMany,
-            "Takes elements from the first list that has any, waiting for one.") { Complexity = OfKeysAndElements },
+            "Removes and returns elements of the first non-empty list; blocks until there is one.") { Complexity = OfKeysAndElements },
     ];
 
     private const string OfKeysAndElements = "O(N+M) where N is the number of provided keys and M is the number of elements returned.";

@@ -23,7 +23,7 @@ internal static class AclCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("ACL", -2, Keys.None, None, "server", "6.0.0", null, "Commands about users and what they may do.")
+        new("ACL", -2, Keys.None, None, "server", "6.0.0", null, "Commands about users and their permissions.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
@@ -31,18 +31,18 @@ internal static class AclCommands
                 Sub("CAT [category]", -2, Anybody, Categories, "Lists the categories of commands, or the commands of one.", "O(1) since the categories and commands are a fixed set."),
                 Sub("DELUSER username [username ...]", -3, Administrators, DeleteUsers, "Deletes users and disconnects their clients.",
                     "O(1) amortized time considering the typical user.", CommandTips.AllNodes, secret: true),
-                Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun, "Tells whether a user may run a command, without running it.", since: "7.0.0"),
-                Sub("GENPASS [bits]", -2, Anybody, GeneratePassword, "Makes up a password of 256 bits, or so many."),
+                Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun, "Returns whether a user may run a command, without running it.", since: "7.0.0"),
+                Sub("GENPASS [bits]", -2, Anybody, GeneratePassword, "Generates a password of 256 bits, or of the given number."),
                 Sub("GETUSER username", 3, Administrators, GetUser, "Shows a user.",
                     "O(N). Where N is the number of password, command and pattern rules that the user has.", secret: true),
                 Sub("LIST", 2, Administrators, List, "Shows all users as lines of a configuration file.", PerUser),
-                Sub("LOAD", 2, Administrators | Long, Load, "Takes over the users of the ACL file.", PerUser),
-                Sub("LOG [count | RESET]", -2, Administrators, Log, "Shows what users were refused lately, or forgets it.", "O(N) with N being the number of entries shown."),
+                Sub("LOAD", 2, Administrators | Long, Load, "Replaces the users by those of the ACL file.", PerUser),
+                Sub("LOG [count | RESET]", -2, Administrators, Log, "Shows recent refusals, or clears them.", "O(N) with N being the number of entries shown."),
                 Sub("SAVE", 2, Administrators | Long, Save, "Writes the users to the ACL file.", PerUser, CommandTips.AllNodes),
-                Sub("SETUSER username [rule [rule ...]]", -3, Administrators, SetUser, "Makes or changes a user by rules.",
+                Sub("SETUSER username [rule [rule ...]]", -3, Administrators, SetUser, "Creates or changes a user by rules.",
                     "O(N). Where N is the number of rules provided.", CommandTips.AllNodes, secret: true),
                 Sub("USERS", 2, Administrators, Names, "Lists the users' names.", PerUser),
-                Sub("WHOAMI", 2, Anybody, WhoAmI, "Tells which user this connection is."),
+                Sub("WHOAMI", 2, Anybody, WhoAmI, "Returns the user of this connection."),
                 Help.Row("server", "6.0.0"),
             ],
         },

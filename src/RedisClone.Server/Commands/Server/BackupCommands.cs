@@ -17,11 +17,11 @@ internal static class BackupCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("START", 2, Keys.None, Administration | AllShards, "server", "8.10.0", Start, "Begins a backup in the directory that the configuration names."),
-                new("SEAL", 2, Keys.None, Administration, "server", "8.10.0", Seal, "Completes the backup: its files do not change any more."),
-                new("STATUS", 2, Keys.None, Administration, "server", "8.10.0", Status, "Tells the state of the backup."),
+                new("START", 2, Keys.None, Administration | AllShards, "server", "8.10.0", Start, "Starts a backup in the directory of backupdirname."),
+                new("SEAL", 2, Keys.None, Administration, "server", "8.10.0", Seal, "Completes the backup; its files do not change any more."),
+                new("STATUS", 2, Keys.None, Administration, "server", "8.10.0", Status, "Returns the state of the backup."),
                 new("LIST", 2, Keys.None, Administration, "server", "8.10.0", List, "Lists the files of the backup that do not change any more."),
-                new("ABORT", 2, Keys.None, Administration, "server", "8.10.0", Abort, "Gives up a backup that is not sealed."),
+                new("ABORT", 2, Keys.None, Administration, "server", "8.10.0", Abort, "Cancels a backup that is not sealed."),
                 new("CLEANUP", 2, Keys.None, Administration, "server", "8.10.0", CleanUp, "Removes the files of a backup that is sealed or failed."),
                 Help.Row("server", "8.10.0"),
             ],

@@ -23,14 +23,14 @@ internal static class CommandCommands
             Complexity = PerCommand, Tips = CommandTips.NondeterministicOrder, Categories = ["connection"],
             Subcommands =
             [
-                Sub("COUNT", 2, "2.8.13", Count, "Tells how many commands there are."),
+                Sub("COUNT", 2, "2.8.13", Count, "Returns the number of commands."),
                 Sub("INFO [command-name [command-name ...]]",
                     -2, "2.8.13", Info, "Describes commands: arguments, flags, keys.", PerName, CommandTips.NondeterministicOrder),
                 Sub("DOCS [command-name [command-name ...]]", -2, "7.0.0", Docs, "Explains commands.", PerName, CommandTips.NondeterministicOrder),
                 Sub("LIST [FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
-                    -2, "7.0.0", List, "Names all commands, or those of a category or matching a pattern.", PerCommand, CommandTips.NondeterministicOrder),
+                    -2, "7.0.0", List, "Lists all commands, or those of a category, or those that match a pattern.", PerCommand, CommandTips.NondeterministicOrder),
                 Sub("GETKEYS command [arg [arg ...]]", -3, "2.8.13", GetKeys, "Finds the keys in a whole command.", PerArgument),
-                Sub("GETKEYSANDFLAGS command [arg [arg ...]]", -3, "7.0.0", GetKeysAndFlags, "The same, with what the command does with each.", PerArgument),
+                Sub("GETKEYSANDFLAGS command [arg [arg ...]]", -3, "7.0.0", GetKeysAndFlags, "Finds the keys in a whole command, with what the command does with each.", PerArgument),
                 Help.Row("server", "5.0.0", "connection"),
             ],
         },

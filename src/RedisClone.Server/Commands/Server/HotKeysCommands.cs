@@ -12,16 +12,16 @@ internal static class HotKeysCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("HOTKEYS", -2, Keys.None, None, "server", "8.6.0", null, "Commands that watch for hot keys.")
+        new("HOTKEYS", -2, Keys.None, None, "server", "8.6.0", null, "Commands that find hot keys.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("START METRICS count [CPU] [NET] [COUNT k] [DURATION duration] [SAMPLE ratio]", -2, Keys.None, Flags, "server", "8.6.0", Start, "Begins to watch.") { Tips = CommandTips.AllNodes },
-                new("STOP", 2, Keys.None, Flags, "server", "8.6.0", Stop, "Ends the watching; what it found stays.") { Tips = CommandTips.AllNodes },
-                new("GET", 2, Keys.None, Flags, "server", "8.6.0", Get, "Shows the keys that cost most.")
+                new("START METRICS count [CPU] [NET] [COUNT k] [DURATION duration] [SAMPLE ratio]", -2, Keys.None, Flags, "server", "8.6.0", Start, "Starts to record hot keys.") { Tips = CommandTips.AllNodes },
+                new("STOP", 2, Keys.None, Flags, "server", "8.6.0", Stop, "Stops to record hot keys and keeps the result.") { Tips = CommandTips.AllNodes },
+                new("GET", 2, Keys.None, Flags, "server", "8.6.0", Get, "Returns the keys that cost most.")
                     { Complexity = "O(K) where K is the number of hotkeys returned.", Tips = CommandTips.EachShard },
-                new("RESET", 2, Keys.None, Flags, "server", "8.6.0", Reset, "Drops what was found.") { Tips = CommandTips.AllNodes },
+                new("RESET", 2, Keys.None, Flags, "server", "8.6.0", Reset, "Removes the result.") { Tips = CommandTips.AllNodes },
                 Help.Row("server", "8.6.0"),
             ],
         },

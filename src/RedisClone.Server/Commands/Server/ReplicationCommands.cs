@@ -18,24 +18,24 @@ internal static class ReplicationCommands
     private static readonly SearchValues<byte> HostCharacters =
         SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
 
-    private const string NoReplica = "the server feeds replicas and is none itself";
+    private const string NoReplica = "the server feeds replicas but cannot be one";
 
     public static readonly CommandRow[] Rows =
     [
-        new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Tells the server's part in replication.") { Categories = ["admin", "dangerous"] },
-        new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until so many replicas have what this connection wrote.")
+        new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Returns the server's role in replication.") { Categories = ["admin", "dangerous"] },
+        new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until a number of replicas have the writes of this connection.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
-        new("WAITAOF numlocal numreplicas timeout", 4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until what this connection wrote is on disk.")
+        new("WAITAOF numlocal numreplicas timeout", 4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until the writes of this connection are on disk.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
-        new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data, and from there on every change."),
-        new("PSYNC replicationid offset [FAILOVER]", -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data, and from there on every change, to a replica."),
-        new("REPLCONF [option value [option value ...]]", -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf, "What a replica says about itself.")
+        new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data and then every change."),
+        new("PSYNC replicationid offset [FAILOVER]", -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica."),
+        new("REPLCONF [option value [option value ...]]", -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf, "Sets options of a replica's connection.")
             { Complexity = "O(1)" },
         new("REPLICAOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.") { Lacks = NoReplica },
         new("SLAVEOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
             { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`", Lacks = NoReplica },
         new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Hands the master's part over to a replica.") { Lacks = NoReplica },
+            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.") { Lacks = NoReplica },
     ];
 
     private static void Role(ref CommandContext c)

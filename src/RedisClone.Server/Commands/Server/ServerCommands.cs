@@ -15,15 +15,15 @@ internal static class ServerCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("TIME", 1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time, "Tells the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
+        new("TIME", 1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time, "Returns the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
         new("LOLWUT [VERSION version [arg [arg ...]]]",
-            -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws something, and tells the version.") { Complexity = "O(1)" },
+            -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws a picture and shows the version.") { Complexity = "O(1)" },
         new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
         {
             Complexity = "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
         },
-        new("MODULE", -2, Keys.None, None, "server", "4.0.0", null, "Commands about modules, of which this server has none.")
+        new("MODULE", -2, Keys.None, None, "server", "4.0.0", null, "Commands about modules, which this server does not support.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =

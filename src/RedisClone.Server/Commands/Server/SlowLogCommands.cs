@@ -16,14 +16,14 @@ internal static class SlowLogCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("GET [count]", -2, Keys.None, Flags, "server", "2.2.12", Get, "Shows entries, the newest first: number, time, microseconds, arguments, client's address and name.")
+                new("GET [count]", -2, Keys.None, Flags, "server", "2.2.12", Get, "Returns entries, newest first: ID, time, microseconds, arguments, address and name of the client.")
                 {
                     Complexity = "O(N) where N is the number of entries returned",
                     Tips = ["request_policy:all_nodes", "nondeterministic_output"],
                 },
                 new("LEN", 2, Keys.None, Flags, "server", "2.2.12", Length, "Counts the entries.")
                     { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
-                new("RESET", 2, Keys.None, Flags, "server", "2.2.12", Reset, "Drops all entries.")
+                new("RESET", 2, Keys.None, Flags, "server", "2.2.12", Reset, "Removes all entries.")
                     { Complexity = "O(N) where N is the number of entries in the slowlog", Tips = CommandTips.AllNodes },
                 Help.Row("server", "6.2.0"),
             ],

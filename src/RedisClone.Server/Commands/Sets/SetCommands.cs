@@ -16,17 +16,17 @@ internal static class SetCommands
         new("SREM key member [member ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Remove, "Removes members from a set.")
             { Complexity = "O(N) where N is the number of members to be removed." },
         new("SMOVE source destination member", 4, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | KeyFlags.Insert)), Write | Fast, "set", "1.0.0", Move, "Moves a member from one set to another."),
-        new("SISMEMBER key member", 3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Tells whether something is a member of a set."),
-        new("SMISMEMBER key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Tells of several things whether they are members of a set.")
+        new("SISMEMBER key member", 3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Returns whether a value is a member of a set."),
+        new("SMISMEMBER key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Returns for each value whether it is a member of a set.")
             { Complexity = "O(N) where N is the number of elements being checked for membership" },
         new("SCARD key", 2, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Cardinality, "Counts a set's members."),
         new("SMEMBERS key", 2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", Members, "Returns all members of a set.")
             { Complexity = "O(N) where N is the set cardinality.", Tips = CommandTips.NondeterministicOrder },
-        new("SPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop, "Takes members at random.")
+        new("SPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop, "Removes and returns random members.")
             { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = CommandTips.Nondeterministic },
-        new("SRANDMEMBER key [count]", -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns members at random.")
+        new("SRANDMEMBER key [count]", -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns random members.")
             { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = CommandTips.Nondeterministic },
-        new("SSCAN key cursor [MATCH pattern] [COUNT count]", -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Walks over the members of a set, a few at a time.")
+        new("SSCAN key cursor [MATCH pattern] [COUNT count]", -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Iterates over the members of a set.")
             { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 

@@ -13,20 +13,20 @@ internal static class SortedSetAlgebra
     public static readonly CommandRow[] Rows =
     [
         new("ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Unite, "Returns the members of all sorted sets together.") { Complexity = OfUnion },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Unite, "Returns the union of sorted sets.") { Complexity = OfUnion },
         new("ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
-            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", UniteStore, "Stores the members of all sorted sets together.") { Complexity = OfUnion },
+            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", UniteStore, "Stores the union of sorted sets.") { Complexity = OfUnion },
         new("ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Intersect, "Returns the members that all sorted sets have.") { Complexity = OfIntersection },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Intersect, "Returns the members that are in all sorted sets.") { Complexity = OfIntersection },
         new("ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
-            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", IntersectStore, "Stores the members that all sorted sets have.") { Complexity = OfIntersection },
+            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", IntersectStore, "Stores the members that are in all sorted sets.") { Complexity = OfIntersection },
         new("ZINTERCARD numkeys key [key ...] [LIMIT limit]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "7.0.0", IntersectCount, "Counts the members that all sorted sets have.")
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "7.0.0", IntersectCount, "Counts the members that are in all sorted sets.")
             { Complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets." },
         new("ZDIFF numkeys key [key ...] [WITHSCORES]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Subtract, "Returns the members of the first sorted set that no other has.") { Complexity = OfDifference },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Subtract, "Returns the members of the first sorted set that are in no other sorted set.") { Complexity = OfDifference },
         new("ZDIFFSTORE destination numkeys key [key ...]",
-            -4, Stored, Write | DenyOom, "sorted-set", "6.2.0", SubtractStore, "Stores the members of the first sorted set that no other has.") { Complexity = OfDifference },
+            -4, Stored, Write | DenyOom, "sorted-set", "6.2.0", SubtractStore, "Stores the members of the first sorted set that are in no other sorted set.") { Complexity = OfDifference },
     ];
 
     private const string OfUnion = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.";

@@ -13,9 +13,9 @@ internal static class SortedSetCommands
     public static readonly CommandRow[] Rows =
     [
         new("ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]",
-            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Add, "Gives members of a sorted set scores.")
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Add, "Adds members to a sorted set, or changes their scores.")
             { Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set." },
-        new("ZINCRBY key increment member", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Increment, "Adds to a member's score.")
+        new("ZINCRBY key increment member", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Increment, "Adds a number to a member's score.")
             { Complexity = LogN },
         new("ZREM key member [member ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "sorted-set", "1.2.0", Remove, "Removes members from a sorted set.")
             { Complexity = "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed." },
@@ -23,12 +23,12 @@ internal static class SortedSetCommands
         new("ZSCORE key member", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "1.2.0", Score, "Returns a member's score."),
         new("ZMSCORE key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "6.2.0", Scores, "Returns the scores of several members.")
             { Complexity = "O(N) where N is the number of members being requested." },
-        new("ZRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Rank, "Tells how many members come before one.") { Complexity = OfRank },
-        new("ZREVRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", ReverseRank, "Tells how many members come after one.") { Complexity = OfRank },
-        new("ZRANDMEMBER key [count [WITHSCORES]]", -2, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", RandomMembers, "Returns members at random.")
+        new("ZRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Rank, "Returns the rank of a member, lowest score first.") { Complexity = OfRank },
+        new("ZREVRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", ReverseRank, "Returns the rank of a member, highest score first.") { Complexity = OfRank },
+        new("ZRANDMEMBER key [count [WITHSCORES]]", -2, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", RandomMembers, "Returns random members.")
             { Complexity = "O(N) where N is the number of members returned", Tips = CommandTips.Nondeterministic },
         new("ZSCAN key cursor [MATCH pattern] [COUNT count]",
-            -3, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.0", Scan, "Walks over the members of a sorted set, a few at a time.")
+            -3, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.0", Scan, "Iterates over the members of a sorted set.")
             { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 

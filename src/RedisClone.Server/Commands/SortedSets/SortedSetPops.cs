@@ -11,18 +11,18 @@ internal static class SortedSetPops
 {
     public static readonly CommandRow[] Rows =
     [
-        new("ZPOPMIN key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin, "Takes the members with the lowest scores.") { Complexity = PerPop },
-        new("ZPOPMAX key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax, "Takes the members with the highest scores.") { Complexity = PerPop },
+        new("ZPOPMIN key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin, "Removes and returns the members with the lowest scores.") { Complexity = PerPop },
+        new("ZPOPMAX key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax, "Removes and returns the members with the highest scores.") { Complexity = PerPop },
         new("BZPOPMIN key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMin,
-            "Takes the member with the lowest score of the first sorted set that has any, waiting for one.") { Complexity = LogN },
+            "Removes and returns the member with the lowest score of the first non-empty sorted set; blocks until there is one.") { Complexity = LogN },
         new("BZPOPMAX key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMax,
-            "Takes the member with the highest score of the first sorted set that has any, waiting for one.") { Complexity = LogN },
+            "Removes and returns the member with the highest score of the first non-empty sorted set; blocks until there is one.") { Complexity = LogN },
         new("ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
-            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Takes members from the first sorted set that has any.")
+            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Removes and returns members of the first non-empty sorted set.")
             { Complexity = OfKeysAndMembers },
         new("BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
             -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "sorted-set", "7.0.0", BlockingPopMany,
-            "Takes members from the first sorted set that has any, waiting for one.") { Complexity = OfKeysAndMembers },
+            "Removes and returns members of the first non-empty sorted set; blocks until there is one.") { Complexity = OfKeysAndMembers },
     ];
 
     private const string LogN = "O(log(N)) with N being the number of elements in the sorted set.";

@@ -23,7 +23,7 @@ internal static class StreamClaims
             Tips = CommandTips.Nondeterministic,
         },
         new("XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]",
-            -6, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "6.2.0", ClaimIdle, "Makes a consumer the owner of entries that are pending for long.")
+            -6, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "6.2.0", ClaimIdle, "Makes a consumer the owner of entries that were pending for a long time.")
         {
             Complexity = "O(1) if COUNT is small.",
             Tips = CommandTips.Nondeterministic,

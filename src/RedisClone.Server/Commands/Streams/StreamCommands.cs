@@ -14,25 +14,25 @@ internal static class StreamCommands
     public static readonly CommandRow[] Rows =
     [
         new("XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO producer | IDMP producer message] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
-            -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append, "Appends an entry to a stream, creating it if need be.")
+            -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append, "Appends an entry to a stream and creates the stream if it does not exist.")
         {
             Complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
             Tips = CommandTips.Nondeterministic,
         },
-        new("XLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "stream", "5.0.0", Length, "Tells how many entries a stream has."),
-        new("XRANGE key start end [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Range, "Gives the entries between two identifiers.") { Complexity = OfRange },
-        new("XREVRANGE key end start [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", ReverseRange, "Gives the entries between two identifiers, the last first.")
+        new("XLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "stream", "5.0.0", Length, "Returns the number of entries of a stream."),
+        new("XRANGE key start end [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Range, "Returns the entries between two IDs.") { Complexity = OfRange },
+        new("XREVRANGE key end start [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", ReverseRange, "Returns the entries between two IDs in reverse order.")
             { Complexity = OfRange },
         new("XDEL key id [id ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "5.0.0", Delete, "Deletes entries of a stream.")
             { Complexity = "O(1) for each single item to delete in the stream, regardless of the stream size." },
         new("XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]",
-            -4, Keys.At(1, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Trim, "Cuts a stream from its beginning.")
+            -4, Keys.At(1, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Trim, "Removes the oldest entries of a stream.")
         {
             Complexity = "O(N), with N being the number of evicted entries. Constant times are very small however, since entries are organized in blocks that go as a whole.",
             Tips = CommandTips.Nondeterministic,
         },
         new("XSETID key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-            -3, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", SetId, "Sets what a stream knows of itself: for the server's own use."),
+            -3, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", SetId, "Sets the internal counters of a stream; for internal use."),
     ];
 
     // ---- appending

@@ -15,8 +15,8 @@ internal static class StreamIdempotence
     public static readonly CommandRow[] Rows =
     [
         new("XCFGSET key [IDMP-DURATION seconds] [IDMP-MAXSIZE count]",
-            -2, Keys.At(1, RW | Update), Write | Fast, "stream", "8.6.0", Configure, "Sets how long, and how many, messages of producers a stream remembers."),
-        new("XIDMPRECORD key producer message id", 5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "8.8.0", Record, "Notes which entry a message became: for the server's own use."),
+            -2, Keys.At(1, RW | Update), Write | Fast, "stream", "8.6.0", Configure, "Sets how long a stream remembers messages of producers, and how many."),
+        new("XIDMPRECORD key producer message id", 5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "8.8.0", Record, "Records which entry a message became; for internal use."),
     ];
 
     private static void Configure(ref CommandContext c)

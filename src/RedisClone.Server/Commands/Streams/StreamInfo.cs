@@ -10,7 +10,7 @@ internal static class StreamInfo
 {
     public static readonly CommandRow[] Rows =
     [
-        new("XINFO", -2, Keys.None, CommandFlags.None, "stream", "5.0.0", null, "Commands that look into streams.")
+        new("XINFO", -2, Keys.None, CommandFlags.None, "stream", "5.0.0", null, "Commands that show streams.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
@@ -18,7 +18,7 @@ internal static class StreamInfo
                 new("CONSUMERS key group", 4, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Consumers, "Shows the consumers of a group.")
                     { Tips = CommandTips.Nondeterministic },
                 new("GROUPS key", 3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Groups, "Shows the groups of a stream."),
-                new("STREAM key [FULL [COUNT count]]", -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows what a stream consists of."),
+                new("STREAM key [FULL [COUNT count]]", -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows a stream."),
                 Help.Row("stream", "5.0.0", "stream"),
             ],
         },

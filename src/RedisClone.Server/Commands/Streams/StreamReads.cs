@@ -22,11 +22,11 @@ internal static class StreamReads
     public static readonly CommandRow[] Rows =
     [
         new("XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-            -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries behind given ones from streams, waiting for some.")
+            -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries after given IDs from streams; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
         new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
             -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
-            "Reads entries from streams for a consumer of a group, waiting for some.")
+            "Reads entries from streams for a consumer of a group; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
     ];
 

@@ -26,7 +26,7 @@ internal static class StreamReferences
     public static readonly CommandRow[] Rows =
     [
         new("XDELEX key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
-            -5, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "8.2.0", Delete, "Deletes entries of a stream, and tells of each what became of it.")
+            -5, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "8.2.0", Delete, "Deletes entries of a stream and returns the result for each.")
             { Complexity = "O(1) for each single item to delete in the stream, regardless of the stream size." },
         new("XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]",
             -6, Keys.At(1, RW | Update | KeyFlags.Delete), Write | Fast, "stream", "8.2.0", AcknowledgeAndDelete, "Acknowledges entries, and deletes them.")

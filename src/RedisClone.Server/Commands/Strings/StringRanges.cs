@@ -13,8 +13,8 @@ internal static class StringRanges
     public static readonly CommandRow[] Rows =
     [
         new("STRLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "string", "2.2.0", StrLen, "Returns the length of a string value."),
-        new("APPEND key value", 3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "string", "2.0.0", Append, "Adds bytes at the end of a string value."),
-        new("SETRANGE key offset value", 4, Keys.At(1, RW | Update), Write | DenyOom, "string", "2.2.0", SetRange, "Overwrites a part of a string value, from an offset on.")
+        new("APPEND key value", 3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "string", "2.0.0", Append, "Appends bytes to a string value."),
+        new("SETRANGE key offset value", 4, Keys.At(1, RW | Update), Write | DenyOom, "string", "2.2.0", SetRange, "Overwrites a part of a string value from an offset.")
             { Complexity = "O(1), not counting the time to copy the bytes; O(M) with M being the length of the argument" },
         new("GETRANGE key start end", 4, Keys.At(1, RO | Access), ReadOnly, "string", "2.4.0", GetRange, "Returns a part of a string value.")
             { Complexity = "O(N) with N being the length of what is returned" },

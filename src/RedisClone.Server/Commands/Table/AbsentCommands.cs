@@ -8,14 +8,14 @@ internal static class AbsentCommands
 {
     public static readonly (string Names, string From, string Why)[] Rows =
     [
-        ("`RESTORE-ASKING`", "Redis", "what nodes of a cluster say to each other; there is no cluster"),
-        ("`MIGRATE`", "Redis", "`DUMP` and `RESTORE` do it through a client"),
-        ("`SENTINEL`", "Redis", "redis-sentinel watches servers with replicas"),
-        ("`SFLUSH`", "Redis 8", "flushes slots of a cluster"),
-        ("`AR…` (arrays)", "Redis 8.10", "a type of its own that this server has not"),
-        ("`V…` (vector sets)", "Redis 8", "a type of its own that this server has not"),
-        ("`FT.…` `JSON.…` `TS.…` `BF.…` `CF.…` `CMS.…` `TOPK.…` `TDIGEST.…`", "Redis 8 and modules", "there are no modules"),
-        ("`CL.THROTTLE` `STICK` `SADDEX` `FIELDEXPIRE` `FIELDTTL`", "Dragonfly", "its own; hashes have `HEXPIRE`, keys have `EXPIRE`"),
-        ("`RI.…` `Z(P)EXPIRE…` `ZTTL` `HCOLLECT` `ZCOLLECT` `GETWITHETAG` `SETIFMATCH` `WATCHMS` …", "Garnet", "its own; `SET … IFEQ` compares values, `HEXPIRE` expires fields"),
+        ("`RESTORE-ASKING`", "Redis", "none: for nodes of a cluster"),
+        ("`MIGRATE`", "Redis", "`DUMP` and `RESTORE` through a client"),
+        ("`SENTINEL`", "Redis", "none: for the program redis-sentinel"),
+        ("`SFLUSH`", "Redis 8", "none: for slots of a cluster"),
+        ("`AR…` (arrays)", "Redis 8.10", "none: this server does not have the type"),
+        ("`V…` (vector sets)", "Redis 8", "none: this server does not have the type"),
+        ("`FT.…` `JSON.…` `TS.…` `BF.…` `CF.…` `CMS.…` `TOPK.…` `TDIGEST.…`", "Redis 8 and modules", "none: this server has no modules"),
+        ("`CL.THROTTLE` `STICK` `SADDEX` `FIELDEXPIRE` `FIELDTTL`", "Dragonfly", "`HEXPIRE` for fields of hashes, `EXPIRE` for keys"),
+        ("`RI.…` `Z(P)EXPIRE…` `ZTTL` `HCOLLECT` `ZCOLLECT` `GETWITHETAG` `SETIFMATCH` `WATCHMS` …", "Garnet", "`SET … IFEQ` compares values, `HEXPIRE` sets the expiry of fields"),
     ];
 }

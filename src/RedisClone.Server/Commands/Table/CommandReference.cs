@@ -13,9 +13,14 @@ internal static class CommandReference
         <!-- Generated from the rows in src/RedisClone.Server/Commands. Do not edit; instead:
              dotnet run --project src/RedisClone.Server -- --write-command-reference docs/commands.md -->
 
-        Every command that is listed behaves as Redis's of the same name, up to version 8.10, but for those that say *Not here*: they answer with Redis's own
-        error where it has one. *Since* is the version of Redis that brought the command. `COMMAND DOCS` answers from the same rows. Commands of Redis and of other servers
-        that this one does not know stand at the end.
+        This page lists every command. A listed command behaves like Redis's command of the same name, up to version 8.10. A command marked *Not supported* answers with an
+        error, in Redis's words where Redis has them. *Since* is the version of Redis that introduced the command. The server answers `COMMAND DOCS` from the same rows:
+
+        ```sh
+        redis-cli command docs getdel
+        ```
+
+        [Commands that the server does not know](#not-known) stand at the end.
 
         """;
 
@@ -24,9 +29,9 @@ internal static class CommandReference
 
         ## Not known
 
-        To a client these are unknown commands, so that libraries can tell.
+        The server answers these commands with `ERR unknown command`, so that a client library can detect what is missing.
 
-        | Commands | Of | Why |
+        | Commands | Of | Instead |
         | --- | --- | --- |
 
         """;

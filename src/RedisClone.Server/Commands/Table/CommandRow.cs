@@ -76,7 +76,7 @@ internal sealed class CommandRow
 
     public string Since { get; }
 
-    public string Summary => Lacks is { } missing ? $"{_summary} Not here: {missing}." : _summary;
+    public string Summary => Lacks is { } missing ? $"{_summary} Not supported: {missing}." : _summary;
 
     public CommandHandler? Handler { get; }
 

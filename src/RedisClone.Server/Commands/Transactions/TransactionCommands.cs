@@ -15,15 +15,15 @@ internal static class TransactionCommands
     public static readonly CommandRow[] Rows =
     [
         new("MULTI", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "1.2.0", Multi,
-            "Begins a transaction: what follows is queued."),
+            "Starts a transaction; the following commands are queued."),
         new("EXEC", 1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", ExecHandler,
-            "Runs the queued commands as one.") { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
+            "Runs the queued commands as one transaction.") { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
-            "Drops the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
+            "Discards the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
         new("WATCH key [key ...]", -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.2.0", Watch,
-            "Makes the next EXEC fail if one of the keys changes before it.") { Complexity = "O(1) for every key." },
+            "Watches keys; the next EXEC fails if one of them changes before it.") { Complexity = "O(1) for every key." },
         new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch, "transactions", "2.2.0", Unwatch,
-            "Forgets the watched keys.") { Route = ShardsOfWatch },
+            "Stops watching all keys.") { Route = ShardsOfWatch },
     ];
 
     private static void Multi(ref CommandContext c)
