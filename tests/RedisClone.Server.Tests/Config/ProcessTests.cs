@@ -17,22 +17,22 @@ public sealed class ProcessTests : IDisposable
     {
         string path = Path.Combine(_directory, "log"), moved = path + ".1";
         using var log = new LogFile(path);
-        log.TryAppend("one\n"u8);
-        log.TryAppend("two\n"u8);
+        log.Append("one\n"u8);
+        log.Append("two\n"u8);
         File.Move(path, moved);
-        log.TryAppend("three\n"u8);
+        log.Append("three\n"u8);
         Assert.Equal("one\ntwo\n", File.ReadAllText(moved));
         Assert.Equal("three\n", File.ReadAllText(path));
 
         File.WriteAllText(path, "");
-        log.TryAppend("four\n"u8);
+        log.Append("four\n"u8);
         Assert.Equal("four\n", File.ReadAllText(path));
 
         File.Delete(path);
         Directory.CreateDirectory(path);
-        log.TryAppend("lost\n"u8);
+        log.Append("lost\n"u8);
         Directory.Delete(path);
-        log.TryAppend("five\n"u8);
+        log.Append("five\n"u8);
         Assert.Equal("five\n", File.ReadAllText(path));
     }
 
