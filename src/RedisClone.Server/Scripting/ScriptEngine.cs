@@ -28,7 +28,9 @@ internal sealed class ScriptEngine
     public ScriptEngine(ServerCore server)
     {
         Server = server;
-        State = new LuaState(Limits.ScriptMemory) { OnBudget = OnBudget };
+        // A script that gets less than it asks for fails by itself; where the runtime's own limit ends it, other work may fail too.
+        long half = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 2;
+        State = new LuaState(Math.Min(Limits.ScriptMemory, half)) { OnBudget = OnBudget };
         Output = new CapturedReply(State);
         Fields = new ReplyFields(State);
         ToLua = new ReplyToLua(State, Fields);
