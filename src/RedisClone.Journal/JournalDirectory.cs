@@ -76,8 +76,8 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Reads the manifest without taking the directory: for the offline commands. A missing one is empty where there are no files that one would
-    /// name; else it is what <see cref="Announce"/> has left, or an error.
+    /// Reads the manifest without taking the directory: for the offline commands. A missing one is empty where there are no files
+    /// that one would name; else it is what <see cref="Announce"/> has left, or an error.
     /// </summary>
     public static bool TryReadManifest(IDisk disk, JournalNames names, out Manifest manifest, out string error)
     {
@@ -110,7 +110,9 @@ public sealed class JournalDirectory : IDisposable
         return Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error);
     }
 
-    /// <summary>A first manifest that a crash has kept from its name. It is the one in force if it names exactly the files that are there.</summary>
+    /// <summary>
+    /// A first manifest that a crash has kept from its name. It is the one in force if it names exactly the files that are there.
+    /// </summary>
     private static bool TryReadAnnounced(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out Manifest manifest)
     {
         manifest = Manifest.Empty;
@@ -146,8 +148,8 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Before files of a first manifest get their names: a crash between that and <see cref="Publish"/> would leave files without a manifest,
-    /// which are refused. The next start takes up what was announced.
+    /// Before files of a first manifest get their names: a crash between that and <see cref="Publish"/> would leave files without
+    /// a manifest, which are refused. The next start takes up what was announced.
     /// </summary>
     internal void Announce(Manifest manifest)
     {

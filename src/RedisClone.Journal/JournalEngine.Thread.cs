@@ -22,7 +22,8 @@ public sealed partial class JournalEngine
             }
             catch (Exception error)
             {
-                // Without this thread nothing becomes durable: it ends the journal as a failed write does, and goes on for the next one.
+                // Without this thread nothing becomes durable: it ends the journal as a failed write does, and goes on for the
+                // next one.
                 FailOnThread(error);
             }
         }

@@ -392,7 +392,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Passes on how far the stream is durable. When that fails for lack of memory, the journal's thread tries again: clients wait for it.
+    /// Passes on how far the stream is durable. When that fails for lack of memory, the journal's thread tries again: clients
+    /// wait for it.
     /// </summary>
     private void Tell()
     {

@@ -11,12 +11,14 @@ namespace RedisClone.Protocol;
 internal sealed class RequestAssembler(RequestLimits limits)
 {
     /// <summary>
-    /// A bulk string up to this length gets its final buffer when announced. The room for a longer one is never more than this and
-    /// <see cref="Growth"/> times what has arrived, so that a client cannot take memory by announcing.
+    /// A bulk string up to this length gets its final buffer when announced. The room for a longer one is never more than this
+    /// and <see cref="Growth"/> times what has arrived, so that a client cannot take memory by announcing.
     /// </summary>
     private const int TrustedLength = 1024 * 1024;
 
-    /// <summary>What is copied on the way makes a string of 64 MB cost half as much again by doubling, and nothing measurable so.</summary>
+    /// <summary>
+    /// What is copied on the way makes a string of 64 MB cost half as much again by doubling, and nothing measurable so.
+    /// </summary>
     private const int Growth = 8;
 
     private const int BigBulk = 32 * 1024;
@@ -260,7 +262,8 @@ internal sealed class RequestAssembler(RequestLimits limits)
     }
 
     /// <summary>More room for the bulk string that arrives, but not beyond its end.</summary>
-    private void Grow(int arrived) => Resize(Math.Max((long)_length + arrived, Math.Min(Growth * (long)_buffer.Length, (long)_length + _bulkLeft)));
+    private void Grow(int arrived) =>
+        Resize(Math.Max((long)_length + arrived, Math.Min(Growth * (long)_buffer.Length, (long)_length + _bulkLeft)));
 
     private void MakeRoom(int more)
     {

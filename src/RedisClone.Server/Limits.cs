@@ -81,7 +81,9 @@ internal static class Limits
     /// <summary>Characters of one text in the log; the rest is cut off.</summary>
     public const int LogText = 4096;
 
-    /// <summary>Bytes of the log that may wait for the thread that writes them; lines beyond it are dropped and counted.</summary>
+    /// <summary>
+    /// Bytes of the log that may wait for the thread that writes them; lines beyond it are dropped and counted.
+    /// </summary>
     public const int LogBacklog = 1 << 20;
 
     /// <summary>How long an ending process waits for the rest of its log to be written.</summary>

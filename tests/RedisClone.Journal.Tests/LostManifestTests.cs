@@ -6,7 +6,9 @@ using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal.Tests;
 
-/// <summary>Bases and increments without their manifest: no server starts on them, and it is made anew where that is certain.</summary>
+/// <summary>
+/// Bases and increments without their manifest: no server starts on them, and it is made anew where that is certain.
+/// </summary>
 public sealed class LostManifestTests
 {
     private static readonly JournalNames Names = JournalRun.Names;
@@ -20,7 +22,8 @@ public sealed class LostManifestTests
         Write(rewrites: 1);
         _disk.Remove(Path(Names.Manifest));
         Assert.Null(JournalDirectory.TryOpen(_disk, Names, out var error));
-        Assert.Contains($"has {Names.Base(1, rdb: true)}, {Names.Increment(2)} and no {Names.Manifest}", error, StringComparison.Ordinal);
+        Assert.Contains($"has {Names.Base(1, rdb: true)}, {Names.Increment(2)} and no {Names.Manifest}", error,
+            StringComparison.Ordinal);
         var report = JournalTools.Verify(_disk, Names, new(), new StructureCheck());
         Assert.Equal(JournalOutcome.Refused, report.Outcome);
         Assert.Contains(Names.Increment(2), report.Reason, StringComparison.Ordinal);
@@ -40,7 +43,9 @@ public sealed class LostManifestTests
         Assert.Contains("The manifest was missing", report.ToString(), StringComparison.Ordinal);
     }
 
-    /// <summary>A crash after the manifest was replaced leaves what it replaced; one before leaves a base that it does not name.</summary>
+    /// <summary>
+    /// A crash after the manifest was replaced leaves what it replaced; one before leaves a base that it does not name.
+    /// </summary>
     [Fact]
     public void WhatABaseHasReplacedIsLeftOut()
     {
@@ -106,7 +111,9 @@ public sealed class LostManifestTests
         if (isCertain) Assert.Equal(files.Split(' ').Length, report.Units);
     }
 
-    /// <summary>What is neither named by a manifest nor would be: an empty manifest, one that is a directory, leftovers of a crash.</summary>
+    /// <summary>
+    /// What is neither named by a manifest nor would be: an empty manifest, one that is a directory, leftovers of a crash.
+    /// </summary>
     [Fact]
     public void OtherFilesOfTheDirectory()
     {
@@ -162,7 +169,8 @@ public sealed class LostManifestTests
         {
             var position = buffer.Switch();
             while (writer.WriteNext(fillAhead: true)) { }
-            using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, OfflineTests.Base(position));
+            using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0,
+                OfflineTests.Base(position));
             writer.InstallBase(position, rdb: true);
             var history = writer.History;
             writer.DeleteFiles(history);

@@ -30,12 +30,15 @@ public sealed record JournalNames(string Root, string DirectoryName = "appendonl
 
     public string Increment(long sequence) => Numbered(sequence, ".incr.aof");
 
-    /// <summary>The settings <c>appendfilename</c> of the journals whose files have these names, with a manifest or without.</summary>
+    /// <summary>
+    /// The settings <c>appendfilename</c> of the journals whose files have these names, with a manifest or without.
+    /// </summary>
     public static IEnumerable<string> FileNamesIn(IEnumerable<string> names)
     {
         const string Suffix = ".manifest";
         return names.Where(name => !name.StartsWith("temp-", StringComparison.Ordinal))
-            .Select(name => name.EndsWith(Suffix, StringComparison.Ordinal) ? name[..^Suffix.Length] : NumberedFile.Of(name)?.FileName)
+            .Select(name => name.EndsWith(Suffix, StringComparison.Ordinal)
+                ? name[..^Suffix.Length] : NumberedFile.Of(name)?.FileName)
             .OfType<string>().Distinct().Order(StringComparer.Ordinal);
     }
 

@@ -36,7 +36,8 @@ public static class JournalTools
             if (!isThere && disk.Exists(names.PathOf(names.Manifest))) return Refused(names.Manifest, error);
             if (!isThere)
             {
-                if (LostManifest.TryRebuild(disk, names, LostManifest.FilesOf(disk, names), out string problem) is not { } rebuilt)
+                if (LostManifest.TryRebuild(disk, names, LostManifest.FilesOf(disk, names), out string problem)
+                    is not { } rebuilt)
                     return Refused(names.Manifest, "it is missing, and cannot be made anew: " + problem);
                 manifest = rebuilt;
             }
@@ -44,7 +45,7 @@ public static class JournalTools
             var options = new ReadOptions(LoadTruncated: true, AcceptDamage: isThere);
             JournalReport report = new JournalReader(disk, names, manifest, options).Read(new StructureCheck());
             if (report.Outcome is JournalOutcome.Refused && !isThere)
-                return report with { Reason = "the manifest is missing, and the one that the names suggest does not load: " + report.Reason };
+                return Refused(report.File, "the manifest is missing, and the one that the names suggest does not load: " + report.Reason);
             if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
             Copy(disk, names, target, manifest, report);
             return report with { MadeManifest = !isThere };
@@ -63,7 +64,8 @@ public static class JournalTools
         FileCopy.Copy(disk, from, to, length);
     }
 
-    private static JournalReport Refused(string file, string reason) => new() { Outcome = JournalOutcome.Refused, File = file, Reason = reason };
+    private static JournalReport Refused(string file, string reason) =>
+        new() { Outcome = JournalOutcome.Refused, File = file, Reason = reason };
 
     private static void Copy(IDisk disk, JournalNames names, JournalNames target, Manifest manifest, JournalReport report)
     {
@@ -71,7 +73,8 @@ public static class JournalTools
         disk.FlushDirectory(target.Root);
         // Before the files are there: they would be refused without a manifest.
         using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error) ?? throw new IOException(error);
-        foreach (JournalFileReport file in report.Files) FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
+        foreach (JournalFileReport file in report.Files)
+            FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
     }
 }

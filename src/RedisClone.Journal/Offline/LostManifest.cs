@@ -5,8 +5,8 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Offline;
 
 /// <summary>
-/// Bases and increments without the manifest that says in which order they load. A start on them would begin empty, and its rewrites would
-/// replace them, so it is refused; where names and positions leave one order only, the manifest can be made anew.
+/// Bases and increments without the manifest that says in which order they load. A start on them would begin empty, and its
+/// rewrites would replace them, so it is refused; where names and positions leave one order only, the manifest can be made anew.
 /// </summary>
 public static class LostManifest
 {
@@ -15,14 +15,16 @@ public static class LostManifest
     /// <summary>The files that a manifest would name, bases first, each kind by its sequence numbers.</summary>
     public static IReadOnlyList<ManifestFile> FilesOf(IDisk disk, JournalNames names) =>
     [
-        .. disk.List(names.Directory).Select(NumberedFile.Of).OfType<NumberedFile>().Where(file => file.FileName == names.FileName)
+        .. disk.List(names.Directory).Select(NumberedFile.Of).OfType<NumberedFile>()
+            .Where(file => file.FileName == names.FileName)
             .Select(file => file.Entry).OrderBy(file => file.Kind).ThenBy(file => file.Sequence),
     ];
 
     /// <summary>Why a server does not start on these files.</summary>
     public static string Refusal(JournalNames names, IReadOnlyList<ManifestFile> files) =>
-        $"{names.DirectoryName} has {Names(files)} and no {names.Manifest} that says how they load: a start would begin without them, and a later " +
-        "rewrite would replace them. Restore the manifest, or have the command repair make it anew in a copy of the directory; move the files away to begin empty";
+        $"{names.DirectoryName} has {Names(files)} and no {names.Manifest} that says how they load: a start would begin without them, " +
+        "and a later rewrite would replace them. Restore the manifest, or have the command repair make it anew in a copy of the " +
+        "directory; move the files away to begin empty";
 
     /// <summary>The manifest that these files had, or null and why that cannot be told.</summary>
     internal static Manifest? TryRebuild(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out string problem)
@@ -38,14 +40,15 @@ public static class LostManifest
         long start = @base is null ? 0 : StartOf(disk, names, @base);
         if (start < 0) return OfRedis(bases, increments, out problem);
 
-        // A base and the increments behind it are there before the manifest names them, and what they replace is still there after it did.
+        // A base and the increments behind it are there before the manifest names them, and what they replace is still there
+        // after it did.
         var kept = new List<ManifestFile>();
         foreach (ManifestFile increment in increments)
         {
             long begins = StartOf(disk, names, increment);
             if (begins < 0 && @base is not null && kept.Count == 0 && increments.Length > 1)
             {
-                problem = $"{increment.Name}, which redis-server wrote, does not say whether it is older than {@base.Name} or follows it";
+                problem = $"{increment.Name}, which redis-server wrote, does not say whether it is older than {@base.Name}";
                 return null;
             }
             if (begins < 0 || begins >= start) kept.Add(increment);
@@ -59,7 +62,9 @@ public static class LostManifest
         return new(@base, [], kept);
     }
 
-    /// <summary>Redis's files say nothing of their positions: they are taken where there is one base only and no number is missing.</summary>
+    /// <summary>
+    /// Redis's files say nothing of their positions: they are taken where there is one base only and no number is missing.
+    /// </summary>
     private static Manifest? OfRedis(ManifestFile[] bases, ManifestFile[] increments, out string problem)
     {
         problem = bases.Length > 1 ? $"{Names(bases)} are bases, and none says where its increments begin" : "";
@@ -77,7 +82,8 @@ public static class LostManifest
         using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
         if (file.Kind == ManifestFileKind.Increment) return IncrementReader.StartOf(opened);
         if (file.Name.EndsWith(".rdb", StringComparison.Ordinal))
-            return new StructureCheck().LoadSnapshot(opened, file.Name, out _, out long lsn) is null ? lsn : throw new IOException($"{file.Name} is damaged");
+            return new StructureCheck().LoadSnapshot(opened, file.Name, out _, out long lsn) is null
+                ? lsn : throw new IOException($"{file.Name} is damaged");
         byte[] head = new byte[FileHeader.Length];
         int length = opened.Read(0, head);
         return BasePosition.Read(head.AsSpan(0, length));

@@ -147,7 +147,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Makes ready for a unit of so many bytes: a group that is full is closed, and the database is selected. False when units are not kept.
+    /// Makes ready for a unit of so many bytes: a group that is full is closed, and the database is selected. False when units
+    /// are not kept.
     /// </summary>
     private bool PrepareOrExit(int database, long bytes)
     {
@@ -169,8 +170,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Everything that takes memory, before anything is changed: a place for one more group, and segments for so many bytes. When it
-    /// throws, the gate is open and the stream is as it was.
+    /// Everything that takes memory, before anything is changed: a place for one more group, and segments for so many bytes. When
+    /// it throws, the gate is open and the stream is as it was.
     /// </summary>
     private void ReserveOrExit(long bytes)
     {

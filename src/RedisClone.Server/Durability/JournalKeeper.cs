@@ -172,7 +172,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private string? BeginEmpty()
     {
         foreach (string other in OtherJournals.Beside(NamesOf(_server.Config), except: _server.Config.BackupDirname))
-            _server.Log.LogWarning("There is no journal by the configured name, but there is {Other}: were appenddirname or appendfilename changed?", other);
+            _server.Log.LogWarning("There is no journal by the configured name, but {Other}: was appenddirname or appendfilename changed?", other);
         bool asRdb = _server.Config.AofUseRdbPreamble;
         if (BeginBase(asRdb) is not { } order) return "there is no append-only directory";
         using var run = new SnapshotRun(_server, order);
@@ -203,7 +203,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _closedBytes = bytes;
     }
 
-    /// <summary>The command has taken effect: when its effects cannot be kept, memory and journal differ, and only a restart cures that.</summary>
+    /// <summary>
+    /// The command has taken effect: when its effects cannot be kept, memory and journal differ, and only a restart cures that.
+    /// </summary>
     long IEffectSink.Append(EffectBuffer unit)
     {
         try

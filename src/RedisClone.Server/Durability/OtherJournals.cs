@@ -3,8 +3,8 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Journals by other names than the configured ones. A start finds none of them and begins empty, as Redis does; its log names them, since a change of
-/// the names is more often meant to rename a journal than to leave it behind.
+/// Journals by other names than the configured ones. A start finds none of them and begins empty, as Redis does; its log names
+/// them, since a change of the names is more often meant to rename a journal than to leave it behind.
 /// </summary>
 internal static class OtherJournals
 {
@@ -17,10 +17,12 @@ internal static class OtherJournals
         try
         {
             if (!Directory.Exists(names.Root)) return found;
-            foreach (string directory in Directory.EnumerateDirectories(names.Root).Take(MostLookedAt).Order(StringComparer.Ordinal))
+            foreach (string directory in Directory.EnumerateDirectories(names.Root)
+                .Take(MostLookedAt).Order(StringComparer.Ordinal))
             {
                 if (Path.GetFileName(directory) == except) continue;
-                foreach (string fileName in JournalNames.FileNamesIn(Directory.EnumerateFiles(directory).Take(MostLookedAt).Select(Path.GetFileName)!))
+                foreach (string fileName in JournalNames.FileNamesIn(Directory.EnumerateFiles(directory).Take(MostLookedAt)
+                    .Select(Path.GetFileName)!))
                 {
                     if (directory == names.Directory && fileName == names.FileName) continue;
                     found.Add(Path.Combine(directory, fileName));

@@ -4,7 +4,8 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Embedding;
 
 /// <summary>
-/// Everything goes to the log of the host, which decides what of it is kept. What the host's logger throws ends here and is counted as a lost line.
+/// Everything goes to the log of the host, which decides what of it is kept. What the host's logger throws ends here and is
+/// counted as a lost line.
 /// </summary>
 internal sealed class HostLog(ILoggerFactory host) : ILoggerProvider
 {
@@ -43,7 +44,8 @@ internal sealed class HostLog(ILoggerFactory host) : ILoggerProvider
             }
         }
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             try
             {

@@ -78,7 +78,8 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
 
     /// <summary>Without a password, only this machine is served.</summary>
     private bool IsDenied(ConnectionContext transport) =>
-        server.Config.ProtectedMode && server.Access.Users.Default.Permissions.NoPassword && !ClientAddress.IsLocal(transport.RemoteEndPoint, transport.LocalEndPoint);
+        server.Config.ProtectedMode && server.Access.Users.Default.Permissions.NoPassword
+            && !ClientAddress.IsLocal(transport.RemoteEndPoint, transport.LocalEndPoint);
 
     private async Task RefuseAsync(ConnectionContext transport, string why)
     {

@@ -178,8 +178,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     }
 
     /// <summary>
-    /// Sets aside the pieces for so many bytes before any of them is written. Where there is no memory for them, the replicas have lost a part of
-    /// the stream: they are let go, and ask for everything again.
+    /// Sets aside the pieces for so many bytes before any of them is written. Where there is no memory for them, the replicas
+    /// have lost a part of the stream: they are let go, and ask for everything again.
     /// </summary>
     private bool TryReserve(int bytes)
     {

@@ -38,6 +38,48 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
+    public void AMissingManifestIsRefusedAndMadeAnew()
+    {
+        Fill();
+        string manifest = Path.Combine(_folder, "appendonlydir", "appendonly.aof.manifest");
+        File.Delete(manifest);
+        string[] names = [.. Directory.GetFiles(Path.Combine(_folder, "appendonlydir"), "*.aof").Select(Path.GetFileName)!];
+        (int code, string output) = ServerProcess.RunOurs([.. Place, "--port", "0"]);
+        Assert.True(code == 1, output);
+        Assert.All(names, name => Assert.Contains(name, output, StringComparison.Ordinal));
+        (code, output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.All(names, name => Assert.Contains(name, output, StringComparison.Ordinal));
+        Assert.False(File.Exists(manifest));
+
+        (code, output) = ServerProcess.RunOurs("repair", _folder);
+        Assert.True(code == 0, output);
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder + ".repaired", "--appendonly", "yes");
+        using RespClient client = server.Connect();
+        Assert.Equal("value-50", client.Call("GET", "key-50").Text);
+    }
+
+    [Fact]
+    public void AJournalByAnotherNameIsNamed()
+    {
+        Fill();
+        using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfilename", "another.aof"]);
+        Assert.Contains($"{Path.Combine(_folder, "appendonlydir", "appendonly.aof")}: was appenddirname", server.Output, StringComparison.Ordinal);
+        using RespClient client = server.Connect();
+        client.Expect(":0", "DBSIZE");
+    }
+
+    [Fact]
+    public void ASnapshotThatIsADirectoryIsNone()
+    {
+        string dump = Directory.CreateDirectory(Path.Combine(_folder, "dump.rdb")).FullName;
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.Contains(dump, output, StringComparison.Ordinal);
+        Assert.Equal(1, ServerProcess.RunOurs("--dir", _folder, "--port", "0").ExitCode);
+    }
+
+    [Fact]
     public void DamageIsNamedAndTheGoodPartIsCopied()
     {
         Fill();

@@ -3,8 +3,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// A server whose managed heap has a hard limit, as in any small container: it refuses with errors or ends with a clear last line, never hangs, and after a
-/// restart with more memory everything that it acknowledged is there.
+/// A server whose managed heap has a hard limit, as in any small container: it refuses with errors or ends with a clear last
+/// line, never hangs, and after a restart with more memory everything that it acknowledged is there.
 /// </summary>
 public sealed class HeapLimitTests
 {
@@ -17,7 +17,8 @@ public sealed class HeapLimitTests
     [InlineData("0x4000000", 3000, 60_000)]
     public void Large_values_beyond_the_limit(string limit, int size, int most)
     {
-        using var server = new ShellServer($"export DOTNET_GCHeapHardLimit={limit}; exec SERVER > log", "--save ''", Durable, "--rdbcompression no");
+        using var server = new ShellServer($"export DOTNET_GCHeapHardLimit={limit}; exec SERVER > log", "--save ''", Durable,
+            "--rdbcompression no");
         var acknowledged = new List<int>();
         string value = new('v', size);
         int errors = 0;
@@ -66,7 +67,8 @@ public sealed class HeapLimitTests
         using (ServerProcess ours = ServerProcess.Ours(["--dir", folder, .. Durable.Split(' ')]))
         using (RespClient client = ours.Connect())
             for (int i = 0; i < 60; i++) client.Expect("+OK", "SET", $"key:{i}", new string('v', 1 << 20));
-        using (var limited = new ShellServer($"export DOTNET_GCHeapHardLimit=0x2000000; exec SERVER --dir '{folder}' > log", "--save ''", Durable))
+        using (var limited = new ShellServer($"export DOTNET_GCHeapHardLimit=0x2000000; exec SERVER --dir '{folder}' > log",
+            "--save ''", Durable))
         {
             int exit = limited.WaitForExit();
             string[] log = File.ReadAllLines(Path.Combine(limited.Folder, "log"));

@@ -3,7 +3,9 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>A log that cannot be written costs its lines and nothing else: clients are served, and the server ends when it is asked to.</summary>
+/// <summary>
+/// A log that cannot be written costs its lines and nothing else: clients are served, and the server ends when it is asked to.
+/// </summary>
 public sealed class LogFailureTests
 {
     /// <summary>Files of 128 KB at most; the runtime would otherwise map its code by a large file of its own.</summary>
@@ -27,7 +29,8 @@ public sealed class LogFailureTests
     [Fact]
     public void A_pipe_without_a_reader()
     {
-        using var server = new ShellServer("(echo $$ > pid; exec SERVER) | true; wait", "--save ''", "--enable-debug-command yes");
+        using var server = new ShellServer("(echo $$ > pid; exec SERVER) | true; wait", "--save ''",
+            "--enable-debug-command yes");
         using RespClient client = server.Connect();
         int process = Flood(server, client);
         Assert.True(Lost(client) >= 100);
@@ -46,10 +49,13 @@ public sealed class LogFailureTests
         client.Expect("+OK", "SET", "k", "v");
         using (Process kill = Process.Start("kill", ["-TERM", $"{process}"])) kill.WaitForExit();
         Assert.Equal("", client.ReadToClose());
-        Assert.True(SpinWait.SpinUntil(() => !File.Exists($"/proc/{process}/stat") || File.ReadAllText($"/proc/{process}/stat").Contains(") Z "), 60_000));
+        Assert.True(SpinWait.SpinUntil(() => !File.Exists($"/proc/{process}/stat") || File.ReadAllText($"/proc/{process}/stat")
+            .Contains(") Z "), 60_000));
     }
 
-    /// <summary>RLIMIT_FSIZE: the kernel sends SIGXFSZ, of which a process dies unless it ignores it. The journal meets the same limit.</summary>
+    /// <summary>
+    /// RLIMIT_FSIZE: the kernel sends SIGXFSZ, of which a process dies unless it ignores it. The journal meets the same limit.
+    /// </summary>
     [Fact]
     public void A_limit_on_the_size_of_files()
     {
@@ -88,7 +94,8 @@ public sealed class LogFailureTests
     [Fact]
     public void A_log_file_whose_directory_goes_and_comes()
     {
-        using var server = new ShellServer("mkdir logs; exec SERVER --logfile logs/log", "--save ''", "--enable-debug-command yes");
+        using var server = new ShellServer("mkdir logs; exec SERVER --logfile logs/log", "--save ''",
+            "--enable-debug-command yes");
         using RespClient client = server.Connect();
         string logs = Path.Combine(server.Folder, "logs");
         Directory.Delete(logs, recursive: true);
@@ -97,8 +104,10 @@ public sealed class LogFailureTests
         Directory.CreateDirectory(logs);
         string log = Path.Combine(logs, "log");
         client.Expect("+OK", "DEBUG", "LOG", "it works again");
-        Assert.True(SpinWait.SpinUntil(() => File.Exists(log) && File.ReadAllText(log).Contains("it works again", StringComparison.Ordinal), 60_000));
-        Assert.Matches(@"^\d+:M [^#]* # \d+ lines of the log could not be written\.\n[^\n]*it works again\n$", File.ReadAllText(log));
+        Assert.True(SpinWait.SpinUntil(() => File.Exists(log) && File.ReadAllText(log).Contains("it works again",
+            StringComparison.Ordinal), 60_000));
+        Assert.Matches(@"^\d+:M [^#]* # \d+ lines of the log could not be written\.\n[^\n]*it works again\n$",
+            File.ReadAllText(log));
         Assert.Equal(0, server.Stop(process));
     }
 
@@ -117,7 +126,8 @@ public sealed class LogFailureTests
     [InlineData("exec SERVER --log-format json > log", true)]
     public void The_last_line_before_a_fatal_end(string command, bool isLogged)
     {
-        using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes", "--appendonly yes", "--appendfsync always");
+        using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes", "--appendonly yes",
+            "--appendfsync always");
         int process;
         using (RespClient client = server.Connect())
         {
@@ -128,7 +138,8 @@ public sealed class LogFailureTests
         }
         Assert.Equal(70, server.WaitForExit());
         Assert.Contains("Fatal: DEBUG PANIC was called", server.Errors, StringComparison.Ordinal);
-        if (isLogged) Assert.Contains("Fatal: DEBUG PANIC was called", File.ReadAllLines(Path.Combine(server.Folder, "log"))[^1], StringComparison.Ordinal);
+        if (isLogged) Assert.Contains("Fatal: DEBUG PANIC was called", File.ReadAllLines(Path.Combine(server.Folder, "log"))[^1],
+            StringComparison.Ordinal);
     }
 
     private static int Flood(ShellServer server, RespClient client)

@@ -16,8 +16,10 @@ internal sealed class ShellServer : IDisposable
     public ShellServer(string command, params IEnumerable<string> arguments)
     {
         Port = Ports.Free();
-        string server = string.Join(' ', [ServerProcess.OurProgram, $"--port {Port} --bind 127.0.0.1 --dir '{Folder}'", .. arguments]);
-        _shell = Process.Start(new ProcessStartInfo("/bin/sh", ["-c", command.Replace("SERVER", server, StringComparison.Ordinal)])
+        string server = string.Join(' ', [ServerProcess.OurProgram, $"--port {Port} --bind 127.0.0.1 --dir '{Folder}'",
+            .. arguments]);
+        _shell = Process.Start(new ProcessStartInfo("/bin/sh", ["-c", command.Replace("SERVER", server,
+            StringComparison.Ordinal)])
         {
             WorkingDirectory = Folder,
             RedirectStandardError = true,
@@ -71,7 +73,8 @@ internal sealed class ShellServer : IDisposable
     public static int ProcessOf(RespClient client) => int.Parse(Figure(client, "process_id"));
 
     public static string Figure(RespClient client, string name) =>
-        client.Call("INFO", "everything").Text!.Split("\r\n").First(line => line.StartsWith(name + ":", StringComparison.Ordinal))[(name.Length + 1)..];
+        client.Call("INFO", "everything").Text!.Split("\r\n").First(line => line.StartsWith(name + ":",
+            StringComparison.Ordinal))[(name.Length + 1)..];
 
     public void Dispose()
     {

@@ -44,6 +44,9 @@ public sealed class SimulatedDisk : IDisk
     /// <summary>Once a call has failed, everything fails, as on a disk that is gone.</summary>
     public bool FailsForGood { get; set; }
 
+    /// <summary>What it throws; an <see cref="IOException"/> where it is null.</summary>
+    public Func<Exception>? Failure { get; set; }
+
     /// <summary>The chance that a call that changes something fails.</summary>
     public double Failures { get; set; }
 
@@ -179,7 +182,7 @@ public sealed class SimulatedDisk : IDisk
         if (++_calls[(int)call] == FailsAt && call == FailingCall)
         {
             if (FailsForGood) _isDead = true;
-            throw new IOException($"{call} {FailsAt} fails: No space left on device");
+            throw Failure?.Invoke() ?? new IOException($"{call} {FailsAt} fails: No space left on device");
         }
     }
 

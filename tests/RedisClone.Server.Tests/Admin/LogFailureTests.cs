@@ -30,7 +30,8 @@ public sealed class LogFailureTests : IDisposable
         }
         Assert.InRange(LostLines.Count, lost + 1, long.MaxValue);
         string text = File.ReadAllText(LogPath);
-        Assert.Contains("UntellableException (its text cannot be had: InvalidOperationException)", text, StringComparison.Ordinal);
+        Assert.Contains("UntellableException (its text cannot be had: InvalidOperationException)", text,
+            StringComparison.Ordinal);
         Assert.Contains("This can", text, StringComparison.Ordinal);
     }
 
@@ -69,12 +70,15 @@ public sealed class LogFailureTests : IDisposable
         var line = new FatalLine();
         var cause = new InvalidOperationException("a \"quoted\" \\ \n\u00e9 " + new string('x', 10_000));
         string text = System.Text.Encoding.UTF8.GetString(line.Make("It is over", cause, json: false));
-        Assert.Matches(@"^\d+:M \d\d \w{3} \d{4} [\d:.]{12} # Fatal: It is over: InvalidOperationException: a ""quoted"" \\  é x+\n$", text);
+        Assert.Matches(
+            @"^\d+:M \d\d \w{3} \d{4} [\d:.]{12} # Fatal: It is over: InvalidOperationException: a ""quoted"" \\  é x+\n$", text);
         string json = System.Text.Encoding.UTF8.GetString(line.Make("It is over", cause, json: true));
         JsonElement fields = JsonDocument.Parse(json).RootElement;
-        Assert.StartsWith("Fatal: It is over: InvalidOperationException: a \"quoted\" \\  é x", fields.GetProperty("message").GetString(), StringComparison.Ordinal);
+        Assert.StartsWith("Fatal: It is over: InvalidOperationException: a \"quoted\" \\  é x",
+            fields.GetProperty("message").GetString(), StringComparison.Ordinal);
         Assert.Equal("error", fields.GetProperty("level").GetString());
-        Assert.Contains("Fatal: It is over: UntellableException: ?", System.Text.Encoding.UTF8.GetString(line.Make("It is over", new UntellableException(), json: false)),
+        Assert.Contains("Fatal: It is over: UntellableException: ?", System.Text.Encoding.UTF8.GetString(line.Make("It is over",
+            new UntellableException(), json: false)),
             StringComparison.Ordinal);
     }
 
@@ -111,11 +115,13 @@ public sealed class LogFailureTests : IDisposable
 
         public ILogger CreateLogger(string categoryName) => this;
 
-        public IDisposable? BeginScope<TState>(TState state) where TState : notnull => throw new InvalidOperationException("scope");
+        public IDisposable? BeginScope<TState>(TState state) where TState : notnull =>
+            throw new InvalidOperationException("scope");
 
         public bool IsEnabled(LogLevel logLevel) => true;
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?,
+            string> formatter) =>
             throw new OutOfMemoryException();
 
         public void Dispose()

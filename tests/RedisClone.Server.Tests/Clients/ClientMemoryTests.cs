@@ -88,7 +88,8 @@ public sealed class ClientMemoryTests
         for (int sent = piece.Length; sent <= 12 * piece.Length; sent += piece.Length)
         {
             other.SendRaw(piece);
-            Assert.Matches($"name=other .* qbuf={sent} qbuf-free={Mega - sent} .* tot-mem={Mega} ", SoonAnswered(client, "CLIENT LIST"));
+            Assert.Matches($"name=other .* qbuf={sent} qbuf-free={Mega - sent} .* tot-mem={Mega} ", SoonAnswered(client,
+                "CLIENT LIST"));
         }
     }
 

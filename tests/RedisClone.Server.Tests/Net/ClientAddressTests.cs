@@ -5,7 +5,9 @@ using RedisClone.Server.Net.InMemory;
 
 namespace RedisClone.Server.Tests.Net;
 
-/// <summary>Who counts as being on this machine: protected mode, and commands that only such clients may call, go by it.</summary>
+/// <summary>
+/// Who counts as being on this machine: protected mode, and commands that only such clients may call, go by it.
+/// </summary>
 public sealed class ClientAddressTests
 {
     private static readonly IPEndPoint s_listens = new(IPAddress.Parse("192.0.2.1"), 6379);

@@ -3,7 +3,9 @@ using System.Text.Unicode;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>The last line before a fatal end, built in bytes set aside at the start, since memory may be what is missing.</summary>
+/// <summary>
+/// The last line before a fatal end, built in bytes set aside at the start, since memory may be what is missing.
+/// </summary>
 internal sealed class FatalLine
 {
     private const int MaxEscape = 6;    // \u001f

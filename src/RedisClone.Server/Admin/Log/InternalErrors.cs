@@ -3,8 +3,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Exceptions outside of commands that end at the top of a thread's or a connection's work: each is a bug or a lack of memory, is logged and
-/// counted, and the thread goes on.
+/// Exceptions outside of commands that end at the top of a thread's or a connection's work: each is a bug or a lack of memory, is
+/// logged and counted, and the thread goes on.
 /// </summary>
 internal static class InternalErrors
 {

@@ -28,7 +28,9 @@ internal sealed class LogFile(string path) : IDisposable
         }
     }
 
-    /// <summary>Any thread, before the process ends: uses the file that is open if there is one, which allocates nothing.</summary>
+    /// <summary>
+    /// Any thread, before the process ends: uses the file that is open if there is one, which allocates nothing.
+    /// </summary>
     public void AppendLast(ReadOnlySpan<byte> line)
     {
         try

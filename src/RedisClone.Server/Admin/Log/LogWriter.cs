@@ -1,9 +1,9 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The thread that writes the log. Whatever logs may hold a shard or run an event loop, so it only queues its line here; a line that finds
-/// the queue full is dropped and counted. A line that cannot be written is counted too, and the next one that can be is preceded by
-/// a line with the number of those that were lost.
+/// The thread that writes the log. Whatever logs may hold a shard or run an event loop, so it only queues its line here; a line
+/// that finds the queue full is dropped and counted. A line that cannot be written is counted too, and the next one that can be
+/// is preceded by a line with the number of those that were lost.
 /// </summary>
 internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : IDisposable
 {

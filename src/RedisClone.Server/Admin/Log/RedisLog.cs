@@ -4,8 +4,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first query the terminal.
-/// No call throws, and none waits for the output: see <see cref="LogWriter"/>.
+/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first
+/// query the terminal. No call throws, and none waits for the output: see <see cref="LogWriter"/>.
 /// </summary>
 internal sealed class RedisLog : ILoggerProvider
 {
@@ -65,7 +65,8 @@ internal sealed class RedisLog : ILoggerProvider
             {
                 string text = LogEvent.Bounded(formatter(state, exception));
                 if (exception is not null) text = LogEvent.Bounded(text + ": " + LogEvent.Told(exception));
-                owner._writer.Add(owner.Format(new LogEvent(DateTime.Now, logLevel, text, state as IReadOnlyList<KeyValuePair<string, object?>> ?? [])));
+                owner._writer.Add(owner.Format(new LogEvent(DateTime.Now, logLevel, text,
+                    state as IReadOnlyList<KeyValuePair<string, object?>> ?? [])));
             }
             catch (Exception)
             {

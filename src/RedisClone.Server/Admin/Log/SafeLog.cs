@@ -5,17 +5,21 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server;
 
 /// <summary>
-/// The server's own LogWarning and so on. A file within this namespace finds them before those of Microsoft.Extensions.Logging, which throw
-/// what the logger throws and need memory for their arguments before any handler can be in place. These never throw: a line that cannot
-/// be made is counted. Log lines are written in handlers of errors and under holds, where a second exception would do harm.
+/// The server's own LogWarning and so on. A file within this namespace finds them before those of Microsoft.Extensions.Logging,
+/// which throw what the logger throws and need memory for their arguments before any handler can be in place. These never throw:
+/// a line that cannot be made is counted. Log lines are written in handlers of errors and under holds, where a second exception
+/// would do harm.
 /// </summary>
 internal static class SafeLog
 {
-    public static void LogDebug(this ILogger log, string message) => Write(log, LogLevel.Debug, null, message, default(ValueTuple));
+    public static void LogDebug(this ILogger log, string message) =>
+        Write(log, LogLevel.Debug, null, message, default(ValueTuple));
 
-    public static void LogDebug<T1, T2>(this ILogger log, string message, T1 a, T2 b) => Write(log, LogLevel.Debug, null, message, (a, b));
+    public static void LogDebug<T1, T2>(this ILogger log, string message, T1 a, T2 b) =>
+        Write(log, LogLevel.Debug, null, message, (a, b));
 
-    public static void LogInformation(this ILogger log, string message) => Write(log, LogLevel.Information, null, message, default(ValueTuple));
+    public static void LogInformation(this ILogger log, string message) =>
+        Write(log, LogLevel.Information, null, message, default(ValueTuple));
 
     public static void LogInformation<T1>(this ILogger log, string message, T1 a) =>
         Write(log, LogLevel.Information, null, message, new ValueTuple<T1>(a));
@@ -26,7 +30,8 @@ internal static class SafeLog
     public static void LogInformation<T1, T2, T3>(this ILogger log, string message, T1 a, T2 b, T3 c) =>
         Write(log, LogLevel.Information, null, message, (a, b, c));
 
-    public static void LogWarning(this ILogger log, string message) => Write(log, LogLevel.Warning, null, message, default(ValueTuple));
+    public static void LogWarning(this ILogger log, string message) =>
+        Write(log, LogLevel.Warning, null, message, default(ValueTuple));
 
     public static void LogWarning<T1>(this ILogger log, string message, T1 a) =>
         Write(log, LogLevel.Warning, null, message, new ValueTuple<T1>(a));
@@ -55,12 +60,14 @@ internal static class SafeLog
     public static void LogError<T1, T2>(this ILogger log, Exception error, string message, T1 a, T2 b) =>
         Write(log, LogLevel.Error, error, message, (a, b));
 
-    public static void LogCritical(this ILogger log, string message) => Write(log, LogLevel.Critical, null, message, default(ValueTuple));
+    public static void LogCritical(this ILogger log, string message) =>
+        Write(log, LogLevel.Critical, null, message, default(ValueTuple));
 
     public static void LogCritical<T1>(this ILogger log, string message, T1 a) =>
         Write(log, LogLevel.Critical, null, message, new ValueTuple<T1>(a));
 
-    public static void Log<T1>(this ILogger log, LogLevel level, string message, T1 a) => Write(log, level, null, message, new ValueTuple<T1>(a));
+    public static void Log<T1>(this ILogger log, LogLevel level, string message, T1 a) =>
+        Write(log, level, null, message, new ValueTuple<T1>(a));
 
     private static void Write<TParts>(ILogger log, LogLevel level, Exception? error, string message, TParts parts)
         where TParts : struct, ITuple

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Standard output or standard error of the process. A write reports its result and never throws: the log and the last line before
-/// a fatal end are written with it.
+/// Standard output or standard error of the process. A write reports its result and never throws: the log and the last line
+/// before a fatal end are written with it.
 /// </summary>
 internal sealed class StandardStream
 {
@@ -26,8 +26,8 @@ internal sealed class StandardStream
 
     /// <summary>
     /// Writes and returns how many bytes were written: fewer than there are after an error, or when there was no room for
-    /// <paramref name="patience"/> milliseconds (-1 waits without a limit). A pipe that poll reports as writable takes 4 KB at once, so a
-    /// longer text is written in parts and none of them blocks.
+    /// <paramref name="patience"/> milliseconds (-1 waits without a limit). A pipe that poll reports as writable takes 4 KB at
+    /// once, so a longer text is written in parts and none of them blocks.
     /// </summary>
     public int Write(ReadOnlySpan<byte> bytes, int patience = Timeout.Infinite)
     {

@@ -6,8 +6,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The deliberate end of the process after an error that may have damaged data in memory, or after an error that leaves a thread the server
-/// cannot do without unable to go on. A restart recovers what was promised; continuing would not.
+/// The deliberate end of the process after an error that may have damaged data in memory, or after an error that leaves a thread
+/// the server cannot do without unable to go on. A restart recovers what was promised; continuing would not.
 /// </summary>
 internal static partial class Fatal
 {
@@ -19,10 +19,15 @@ internal static partial class Fatal
     private static bool s_errorIsLog;
     private static int s_ending;
 
-    /// <summary>A test sets this to observe the end: it is called instead of ending the process, and then <see cref="End"/> throws.</summary>
+    /// <summary>
+    /// A test sets this to observe the end: it is called instead of ending the process, and then <see cref="End"/> throws.
+    /// </summary>
     internal static Action<string, Exception?>? Instead { get; set; }
 
-    /// <summary>Called once by a server that has its process to itself: the last line goes to its log too, and the process ends without a dump.</summary>
+    /// <summary>
+    /// Called once by a server that has its process to itself: the last line goes to its log too, and the process ends without a
+    /// dump.
+    /// </summary>
     public static void OwnProcess(RedisLog log)
     {
         s_errorIsLog = log.IsStandardOutput && AreSame("/proc/self/fd/1", "/proc/self/fd/2");
@@ -30,14 +35,15 @@ internal static partial class Fatal
         s_line.WarmUp();
         AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
         AppDomain.CurrentDomain.UnhandledException +=
-            static (_, unhandled) => End("A thread ended with an exception that nothing handled", unhandled.ExceptionObject as Exception);
+            static (_, unhandled) => End("A thread ended with an exception that nothing handled",
+                unhandled.ExceptionObject as Exception);
     }
 
     /// <summary>
-    /// Writes <paramref name="why"/> and the exception as the last line to the log and to standard error, and ends the process with
-    /// <see cref="ExitCode"/>. Nothing else runs: no handler, no finalizer, no wait for the disk beyond <see cref="Limits.FatalAlarm"/>.
-    /// It allocates nothing that it needs, takes no lock, and may be called on any thread and under any hold.
-    /// In an embedding process it is <see cref="Environment.FailFast(string, Exception)"/>.
+    /// Writes <paramref name="why"/> and the exception as the last line to the log and to standard error, and ends the process
+    /// with <see cref="ExitCode"/>. Nothing else runs: no handler, no finalizer, no wait for the disk beyond <see
+    /// cref="Limits.FatalAlarm"/>. It allocates nothing that it needs, takes no lock, and may be called on any thread and under
+    /// any hold. In an embedding process it is <see cref="Environment.FailFast(string, Exception)"/>.
     /// </summary>
     [DoesNotReturn]
     public static void End(string why, Exception? cause = null)

@@ -125,10 +125,11 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 foreach (string name in disk.List(directory))
                     if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
                 // A start fails on it, as on a file that is damaged.
-                snapshots.AddRange(Directory.GetDirectories(directory).Where(static child => child.EndsWith(".rdb", StringComparison.Ordinal)));
+                foreach (string child in Directory.GetDirectories(directory))
+                    if (child.EndsWith(".rdb", StringComparison.Ordinal)) snapshots.Add(child);
             }
             if (journals.Count + snapshots.Count > 0) return true;
-            output.WriteLine($"{directory}: there is neither a journal (a manifest, a base or an increment) nor a snapshot (*.rdb) in it.");
+            output.WriteLine($"{directory}: there is neither a journal (manifest, base, increment) nor a snapshot (*.rdb) in it.");
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

@@ -2,7 +2,9 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What a command that is no server prints. It never throws: that something is missing shows in <see cref="HasFailed"/>.</summary>
+/// <summary>
+/// What a command that is no server prints. It never throws: that something is missing shows in <see cref="HasFailed"/>.
+/// </summary>
 internal sealed class PlainOutput(StandardStream stream) : TextWriter
 {
     /// <summary>A part could not be written.</summary>

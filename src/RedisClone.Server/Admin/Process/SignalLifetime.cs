@@ -29,7 +29,10 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
         if (!OperatingSystem.IsWindows()) SetAction(Interrupt, DefaultAction);
     }
 
-    /// <summary>A write past a limit on the size of files, or to a pipe without a reader, is an error of that write, not the end of the process.</summary>
+    /// <summary>
+    /// A write past a limit on the size of files, or to a pipe without a reader, is an error of that write, not the end of the
+    /// process.
+    /// </summary>
     public static void IgnoreWriteSignals()
     {
         if (OperatingSystem.IsWindows()) return;

@@ -331,7 +331,9 @@ internal sealed class Loop : IEventLoop
         }
     }
 
-    /// <summary>A connection that could not be served for lack of memory, or by a bug, ends; the loop and its other connections go on.</summary>
+    /// <summary>
+    /// A connection that could not be served for lack of memory, or by a bug, ends; the loop and its other connections go on.
+    /// </summary>
     private void Failed(ILoopTarget? target, Exception bug)
     {
         InternalErrors.Report(_log, bug, "A connection failed on its event loop");
