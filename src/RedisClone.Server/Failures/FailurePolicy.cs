@@ -37,7 +37,8 @@ internal sealed class FailurePolicy(ServerCore server)
             c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.DropScratch();
-            bool expired = c.Lane.Effects.Commands > effectsBefore;
+            // A command that reads changes its keys too when it finds that they, or fields of theirs, have expired.
+            bool expired = c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);
             else if (c.Row.Image is { } image) image(server, c.Lane);
             else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
@@ -78,10 +79,7 @@ internal sealed class FailurePolicy(ServerCore server)
     {
         Lane lane = server.Lanes.Current;
         Note(failure, lane);
-        if (!IsForMemory(failure) || shard is { Store.IsTorn: true })
-        {
-            Fatal.End(work, failure);
-        }
+        if (!IsForMemory(failure) || shard is { Store.IsTorn: true }) Fatal.End(work, failure);
         if (shard is not null)
         {
             try
