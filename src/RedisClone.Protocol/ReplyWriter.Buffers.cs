@@ -105,7 +105,7 @@ public sealed partial class ReplyWriter
     /// <summary>The latest mark, for what ends a command with an error after it has written a part of its reply.</summary>
     public ReplyMark LatestMark => new(_markSequence);
 
-    /// <summary>Drops everything that is not committed. What is written from here on goes to the target, also after an overflow.</summary>
+    /// <summary>Drops what is not committed. What is written from here on goes to the target, also after an overflow.</summary>
     public void Restart(IBufferWriter<byte> target)
     {
         _scratch.CutTo(0, 0);

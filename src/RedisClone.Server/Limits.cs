@@ -30,7 +30,7 @@ internal static class Limits
     /// <summary>Scripts kept that were only sent by EVAL.</summary>
     public const int PassingScripts = 500;
 
-    /// <summary>Bytes that scripts may take, their compiled forms included; less where the runtime may take less than twice as much.</summary>
+    /// <summary>Bytes that scripts may take, compiled forms included; at most half of what the runtime may take.</summary>
     public const long ScriptMemory = 1L << 30;
 
     /// <summary>Bytes of the effects of one transaction or script, which lie in one array. A single command's do, and there is room for what expires meanwhile.</summary>

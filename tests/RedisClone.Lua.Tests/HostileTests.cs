@@ -115,7 +115,9 @@ public sealed class HostileTests
     [InlineData("local t = {} for i = 1, 2e6 do t[i] = i end while true do collectgarbage() end")]
     [InlineData("local t = {} for i = 1, 1e6 do t[i] = i end for p = 20, 30 do t[2 ^ p] = 1 end while true do local n = #t end")]
     [InlineData("local f = loadstring('error()', ('x'):rep(1e7)) while true do pcall(f) end")]
-    [InlineData("local f = loadstring(('local x = 1 x = 2 '):rep(190) .. ('y = 1 '):rep(2e5) .. 'z()') while true do pcall(f) end")]
+    [InlineData(
+        "local f = loadstring(('local x = 1 x = 2 '):rep(190) .. ('y = 1 '):rep(2e5) .. 'z()') while true do " +
+        "pcall(f) end")]
     [InlineData("local s = ('x'):rep(1e7) while true do pcall(error, s) end")]
     [InlineData("local s = ('x'):rep(1e7) while true do pcall(assert, false, s) end")]
     public void EndlessWorkIsStopped(string program) => Assert.Equal("killed", Outcome(program));
@@ -163,8 +165,12 @@ public sealed class HostileTests
     [InlineData("local t = {} setmetatable(t, {__index = function(t, k) return t[k] end}) return t.x", "C stack overflow")]
     [InlineData("local t = {} for i = 1, 5e4 do t = setmetatable({}, {__index = t}) end return t.x", "loop in gettable")]
     [InlineData("local t = {} for i = 1, 5e4 do t = setmetatable({}, {__newindex = t}) end t.x = 1", "loop in settable")]
-    [InlineData("local a, b = {}, {} setmetatable(a, {__index = b}) setmetatable(b, {__index = a}) return a.x", "loop in gettable")]
-    [InlineData("local a, b = {}, {} setmetatable(a, {__newindex = b}) setmetatable(b, {__newindex = a}) a.x = 1", "loop in settable")]
+    [InlineData(
+        "local a, b = {}, {} setmetatable(a, {__index = b}) setmetatable(b, {__index = a}) return a.x",
+        "loop in gettable")]
+    [InlineData(
+        "local a, b = {}, {} setmetatable(a, {__newindex = b}) setmetatable(b, {__newindex = a}) a.x = 1",
+        "loop in settable")]
     [InlineData("local t = setmetatable({}, {}) getmetatable(t).__index = t return t[1]", "loop in gettable")]
     [InlineData("local t = {} for i = 1, 5e4 do t = setmetatable({}, {__call = t}) end return t()", "attempt to call")]
     [InlineData("local function f(n) return n == 0 and 0 or select('#', pcall(f, n - 1)) end print(f(1e5))", "^\\d+$")]

@@ -3,7 +3,8 @@ using System.Text;
 namespace RedisClone.Lua.Tests;
 
 /// <summary>
-/// What a script takes in all, buffers, copies and garbage included, stays near its limit. Runs alone: it reads the size of the heap.
+/// What a script takes in all, buffers, copies and garbage included, stays near its limit. Runs alone: it reads the size of the
+/// heap.
 /// </summary>
 [Collection(nameof(SourceFuzzTests))]
 public sealed class MemoryPeakTests
@@ -15,13 +16,25 @@ public sealed class MemoryPeakTests
 
     [Theory]
     [InlineData("local s = ('x'):rep(1e5) local t = {} for i = 1, 900 do t[i] = s end for i = 1, 50 do table.concat(t) end")]
-    [InlineData("local s = ('x'):rep(1e5) local t, r = {}, {} for i = 1, 250 do t[i] = s end for i = 1, 50 do r[i] = table.concat(t) end")]
-    [InlineData("local function f(n) local s = ('x'):rep(5e5) .. n return s .. coroutine.wrap(function() return f(n + 1) end)() end f(1)")]
-    [InlineData("local function f() local function r(n) if n == 0 then return coroutine.wrap(f)() end local a, b, c, d = 1, 2, 3, 4 return 1 + r(n - 1) end return r(9000) end f()")]
+    [InlineData(
+        "local s = ('x'):rep(1e5) local t, r = {}, {} for i = 1, 250 do t[i] = s end for i = 1, 50 do r[i] = " +
+        "table.concat(t) end")]
+    [InlineData(
+        "local function f(n) local s = ('x'):rep(5e5) .. n return s .. coroutine.wrap(function() return f(n + 1) " +
+        "end)() end f(1)")]
+    [InlineData(
+        "local function f() local function r(n) if n == 0 then return coroutine.wrap(f)() end local a, b, c, d = " +
+        "1, 2, 3, 4 return 1 + r(n - 1) end return r(9000) end f()")]
     [InlineData("local r = {} for i = 1, 200 do r[i] = select(2, pcall(string.gsub, ('x'):rep(1e5), '.', ('y'):rep(200))) end")]
-    [InlineData("local s = ('x'):rep(1e6) local t, r = {}, {} for i = 1, 30 do t[i] = s end for i = 1, 50 do r[i] = cjson.encode(t) end")]
-    [InlineData("local s = ('x'):rep(1e6) local t, r = {}, {} for i = 1, 30 do t[i] = s end for i = 1, 50 do r[i] = cmsgpack.pack(t) end")]
-    [InlineData("local s = ('x'):rep(5e6) local r = {} for i = 1, 50 do r[i] = string.format(('%s'):rep(8), s, s, s, s, s, s, s, s) end")]
+    [InlineData(
+        "local s = ('x'):rep(1e6) local t, r = {}, {} for i = 1, 30 do t[i] = s end for i = 1, 50 do r[i] = " +
+        "cjson.encode(t) end")]
+    [InlineData(
+        "local s = ('x'):rep(1e6) local t, r = {}, {} for i = 1, 30 do t[i] = s end for i = 1, 50 do r[i] = " +
+        "cmsgpack.pack(t) end")]
+    [InlineData(
+        "local s = ('x'):rep(5e6) local r = {} for i = 1, 50 do r[i] = string.format(('%s'):rep(8), s, s, s, s, " +
+        "s, s, s, s) end")]
     [InlineData("local s = '[' .. ('[],'):rep(2e6) .. '1]' return cjson.decode(s)")]
     [InlineData("local s = '{\"a\":[[' .. ('{},'):rep(2e6) .. '1]]}' return cjson.decode(s)")]
     [InlineData("local s = '\\221\\0\\31\\255\\255' .. ('\\144'):rep(2097151) return cmsgpack.unpack(s)")]
@@ -32,7 +45,9 @@ public sealed class MemoryPeakTests
     [InlineData("for i = 1, 4 do loadstring('return {' .. ('{},'):rep(2e6) .. '}') end")]
     [InlineData("for i = 1, 4 do loadstring('return \"' .. ('x\\\\n'):rep(6e6) .. '\"') end")]
     [InlineData("for i = 1, 4 do local n = 0 load(function() n = n + 1 if n < 100 then return ('x'):rep(1e6) end end) end")]
-    [InlineData("local t = {} for i = 1, 1e9 do t[i] = loadstring('return function() return function() return \"' .. i .. '\" end end') end")]
+    [InlineData(
+        "local t = {} for i = 1, 1e9 do t[i] = loadstring('return function() return function() return \"' .. i .. " +
+        "'\" end end') end")]
     [InlineData("for i = 1, 500 do local s = ('x'):rep(5e6) .. i end")]
     [InlineData("for r = 1, 8 do local t = {} for i = 1, 90 do t[i] = ('x'):rep(1e6) .. i end end")]
     [InlineData("for r = 1, 8 do local t = {} for i = 1, 5e5 do t[i] = {i} end end")]

@@ -36,7 +36,7 @@ internal sealed class Prototype
     public int CensusMark { get; set; }
 
     public long Size =>
-        320 + (16L * Code.Length) + (24L * Constants.Length) + (16L * Locals.Length) + (16L * Upvalues.Length) + (8L * Children.Length);
+        320 + (16L * Code.Length) + (24L * Constants.Length) + (16L * (Locals.Length + Upvalues.Length)) + (8L * Children.Length);
 
     /// <summary>Bytes of the function and of all within it, the strings in their code included.</summary>
     public long TreeSize

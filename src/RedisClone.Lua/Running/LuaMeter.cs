@@ -10,7 +10,7 @@ internal sealed class LuaMeter
 {
     private const long FirstCensus = 48 << 10;
 
-    /// <summary>Garbage of one run or between two censuses that is less than this dies young: the runtime collects it early.</summary>
+    /// <summary>Less garbage of one run, or between two censuses, dies young: the runtime collects it early.</summary>
     private const long LeastGarbage = 1 << 20;
 
     private readonly long _heapLimit;

@@ -24,7 +24,7 @@ public abstract class LuaObject
     }
 }
 
-/// <summary>An opaque value of the host. It has no metatable and no state: all interpreters share the objects of this class.</summary>
+/// <summary>An opaque value of the host. It has no metatable and no state: all interpreters share these objects.</summary>
 public sealed class LuaUserData : LuaObject
 {
     internal const int Size = 48;

@@ -12,7 +12,7 @@ public sealed class LuaString : LuaObject
 
     private static readonly LuaString[] s_single = MakeSingles();
 
-    /// <summary>From this length on the hash is of all bytes: strings that differ are then told apart without a comparison.</summary>
+    /// <summary>From this length on the hash is of all bytes: it tells strings that differ apart without a comparison.</summary>
     private const int LongString = 128;
 
     private byte[] _bytes;

@@ -281,7 +281,7 @@ public sealed partial class LuaTable : LuaObject
             low = high;
             high *= 2;
             if (high <= int.MaxValue) continue;
-            // Only a table built for this purpose gets here. A straight search as in Lua would take as long as the table is large.
+            // Only a table built for this purpose gets here. A straight search, as in Lua, takes as long as the table is large.
             high = int.MaxValue;
             if (!Get((int)high).IsNil) return int.MaxValue - 1;
             break;

@@ -4,8 +4,8 @@ using RedisClone.Lua;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Takes the reply of a command that a script runs, in one piece. A long one counts as the script's memory; what there is no memory for is
-/// dropped, and <see cref="Overflowed"/> says so.
+/// Takes the reply of a command that a script runs, in one piece. A long one counts as the script's memory; what there is no
+/// memory for is dropped, and <see cref="Overflowed"/> says so.
 /// </summary>
 internal sealed class CapturedReply(LuaState state) : IBufferWriter<byte>
 {

@@ -139,7 +139,8 @@ internal sealed class RedisLibrary
         try
         {
             if (!_calls.TryRead(ref call, out string problem)) return _calls.Raise(ref call, problem);
-            if (_calls.Resolve() is not { } row) return _calls.Raise(ref call, "ERR Invalid command passed to redis.acl_check_cmd()");
+            if (_calls.Resolve() is not { } row)
+                return _calls.Raise(ref call, "ERR Invalid command passed to redis.acl_check_cmd()");
             return call.Return(_engine.Session.User.Check(row, _calls.Request).IsAllowed);
         }
         finally

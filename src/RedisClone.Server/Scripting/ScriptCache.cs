@@ -77,7 +77,7 @@ internal sealed class ScriptCache
         _state.Recount();
     }
 
-    /// <summary>Makes a script known: by its source and by its digest, or, where there is no memory for that, by neither.</summary>
+    /// <summary>Makes a script known by its source and by its digest, or, if an allocation fails, by neither.</summary>
     private void Publish(Script script, bool keep)
     {
         SourceBytes += script.Source.Length;

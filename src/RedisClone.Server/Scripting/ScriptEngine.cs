@@ -13,7 +13,7 @@ namespace RedisClone.Server.Scripting;
 /// </summary>
 internal sealed class ScriptEngine
 {
-    /// <summary>An error's text is cut there: it is built in several pieces, none of which counts as the script's memory.</summary>
+    /// <summary>An error's text is cut there: the copies that are made of it do not count as the script's memory.</summary>
     private const int LongestError = 1 << 20;
 
     private readonly LuaToReply _toReply;
@@ -28,7 +28,7 @@ internal sealed class ScriptEngine
     public ScriptEngine(ServerCore server)
     {
         Server = server;
-        // A script that gets less than it asks for fails by itself; where the runtime's own limit ends it, other work may fail too.
+        // At the limit of scripts only the script fails. At the limit of the runtime other work may fail too.
         long half = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 2;
         State = new LuaState(Math.Min(Limits.ScriptMemory, half)) { OnBudget = OnBudget };
         Output = new CapturedReply(State);
@@ -130,8 +130,8 @@ internal sealed class ScriptEngine
     }
 
     /// <summary>
-    /// Ends a run, also one that an exception ended. Others wait for <see cref="ScriptProgress.Done"/>, so it comes first; the next run must not
-    /// meet what this one left.
+    /// Ends a run, also one that an exception ended. Other clients wait for <see cref="ScriptProgress.Done"/>, so it comes first.
+    /// The next run must not meet what this one left.
     /// </summary>
     private void End(Routine routine, long allocated)
     {
