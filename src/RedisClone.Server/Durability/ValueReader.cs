@@ -41,7 +41,8 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (_key.Length < key.Length) _key = new byte[key.Length * 2];
         key.CopyTo(_key);
-        (_keyspace, _keyLength, _hash, _expiry, _begun, _mayBeSmall, Refusal) = (keyspace, key.Length, hash, expiry, false, false, null);
+        (_keyspace, _keyLength, _hash, _expiry) = (keyspace, key.Length, hash, expiry);
+        (_begun, _mayBeSmall, Refusal) = (false, false, null);
         _stream.Stop();
         return this;
     }

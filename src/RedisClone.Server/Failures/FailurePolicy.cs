@@ -36,7 +36,7 @@ internal sealed class FailurePolicy(ServerCore server)
         {
             c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
-            for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.DropScratch();
+            for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
             // A command that reads changes its keys too when it finds that they, or fields of theirs, have expired.
             bool expired = c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);

@@ -55,6 +55,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         if (_server.Debug.BackgroundWork) Guarded(static self => self._server.Shutdown.Tend());
         Guarded(static self => self._server.AdvanceClock(self._now));
         Guarded(static self => self._server.Eviction.Look());
+        Guarded(static self => self._server.Shards.LookForRoom());
         Guarded(static self => self.TendShards());
         Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._expiryTicks));
         Guarded(static self => self._server.HotKeys.Tend(self._now));

@@ -38,6 +38,17 @@ internal sealed class ShardMap
         return bytes;
     }
 
+    /// <summary>Some shard had little room left for further buffers when <see cref="LookForRoom"/> looked last.</summary>
+    public bool IsAnyNearlyFull { get; private set; }
+
+    /// <summary>Looks, some times a second, whether every shard has room; the room that is left is more than a shard can take between two looks.</summary>
+    public void LookForRoom()
+    {
+        bool any = false;
+        foreach (Shard shard in _shards) any |= shard.Store.Arena.IsNearlyFull;
+        IsAnyNearlyFull = any;
+    }
+
     /// <summary>
     /// Takes all shards at once if all are idle: for scripts and their like, which would spend more on taking them one by one than on what they
     /// do. Where one is busy, a <see cref="ShardHold"/> takes them in order.

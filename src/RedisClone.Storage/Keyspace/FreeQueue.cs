@@ -5,7 +5,8 @@ namespace RedisClone.Storage;
 
 /// <summary>
 /// What was deleted but is too large to be freed at once: whole keyspaces, and the structures of single large values. It is freed
-/// in slices, values first: each slice of a keyspace may add some. Nothing here needs memory: a value that cannot wait is freed at once.
+/// in slices, values first: each slice of a keyspace may add some. Nothing here needs memory: a value that cannot wait is freed
+/// at once.
 /// </summary>
 internal sealed class FreeQueue(Arena arena)
 {

@@ -18,7 +18,9 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>It was emptied, and is kept for a capture only.</summary>
     internal bool IsAbandoned { get; set; }
 
-    /// <summary>The one after it in the queue of what is to be freed; a queue of such links takes any number without memory.</summary>
+    /// <summary>
+    /// The one after it in the queue of what is to be freed; a queue of such links takes any number without memory.
+    /// </summary>
     internal Keyspace? NextToFree { get; set; }
 
     /// <summary>Up to where it is freed: what lies before must not be looked at again.</summary>
@@ -223,8 +225,8 @@ public sealed class Keyspace(ShardStore store)
     public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
     /// <summary>
-    /// Frees a part of a keyspace that was taken out of service; true when all is freed. Needs no memory. <paramref name="budget"/> is lowered by
-    /// the work done, in buckets and nodes.
+    /// Frees a part of a keyspace that was taken out of service; true when all is freed. Needs no memory.
+    /// <paramref name="budget"/> is lowered by the work done, in buckets and nodes.
     /// </summary>
     internal bool Drain(ref int budget)
     {
@@ -277,8 +279,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Notes that no field of a hash expires before this, 0 for never: in its value and in the order of all such hashes. Called before the
-    /// field gets its time.
+    /// Notes that no field of a hash expires before this, 0 for never: in its value and in the order of all such hashes. Called
+    /// before the field gets its time.
     /// </summary>
     internal void SetNextFieldExpiry(in Entry entry, long next)
     {
@@ -293,8 +295,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// The same after fields lost their time: where memory is missing for a later time, the one before stays, and the hash is looked at too
-    /// early.
+    /// The same after fields lost their time: where memory is missing for a later time, the one before stays, and the hash is
+    /// looked at too early.
     /// </summary>
     internal void TrySetNextFieldExpiry(in Entry entry, long next)
     {
@@ -307,7 +309,9 @@ public sealed class Keyspace(ShardStore store)
         }
     }
 
-    /// <summary>Takes note of a hash whose value was copied into a new record as it is. Where memory is missing the record goes again.</summary>
+    /// <summary>
+    /// Takes note of a hash whose value was copied into a new record as it is. Where memory is missing the record goes again.
+    /// </summary>
     internal void AdoptFieldExpiry(in Entry entry)
     {
         Record record = entry.Record;
@@ -324,7 +328,9 @@ public sealed class Keyspace(ShardStore store)
         return size <= capacity && !IsWaste(size, capacity);
     }
 
-    /// <summary>A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.</summary>
+    /// <summary>
+    /// A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.
+    /// </summary>
     private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
 
     /// <summary>A value is about to be replaced in its record: what it has elsewhere goes.</summary>
@@ -335,8 +341,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Gives a value of another length a record of another size; false where the old record is large enough and memory for a smaller one is
-    /// missing.
+    /// Gives a value of another length a record of another size; false where the old record is large enough and memory for a
+    /// smaller one is missing.
     /// </summary>
     private bool TryResizeMoved(in Entry entry, Record record, int valueLength, int spare, bool hasRoom)
     {
@@ -364,8 +370,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Makes a record that is to take the place of another one. If it expires and the other does not, it is in the index of those that do
-    /// already: what follows needs no memory.
+    /// Makes a record that is to take the place of another one. If it expires and the other does not, it is in the index of those
+    /// that do already: what follows needs no memory.
     /// </summary>
     private uint MakeMoved(
         in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry)

@@ -27,7 +27,10 @@ public sealed class ShardStore
 
     public Arena Arena { get; } = new();
 
-    /// <summary>A change was begun that did not come to its end: nothing of the store can be relied on. See <see cref="Memory.Arena.IsTorn"/>.</summary>
+    /// <summary>
+    /// A change was begun that did not come to its end: nothing of the store can be relied on. See <see
+    /// cref="Memory.Arena.IsTorn"/>.
+    /// </summary>
     public bool IsTorn => Arena.IsTorn;
 
     public Random Random { get; }
@@ -91,8 +94,8 @@ public sealed class ShardStore
     /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
     public Keyspace Scratch => _scratch ??= new Keyspace(this);
 
-    /// <summary>Frees what a command that failed has left in <see cref="Scratch"/>.</summary>
-    public void DropScratch()
+    /// <summary>Empties it after a command that built a value there has failed. Needs no memory.</summary>
+    public void ClearScratch()
     {
         if (_scratch is not { Count: > 0 } left) return;
         _scratch = null;
@@ -123,7 +126,8 @@ public sealed class ShardStore
     {
         FaultPoint.Call();
         while (Capture is not null) Capture.Step(int.MaxValue);
-        // Only with the capture that goes with it may the epoch change: a record of the old one would pass for one that was taken.
+        // Only with the capture that goes with it may the epoch change: a record of the old one would pass for one that was
+        // taken.
         var capture = new Capture(this, sink);
         Epoch = !Epoch;
         return Capture = capture;

@@ -52,14 +52,16 @@ public sealed partial class Arena
         }
         Require(empty == _freeChunkSlots.Count, "only places without a chunk are free");
         Require(freePages == _freePages, "free pages that may be resident are counted");
-        Require(slabs.AsSpan().SequenceEqual(_slabs) && usedOf.AsSpan().SequenceEqual(_used), "slabs and their buffers are counted by class");
+        Require(slabs.AsSpan().SequenceEqual(_slabs), "slabs are counted by class");
+        Require(usedOf.AsSpan().SequenceEqual(_used), "the buffers of slabs are counted by class");
         CheckLists(partial);
         foreach (byte[]? bytes in _dedicated)
         {
             if (bytes is null) continue;
             (reserved, used, live) = (reserved + bytes.Length, used + bytes.Length, live + 1);
         }
-        Require(_dedicated.Take(_dedicatedLimit).Count(bytes => bytes is null) == _freeDedicated.Count, "free numbers of dedicated buffers are known");
+        int unused = _dedicated.Take(_dedicatedLimit).Count(bytes => bytes is null);
+        Require(unused == _freeDedicated.Count, "free numbers of dedicated buffers are known");
         Require(reserved == BytesReserved && used == BytesUsed && live == LiveBuffers, "bytes and buffers are counted");
     }
 

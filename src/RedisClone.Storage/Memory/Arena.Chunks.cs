@@ -7,7 +7,7 @@ namespace RedisClone.Storage.Memory;
 public sealed partial class Arena
 {
     /// <summary>
-    /// Chunks that handles can name: 30 GB of buffers that share them. A server has 16 shards at the least, each with an arena.
+    /// Chunks that handles can name: 30 GB of buffers that share them. A server has 16 shards a core, each with an arena.
     /// </summary>
     private const int MaxChunks = 0xF000;
 
@@ -26,8 +26,8 @@ public sealed partial class Arena
     private int _open;
 
     /// <summary>
-    /// Few handles are left: a command that may take much memory is to be refused before its first effect. No command takes as much as
-    /// is still left.
+    /// Few handles are left: a command that may take much memory is to be refused before its first effect. What is left is 4 GB
+    /// of shared chunks and 2^24 dedicated buffers, more than a command takes.
     /// </summary>
     public bool IsNearlyFull { get; private set; }
 
@@ -175,7 +175,8 @@ public sealed partial class Arena
     {
         int chunks = _mostChunks - (_chunkLimit - _freeChunkSlots.Count);
         int dedicated = _mostDedicated - (_dedicatedLimit - _freeDedicated.Count);
-        IsNearlyFull = chunks < Math.Min(ChunkHeadroom, _mostChunks / 8) || dedicated < Math.Min(DedicatedHeadroom, _mostDedicated / 8);
+        IsNearlyFull = chunks < Math.Min(ChunkHeadroom, _mostChunks / 8)
+            || dedicated < Math.Min(DedicatedHeadroom, _mostDedicated / 8);
     }
 
     [DoesNotReturn]

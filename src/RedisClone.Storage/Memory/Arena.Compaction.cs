@@ -54,7 +54,8 @@ public sealed partial class Arena
 
     /// <summary>
     /// Copies a buffer that lies in a leaving slab to another; the owner, having noted the new handle wherever the old one stood,
-    /// frees the old. False, and the same handle, where the buffer stays: in any other slab, or where memory for the copy is missing.
+    /// frees the old. False, and the same handle, where the buffer stays: in any other slab, or where memory for the copy is
+    /// missing.
     /// </summary>
     internal bool TryMove(uint handle, out uint moved)
     {

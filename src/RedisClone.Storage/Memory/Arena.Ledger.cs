@@ -3,7 +3,9 @@ using System.Text;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>In Debug builds, what every live buffer was taken for: tells leaks by their owner, and a buffer freed twice at once.</summary>
+/// <summary>
+/// In Debug builds, what every live buffer was taken for: tells leaks by their owner, and a buffer freed twice at once.
+/// </summary>
 public sealed partial class Arena
 {
     private Dictionary<uint, (string Owner, int Line)>? _ledger;

@@ -5,13 +5,13 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks. A buffer is named
-/// by a handle; 0 names none. Access goes through bounds-checked spans, so a stale handle can show wrong bytes but never memory that
-/// is not the arena's. Not thread-safe: the holder of the shard owns it.
+/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks. A buffer is
+/// named by a handle; 0 names none. Access goes through bounds-checked spans, so a stale handle can show wrong bytes but never
+/// memory that is not the arena's. Not thread-safe: the holder of the shard owns it.
 /// </summary>
 /// <remarks>
-/// A handle is 16 bits of chunk and 16 bits of 8-byte unit within the chunk. Handles from <see cref="FirstDedicated"/> on number the
-/// buffers that are arrays of their own. Every allocation of this class comes before the first change that it is for, so an
+/// A handle is 16 bits of chunk and 16 bits of 8-byte unit within the chunk. Handles from <see cref="FirstDedicated"/> on number
+/// the buffers that are arrays of their own. Every allocation of this class comes before the first change that it is for, so an
 /// <see cref="OutOfMemoryException"/> leaves the arena as it was.
 /// </remarks>
 public sealed partial class Arena
@@ -64,7 +64,9 @@ public sealed partial class Arena
     public uint Allocate(int size) => Take(size);
 #endif
 
-    /// <summary>Takes a buffer, or returns 0 where memory is missing: for work that may be left undone, or that is undone by the caller.</summary>
+    /// <summary>
+    /// Takes a buffer, or returns 0 where memory is missing: for work that may be left undone, or that is undone by the caller.
+    /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal uint TryAllocate(int size)
     {

@@ -37,7 +37,8 @@ internal static class FaultPoint
 
     /// <summary>
     /// Makes the <paramref name="nth"/> point (1 is the next one) of these kinds on this thread throw: once, or with
-    /// <paramref name="stays"/> every one from there on. Without <paramref name="make"/> an <see cref="OutOfMemoryException"/> is thrown.
+    /// <paramref name="stays"/> every one from there on. Without <paramref name="make"/> an <see cref="OutOfMemoryException"/> is
+    /// thrown.
     /// </summary>
     public static void Arm(long nth, FaultKinds kinds = FaultKinds.Allocation, Func<Exception>? make = null, bool stays = false)
     {

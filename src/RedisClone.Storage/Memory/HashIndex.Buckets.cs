@@ -69,7 +69,9 @@ public readonly ref partial struct HashIndex
     private static uint Hits(ReadOnlySpan<uint> words, uint tag) =>
         Vector256.Equals(Vector256.Create(words), Vector256.Create(tag)).ExtractMostSignificantBits() & SlotMask;
 
-    /// <summary>False where there is no bucket at all. One that is missing for speed only is left out while memory is missing.</summary>
+    /// <summary>
+    /// False where there is no bucket at all. One that is missing for speed only is left out while memory is missing.
+    /// </summary>
     private bool GrowFor(uint records)
     {
         if (_root.Buckets == 0) return TryAddBucket();
@@ -82,7 +84,9 @@ public readonly ref partial struct HashIndex
         if (_root.Buckets > 1 && (long)records * Denominator < (long)_root.Buckets * ShrinkNumerator) TryMergeOne();
     }
 
-    /// <summary>Puts a record into the first free slot of a chain; a null reference where a bucket more is needed and memory is missing.</summary>
+    /// <summary>
+    /// Puts a record into the first free slot of a chain; a null reference where a bucket more is needed and memory is missing.
+    /// </summary>
     private ref uint Place(Span<uint> words, uint tag, uint handle)
     {
         while (true)
@@ -145,7 +149,9 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    /// <summary>Puts a segment into the directory, which is made for the second one. The bucket that it is for is not counted yet.</summary>
+    /// <summary>
+    /// Puts a segment into the directory, which is made for the second one. The bucket that it is for is not counted yet.
+    /// </summary>
     private bool TryAddSegment(int segment)
     {
         uint added = _arena.TryAllocate(SegmentBuckets * BucketBytes);
@@ -210,8 +216,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Adds one bucket and moves to it what belongs there: records of exactly one other bucket. Where memory is missing the index stays as it
-    /// is, with longer chains.
+    /// Adds one bucket and moves to it what belongs there: records of exactly one other bucket. Where memory is missing the index
+    /// stays as it is, with longer chains.
     /// </summary>
     private void TrySplitOne()
     {
@@ -246,7 +252,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Takes the last bucket away, its records going back to the bucket that they were split from; where memory is missing it stays.
+    /// Takes the last bucket away, its records going back to the bucket that they were split from; where memory is missing it
+    /// stays.
     /// </summary>
     private void TryMergeOne()
     {
@@ -287,7 +294,9 @@ public readonly ref partial struct HashIndex
         }
     }
 
-    /// <summary>Makes a chain have free slots for so many records more; false where memory is missing, with no harm done.</summary>
+    /// <summary>
+    /// Makes a chain have free slots for so many records more; false where memory is missing, with no harm done.
+    /// </summary>
     private bool TryReserve(Span<uint> words, int records)
     {
         while ((records -= SlotsPerBucket - UsedSlots(words)) > 0)
@@ -298,7 +307,8 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    private static int UsedSlots(ReadOnlySpan<uint> words) => SlotsPerBucket - words.Slice(FirstHandleWord, SlotsPerBucket).Count(0u);
+    private static int UsedSlots(ReadOnlySpan<uint> words) =>
+        SlotsPerBucket - words.Slice(FirstHandleWord, SlotsPerBucket).Count(0u);
 
     /// <summary>Pulls the records of a chain forward, and frees the overflow buckets that then hold nothing.</summary>
     private void CompactChain(Span<uint> words)

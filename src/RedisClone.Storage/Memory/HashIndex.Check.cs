@@ -15,7 +15,8 @@ public readonly ref partial struct HashIndex
         }
         buffers.Add(_root.Table);
         bool hasDirectory = _root.Buckets > SegmentBuckets;
-        Require(hasDirectory ? SegmentsInUse <= Directory.Length : _root.Buckets <= Capacity(), "an index has room for its buckets");
+        bool hasRoom = hasDirectory ? SegmentsInUse <= Directory.Length : _root.Buckets <= Capacity();
+        Require(hasRoom, "an index has room for its buckets");
         if (hasDirectory)
             foreach (uint segment in Directory[..SegmentsInUse]) buffers.Add(segment);
         int found = records.Count, overflows = buffers.Count;

@@ -90,8 +90,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Adds a record whose key is known to be absent; returns its slot, or a null reference, with nothing changed, where memory is missing:
-    /// the caller then frees what it made for the record, and throws (see <see cref="Arena.ThrowOutOfMemory"/>).
+    /// Adds a record whose key is known to be absent; returns its slot, or a null reference, with nothing changed, where memory
+    /// is missing: the caller then frees what it made for the record, and throws (see <see cref="Arena.ThrowOutOfMemory"/>).
     /// </summary>
     public ref uint TryAdd(ulong hash, uint handle)
     {
@@ -110,7 +110,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return ref slot;
     }
 
-    /// <summary>Empties a slot found before. Needs no memory: where some would save more, and is missing, the index stays larger.</summary>
+    /// <summary>
+    /// Empties a slot found before. Needs no memory: where some would save more, and is missing, the index stays larger.
+    /// </summary>
     public void Remove(ulong hash, ref uint slot)
     {
         slot = 0;

@@ -64,8 +64,8 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     }
 
     /// <summary>
-    /// A record for a member with another number, for the caller to put into the member's slot or to give back: a new one, or the member's
-    /// own where that takes the number as it is.
+    /// A record for a member with another number, for the caller to put into the member's slot or to give back: a new one, or the
+    /// member's own where that takes the number as it is.
     /// </summary>
     public uint Prepare(uint handle, NumberForm form, long number)
     {

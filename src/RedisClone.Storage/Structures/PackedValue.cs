@@ -35,8 +35,8 @@ internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.C
     }
 
     /// <summary>
-    /// Takes so many bytes out at one position and makes room for others before another, which lies outside of them; the caller then fills
-    /// the room in.
+    /// Takes so many bytes out at one position and makes room for others before another, which lies outside of them; the caller
+    /// then fills the room in.
     /// </summary>
     public Span<byte> Relocate(int from, int removed, int to, int added)
     {

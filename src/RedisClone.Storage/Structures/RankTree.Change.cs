@@ -16,7 +16,8 @@ internal readonly ref partial struct RankTree<T>
     private int RootLevel => (int)_root.Height - 1;
 
     /// <summary>
-    /// Puts an item at the place that a path leads to; the path then leads to the item. Where memory is missing the tree stays as it is.
+    /// Puts an item at the place that a path leads to; the path then leads to the item. Where memory is missing the tree stays as
+    /// it is.
     /// </summary>
     public void Insert(scoped ref TreePath path, T item)
     {
@@ -81,7 +82,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Frees the last leaf of a tree that is being abandoned, its items having been dealt with; false when the tree is gone. Needs no memory.
+    /// Frees the last leaf of a tree that is being abandoned, its items having been dealt with; false when the tree is gone.
+    /// Needs no memory.
     /// </summary>
     public bool DropLastLeaf()
     {
@@ -142,8 +144,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Makes the full leaf of the path one that has room, and the path lead to the same place in it. All nodes that this can take are
-    /// allocated before the first change.
+    /// Makes the full leaf of the path one that has room, and the path lead to the same place in it. All nodes that this can take
+    /// are allocated before the first change.
     /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void MakeRoom(scoped ref TreePath path, in T first)
@@ -181,7 +183,8 @@ internal readonly ref partial struct RankTree<T>
         AddWeight(ref path, level + 1, -weight);
         var child = new Child { First = moved > 0 ? FirstOf(right, level) : first, Node = right, Weight = weight };
         path[level + 1].Index = at + 1;
-        if (Count(path[level + 1].Node) == Capacity(path[level + 1].Node)) MakeRoom(ref path, level + 1, in child.First, ref spare);
+        if (Count(path[level + 1].Node) == Capacity(path[level + 1].Node))
+            MakeRoom(ref path, level + 1, in child.First, ref spare);
         Put(ref path, level + 1, MemoryMarshal.AsBytes(new ReadOnlySpan<Child>(in child)), in child.First, weight);
         if (index > kept || rightEdge) path[level] = new TreeStep { Node = right, Index = index - kept };
         else StepBack(ref path, level + 1);

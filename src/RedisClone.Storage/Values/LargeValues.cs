@@ -16,8 +16,8 @@ internal static class LargeValues
     public static ref TRoot Root<TRoot>(in Entry entry) where TRoot : struct => ref As<TRoot>(entry.Value);
 
     /// <summary>
-    /// Makes a value a large one, of which everything but the record was built apart. Where memory is missing the value stays what it is,
-    /// and what was built is freed.
+    /// Makes a value a large one, of which everything but the record was built apart. Where memory is missing the value stays
+    /// what it is, and what was built is freed.
     /// </summary>
     public static void Publish<TRoot>(in Entry entry, ref TRoot root) where TRoot : struct
     {
@@ -34,7 +34,9 @@ internal static class LargeValues
         Keyspace.SetForm(entry, entry.Type, ValueEncoding.Large);
     }
 
-    /// <summary>Frees at once what a large value, or a part of one that could not be finished, holds outside its record.</summary>
+    /// <summary>
+    /// Frees at once what a large value, or a part of one that could not be finished, holds outside its record.
+    /// </summary>
     public static void FreeAll(Arena arena, ValueType type, Span<byte> root)
     {
         uint cursor = 0;

@@ -12,6 +12,8 @@ public static class ValueTransfer
     public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
         FaultPoint.Call();
+        // A capture may need memory for it: before there is a copy.
+        source.Keyspace.Preserve(source);
         if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
         {
             CopyNow(source, target, key, hash);

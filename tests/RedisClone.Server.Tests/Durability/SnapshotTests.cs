@@ -58,7 +58,10 @@ public sealed class SnapshotTests : IDisposable
         Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
     }
 
-    /// <summary>A large sorted set tells -0 from 0, before and after; a small one does not; one that is small only after a reload no longer does.</summary>
+    /// <summary>
+    /// A large sorted set tells -0 from 0, before and after; a small one does not; one that is small only after a reload no
+    /// longer does.
+    /// </summary>
     [Fact]
     public void NegativeZeroComesBack()
     {

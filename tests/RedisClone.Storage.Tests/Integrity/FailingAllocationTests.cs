@@ -6,9 +6,9 @@ using Xunit.Abstractions;
 namespace RedisClone.Storage.Tests;
 
 /// <summary>
-/// Each operation is run with its first allocation failing, then with its second, until it succeeds. After each failure the store is whole,
-/// and the operation has happened or has not. A second store, which is never made to fail, says what "happened" is. What removes succeeds
-/// with no memory at all.
+/// Each operation is run with its first allocation failing, then with its second, until it succeeds. After each failure the store
+/// is whole, and the operation has happened or has not. A second store, which is never made to fail, says what "happened" is.
+/// What removes succeeds with no memory at all.
 /// </summary>
 /// <remarks>Allocations fail in Debug builds only; a Release build compares the two stores.</remarks>
 public sealed class FailingAllocationTests
@@ -49,7 +49,7 @@ public sealed class FailingAllocationTests
             Apply(_random.Next(8) switch
             {
                 0 => store => Remove(store, key),
-                1 => store => SetString(store, key, Encoding.ASCII.GetBytes(number.ToString(CultureInfo.InvariantCulture)), expiry),
+                1 => store => SetString(store, key, Digits(number), expiry),
                 2 => store => IfThere(store, key, entry => StringValue.Append(entry, text)),
                 3 => store => IfThere(store, key, entry => StringValue.Grow(entry, length)),
                 4 => store => IfThere(store, key, entry => store.Database(0).SetExpiry(entry, expiry)),
@@ -97,7 +97,8 @@ public sealed class FailingAllocationTests
         var names = new FieldNames([.. Enumerable.Range(0, 5).Select(i => Encoding.ASCII.GetBytes($"name {i}"))]);
         for (int step = 0; step < steps; step++)
         {
-            byte[] key = AnyKey(), field = _random.Next(5) == 0 ? names[_random.Next(5)].ToArray() : Text(fields), value = Text(1_000);
+            byte[] key = AnyKey(), value = Text(1_000);
+            byte[] field = _random.Next(5) == 0 ? names[_random.Next(5)].ToArray() : Text(fields);
             _tested.Now = _model.Now = step;
             long expiry = _random.Next(4) switch { 0 => step + _random.Next(-5, 200), 1 => HashValue.KeepExpiry, _ => 0 };
             bool isFast = fields > 1_000 && _random.Next(4) > 0;
@@ -207,7 +208,8 @@ public sealed class FailingAllocationTests
         }
         End();
 
-        static void Insert(Entry entry, int place, byte[] text) => ListValue.Insert(entry, place % (ListValue.Count(entry) + 1), text);
+        static void Insert(Entry entry, int place, byte[] text) =>
+            ListValue.Insert(entry, place % (ListValue.Count(entry) + 1), text);
 
         static void Set(Entry entry, int place, byte[] text)
         {
@@ -264,7 +266,8 @@ public sealed class FailingAllocationTests
                         if (length % 20 == 0) new StreamTrim { MaxLength = length / 20 }.Apply(entry);
                         break;
                     case 24:
-                        new StreamTrim { ById = true, MinId = new StreamId((ulong)(length / 2), 0), Approximate = length % 2 == 0 }.Apply(entry);
+                        var first = new StreamId((ulong)(length / 2), 0);
+                        new StreamTrim { ById = true, MinId = first, Approximate = length % 2 == 0 }.Apply(entry);
                         break;
                     case 25:
                         if (hasGroup && group.ConsumerCount > consumer) group.RemoveConsumer(group.ConsumerAt(consumer));
@@ -285,7 +288,8 @@ public sealed class FailingAllocationTests
                         StreamProducers.Obtain(entry, 100, 20).Remember(name, message, id);
                         break;
                     default:
-                        if (hasGroup && group.ConsumerCount > consumer) group.SetPending(known, group.ConsumerAt(consumer), delivered, 1);
+                        if (hasGroup && group.ConsumerCount > consumer)
+                            group.SetPending(known, group.ConsumerAt(consumer), delivered, 1);
                         break;
                 }
             }
@@ -296,6 +300,8 @@ public sealed class FailingAllocationTests
     private void Keys(int count) => _keys = [.. Enumerable.Range(0, count).Select(i => Encoding.ASCII.GetBytes($"key {i}"))];
 
     private byte[] AnyKey() => _keys[_random.Next(_keys.Length)];
+
+    private static byte[] Digits(int number) => Encoding.ASCII.GetBytes(number.ToString(CultureInfo.InvariantCulture));
 
     private byte[] Text(int kinds)
     {

@@ -154,6 +154,21 @@ public sealed class FailingStoreTests
         _store.Arena.Check();
     }
 
+    /// <summary>What a command left in the scratch keyspace when it failed does not meet the next command.</summary>
+    [Fact]
+    public void TheScratchIsEmptiedWithoutMemory()
+    {
+        byte[] key = Name(1);
+        Entry built = SetValue.Create(_store.Scratch, key, KeyHash.Of(key));
+        for (int i = 0; i < 3_000; i++) SetValue.Add(built, Name(i));
+        FaultPoint.Arm(1, stays: true);
+        _store.ClearScratch();
+        while (!_store.FreeAbandoned(50)) { }
+        FaultPoint.Disarm();
+        Assert.False(_store.Scratch.Locate(key).Exists);
+        Assert.Equal(0, _store.Arena.LiveBuffers);
+    }
+
     private Capture Begin(Sink sink)
     {
         for (int n = 1; ; n++)

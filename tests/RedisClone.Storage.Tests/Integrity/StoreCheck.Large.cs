@@ -60,8 +60,12 @@ internal sealed partial class StoreCheck
             if (table.Read(handle).Number != 0) expiring++;
         Require(expiring == expiries.Count, "the fields that expire are in their order");
         foreach (TimedHandle item in expiries)
-            Require(members.ContainsKey(item.Handle) && table.Read(item.Handle).Number == item.Time, "a field is in the order by its time");
-        Require(expiries.Count == 0 || root.NextExpiry > 0 && root.NextExpiry <= expiries[0].Time, "no field expires before a hash says");
+        {
+            bool isFound = members.ContainsKey(item.Handle) && table.Read(item.Handle).Number == item.Time;
+            Require(isFound, "a field is in the order by its time");
+        }
+        bool isFirst = expiries.Count == 0 || root.NextExpiry > 0 && root.NextExpiry <= expiries[0].Time;
+        Require(isFirst, "no field expires before a hash says");
     }
 
     private void WalkSortedSet(ref SortedSetRoot root)
@@ -72,10 +76,12 @@ internal sealed partial class StoreCheck
         for (int i = 0; i < order.Count; i++)
         {
             var table = new MemberTable(Arena, ref root.Table);
-            Require(LargeSortedSet.Read(table, order[i].Handle).Score.Equals(order[i].Score), "the order has the scores of the members");
+            double score = LargeSortedSet.Read(table, order[i].Handle).Score;
+            Require(score.Equals(order[i].Score), "the order has the scores of the members");
             if (i == 0) continue;
             int names = table.Read(order[i - 1].Handle).Name.SequenceCompareTo(table.Read(order[i].Handle).Name);
-            Require(order[i - 1].Score < order[i].Score || order[i - 1].Score == order[i].Score && names < 0, "members are in order");
+            double previous = order[i - 1].Score;
+            Require(previous < score || previous == score && names < 0, "members are in order");
         }
     }
 
@@ -86,7 +92,8 @@ internal sealed partial class StoreCheck
         {
             bytes += Reach(item.Block);
             ListBlock block = LargeList.Block(Arena, item);
-            Require(item.Count > 0 && block.Count == item.Count && Packed.Count(block.Entries) == item.Count, "a block counts its elements");
+            int found = Packed.Count(block.Entries);
+            Require(item.Count > 0 && block.Count == item.Count && found == item.Count, "a block counts its elements");
         }
         Require(bytes == root.BlockBytes, "a list knows the bytes of its blocks");
     }
@@ -131,15 +138,18 @@ internal sealed partial class StoreCheck
         CheckOrder(pending, (a, b) => a.Id.CompareTo(b.Id));
         List<PendingTime> times = Walk(new RankTree<PendingTime>(Arena, ref group.ByTime));
         CheckOrder(times, (a, b) => a.Order != b.Order ? a.Order.CompareTo(b.Order) : a.Id.CompareTo(b.Id));
-        IEnumerable<PendingTime> expected = group.HasTimes == 0 ? [] : pending.Select(item => new PendingTime(item.Order, item.Id));
-        Require(times.ToHashSet().SetEquals(expected) , "pending entries are in the order of claiming");
+        bool hasTimes = group.HasTimes != 0;
+        IEnumerable<PendingTime> expected = hasTimes ? pending.Select(item => new PendingTime(item.Order, item.Id)) : [];
+        Require(times.ToHashSet().SetEquals(expected), "pending entries are in the order of claiming");
         Require(pending.Count(item => item.Consumer == 0) == group.Returned, "a group counts what was given back");
         var consumers = WalkNames(new NameTree(Arena, ref group.Consumers)).Select(item => item.Handle).ToHashSet();
-        Require(pending.All(item => item.Consumer == 0 || consumers.Contains(item.Consumer)), "a pending entry is with a consumer that is there");
+        bool areThere = pending.All(item => item.Consumer == 0 || consumers.Contains(item.Consumer));
+        Require(areThere, "a pending entry is with a consumer that is there");
         foreach (uint consumer in consumers)
         {
-            var ids = Walk(new RankTree<PendingId>(Arena, ref LargeGroups.Consumer(Arena, consumer).Pending)).Select(item => item.Id);
-            Require(ids.SequenceEqual(pending.Where(item => item.Consumer == consumer).Select(item => item.Id)), "a consumer has what is pending with it");
+            List<PendingId> ids = Walk(new RankTree<PendingId>(Arena, ref LargeGroups.Consumer(Arena, consumer).Pending));
+            IEnumerable<StreamId> owned = pending.Where(item => item.Consumer == consumer).Select(item => item.Id);
+            Require(ids.Select(item => item.Id).SequenceEqual(owned), "a consumer has what is pending with it");
         }
     }
 
@@ -154,7 +164,8 @@ internal sealed partial class StoreCheck
             var names = WalkNames(new NameTree(Arena, ref one.Messages)).Select(item => item.Handle).ToHashSet();
             List<ProducedItem> order = Walk(new RankTree<ProducedItem>(Arena, ref one.Order));
             CheckOrder(order, (a, b) => a.Id != b.Id ? a.Id.CompareTo(b.Id) : a.Message.CompareTo(b.Message));
-            Require(names.SetEquals(order.Select(item => item.Message)) && names.Count > 0, "the messages of a producer are in the order of their entries");
+            bool areOrdered = names.Count > 0 && names.SetEquals(order.Select(item => item.Message));
+            Require(areOrdered, "the messages of a producer are in the order of their entries");
             messages += names.Count;
         }
         Require(messages == root.Messages, "a stream counts the messages that it remembers");

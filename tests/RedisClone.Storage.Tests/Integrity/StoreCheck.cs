@@ -5,8 +5,8 @@ using static RedisClone.Storage.Memory.Integrity;
 namespace RedisClone.Storage.Tests;
 
 /// <summary>
-/// Walks all that a store holds: every buffer is reached once and is live, nothing else is, every index, order, count and sum agrees with
-/// what it speaks of. Throws on the first invariant that does not hold.
+/// Walks all that a store holds: every buffer is reached once and is live, nothing else is, every index, order, count and sum
+/// agrees with what it speaks of. Throws on the first invariant that does not hold.
 /// </summary>
 internal sealed partial class StoreCheck
 {
@@ -19,7 +19,9 @@ internal sealed partial class StoreCheck
 
     private Arena Arena => _store.Arena;
 
-    /// <summary>Checks a store, with keyspaces of it that are none of its databases. What waits to be freed is freed first.</summary>
+    /// <summary>
+    /// Checks a store, with keyspaces of it that are none of its databases. What waits to be freed is freed first.
+    /// </summary>
     public static void Run(ShardStore store, params Keyspace[] others)
     {
         while (!store.FreeAbandoned(1_000)) { }
@@ -37,7 +39,7 @@ internal sealed partial class StoreCheck
     {
         if (Arena.LiveBuffers == _reached.Count && Arena.BytesUsed == _bytes) return;
         throw new InvalidOperationException(
-            $"{Arena.LiveBuffers} buffers of {Arena.BytesUsed} bytes are live, {_reached.Count} of {_bytes} bytes are reached. Left over:\n"
+            $"{Arena.LiveBuffers} buffers of {Arena.BytesUsed} bytes are live, {_reached.Count} of {_bytes} bytes are reached.\n"
             + Arena.DescribeLive(_reached));
     }
 
@@ -92,19 +94,22 @@ internal sealed partial class StoreCheck
             if (record.HasExpiry)
             {
                 expiringRecords++;
-                Require(expiring.TryGetValue(handle, out uint expiringTag) && expiringTag == tag, "a key that expires is in the index of those");
+                bool isIndexed = expiring.TryGetValue(handle, out uint expiringTag) && expiringTag == tag;
+                Require(isIndexed, "a key that expires is in the index of those");
             }
             if (record.NextFieldExpiry is not 0 and var next)
             {
                 expiringHashes++;
-                Require(fieldExpiries.TryGetValue(handle, out long time) && time == next, "a hash with fields that expire is in the order of those");
+                bool isOrdered = fieldExpiries.TryGetValue(handle, out long time) && time == next;
+                Require(isOrdered, "a hash with fields that expire is in the order of those");
             }
             WalkValue(entry);
         }
         Require(expiringRecords == expiring.Count && expiringHashes == fieldExpiries.Count, "no other keys are said to expire");
     }
 
-    private static int CompareTimes(TimedHandle a, TimedHandle b) => a.Time != b.Time ? a.Time.CompareTo(b.Time) : a.Handle.CompareTo(b.Handle);
+    private static int CompareTimes(TimedHandle a, TimedHandle b) =>
+        a.Time != b.Time ? a.Time.CompareTo(b.Time) : a.Handle.CompareTo(b.Handle);
 
     private static void CheckOrder<T>(List<T> items, Comparison<T> compare)
     {
@@ -132,7 +137,8 @@ internal sealed partial class StoreCheck
             case ValueEncoding.Shaped:
                 uint shape = ShapedFields.ShapeOf(entry.Value);
                 _shapeUsers[shape] = _shapeUsers.GetValueOrDefault(shape) + 1;
-                Require(Packed.Count(ShapedFields.Values(entry)) == ShapedFields.Count(entry), "a shaped hash has a value for each name");
+                int values = Packed.Count(ShapedFields.Values(entry));
+                Require(values == ShapedFields.Count(entry), "a shaped hash has a value for each name");
                 break;
             case ValueEncoding.Integers:
                 CheckIntegers(entry.Value);
@@ -165,7 +171,8 @@ internal sealed partial class StoreCheck
         for (int at = 0; at < entries.Length;)
         {
             long expiry = PackedFields.Read(entries, at, expiring, out at).Expiry;
-            Require(expiry == 0 || entry.Record.NextFieldExpiry is > 0 and var next && next <= expiry, "no field expires before a hash says");
+            bool isLater = expiry == 0 || entry.Record.NextFieldExpiry is > 0 and var next && next <= expiry;
+            Require(isLater, "no field expires before a hash says");
         }
     }
 }

@@ -74,7 +74,7 @@ internal static class StoreText
         foreach (StreamEntry one in StreamValue.Entries(entry))
         {
             text.Append(CultureInfo.InvariantCulture, $" {one.Id}");
-            foreach (StreamFields field in one) text.Append(CultureInfo.InvariantCulture, $" {Text(field.Name)}={Text(field.Value)}");
+            foreach (StreamFields field in one) text.Append(' ').Append(Text(field.Name)).Append('=').Append(Text(field.Value));
         }
         for (long i = 0; i < StreamGroup.Count(entry); i++) WriteGroup(text, StreamGroup.At(entry, i));
         StreamProducers producers = StreamProducers.Of(entry);
@@ -82,15 +82,22 @@ internal static class StoreText
         {
             text.Append(CultureInfo.InvariantCulture, $"\n producer {Text(new Element(producers.NameAt(i)))}:");
             for (long j = 0; j < producers.MessagesAt(i); j++)
-                text.Append(CultureInfo.InvariantCulture, $" {Text(new Element(producers.MessageAt(i, j, out StreamId id)))}={id}");
+            {
+                string message = Text(new Element(producers.MessageAt(i, j, out StreamId id)));
+                text.Append(CultureInfo.InvariantCulture, $" {message}={id}");
+            }
         }
     }
 
     private static void WriteGroup(StringBuilder text, StreamGroup group)
     {
-        text.Append(CultureInfo.InvariantCulture, $"\n group {Text(new Element(group.Name))} {group.Last} {group.EntriesRead} {group.ReturnedCount}:");
+        text.Append("\n group ").Append(Text(new Element(group.Name)));
+        text.Append(CultureInfo.InvariantCulture, $" {group.Last} {group.EntriesRead} {group.ReturnedCount}:");
         for (long i = 0; i < group.ConsumerCount; i++)
-            text.Append(CultureInfo.InvariantCulture, $" {Text(new Element(group.ConsumerAt(i).Name))} has {group.ConsumerAt(i).PendingCount}");
+        {
+            StreamConsumer consumer = group.ConsumerAt(i);
+            text.Append(CultureInfo.InvariantCulture, $" {Text(new Element(consumer.Name))} has {consumer.PendingCount}");
+        }
         for (StreamId next = StreamId.Min; group.TryNextPending(next, out PendingEntry pending);)
         {
             string owner = pending.HasConsumer ? Text(new Element(group.ConsumerOf(pending).Name)) : "nobody";
@@ -99,5 +106,6 @@ internal static class StoreText
         }
     }
 
-    private static string Text(Element element) => Encoding.Latin1.GetString(element.Text(stackalloc byte[IntegerText.MaxLength]));
+    private static string Text(Element element) =>
+        Encoding.Latin1.GetString(element.Text(stackalloc byte[IntegerText.MaxLength]));
 }

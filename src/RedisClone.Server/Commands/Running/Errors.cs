@@ -21,6 +21,7 @@ internal static class Errors
     public const string WrongPass = "WRONGPASS invalid username-password pair or user is disabled.";
     public const string Internal = "ERR internal error";
     public const string AllocationFailed = "OOM out of memory: the server could not allocate what the command needs.";
+    public const string ShardFull = "OOM the shard of the key is full.";
     public const string NoReplicas = "NOREPLICAS Not enough good replicas to write.";
     public const string TooManyEffects = "ERR the effects of this transaction or script would be too long";
 

@@ -191,6 +191,11 @@ internal sealed class Executor(ServerCore server)
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;
         }
+        if (server.Shards.IsAnyNearlyFull && row.Has(CommandFlags.DenyOom) && IsNearlyFull(ref c))
+        {
+            Reject(session, row, Errors.ShardFull, lane);
+            return Outcome.Done;
+        }
         ReplyMark mark = c.Reply.Mark();
         int effectsBefore = lane.Effects.Commands;
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
@@ -226,6 +231,15 @@ internal sealed class Executor(ServerCore server)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
         watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
         return Outcome.Done;
+    }
+
+    /// <summary>Whether a shard that the command may write to has little room left.</summary>
+    private bool IsNearlyFull(ref CommandContext c)
+    {
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.Arena.IsNearlyFull;
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1))
+            if (server.Shards[i].Store.Arena.IsNearlyFull) return true;
+        return false;
     }
 
     /// <summary>

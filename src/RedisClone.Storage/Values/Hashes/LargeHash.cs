@@ -151,8 +151,10 @@ internal static class LargeHash
     /// <summary>Before a field gets its time.</summary>
     private static void Expect(in Entry entry, long expiry)
     {
-        if (entry.Record.NextFieldExpiry is var next && (next == 0 || expiry < next)) entry.Keyspace.SetNextFieldExpiry(entry, expiry);
+        long next = entry.Record.NextFieldExpiry;
+        if (next == 0 || expiry < next) entry.Keyspace.SetNextFieldExpiry(entry, expiry);
     }
 
-    private static void UpdateNextExpiry(in Entry entry) => entry.Keyspace.TrySetNextFieldExpiry(entry, Expiries(entry).First.Time);
+    private static void UpdateNextExpiry(in Entry entry) =>
+        entry.Keyspace.TrySetNextFieldExpiry(entry, Expiries(entry).First.Time);
 }

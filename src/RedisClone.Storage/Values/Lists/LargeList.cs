@@ -50,7 +50,9 @@ internal static class LargeList
         LargeValues.Publish(entry, ref root);
     }
 
-    /// <summary>Puts the only block of a large list into the record, if it fills it to less than half and memory is there for it.</summary>
+    /// <summary>
+    /// Puts the only block of a large list into the record, if it fills it to less than half and memory is there for it.
+    /// </summary>
     public static void TryPack(in Entry entry)
     {
         RankTree<BlockItem> order = Order(entry);

@@ -69,7 +69,8 @@ internal static class PackedScores
         packed.Count++;
     }
 
-    private static void Write(Span<byte> to, Element member, Element score) => Packed.Write(to[Packed.Write(to, member)..], score);
+    private static void Write(Span<byte> to, Element member, Element score) =>
+        Packed.Write(to[Packed.Write(to, member)..], score);
 
     public static bool Remove(in Entry entry, Element member)
     {

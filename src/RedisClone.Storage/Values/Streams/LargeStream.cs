@@ -218,7 +218,9 @@ internal static class LargeStream
         root.BlockCount++;
     }
 
-    /// <summary>Moves a block to a smaller buffer if that saves more than the slack that is let pass, and memory is there for it.</summary>
+    /// <summary>
+    /// Moves a block to a smaller buffer if that saves more than the slack that is let pass, and memory is there for it.
+    /// </summary>
     private static StreamBlockItem GiveBack(Arena arena, ref StreamRoot root, in StreamBlockItem item, int slack)
     {
         StreamBlock block = Block(arena, item);

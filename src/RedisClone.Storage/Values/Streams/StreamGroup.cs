@@ -97,7 +97,9 @@ public readonly record struct StreamGroup
         return new StreamGroup(entry.Keyspace.Store.Arena, handle) { Last = last, EntriesRead = entriesRead };
     }
 
-    /// <summary>Removes a group; what it has pending is freed in slices if it is much, or at once where memory is missing for waiting.</summary>
+    /// <summary>
+    /// Removes a group; what it has pending is freed in slices if it is much, or at once where memory is missing for waiting.
+    /// </summary>
     public static void Remove(in Entry entry, StreamGroup group)
     {
         FaultPoint.Call();

@@ -79,8 +79,8 @@ public readonly record struct StreamTrim
     }
 
     /// <summary>
-    /// The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it. False, and nothing
-    /// changed, where memory for the new tree is missing.
+    /// The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it.
+    /// False, and nothing changed, where memory for the new tree is missing.
     /// </summary>
     private static bool TryRemoveMost(in Entry entry, long count)
     {

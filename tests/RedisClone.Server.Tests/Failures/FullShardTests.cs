@@ -1,0 +1,29 @@
+using RedisClone.Server.Tests.Commands;
+
+namespace RedisClone.Server.Tests.Failures;
+
+/// <summary>A shard has few places left for buffers: commands that take memory are refused before their first effect, the others are run.</summary>
+public sealed class FullShardTests
+{
+    private readonly CommandHost _host = new();
+
+    [Fact]
+    public void CommandsThatGrowAreRefusedAsAWhole()
+    {
+        string large = new('x', 300_000);
+        for (int i = 0; i < _host.Core.Shards.Count; i++) _host.Core.Shards[i].Store.Arena.Restrict(chunks: 64, dedicated: 64);
+        string[] keys = [.. Enumerable.Range(0, 20).Select(i => $"key:{i}")];
+        string reply = "OK";
+        for (int round = 0; reply == "OK"; round++)
+        {
+            Assert.True(round < 100, "nothing was refused");
+            _host.Core.Shards.LookForRoom();
+            reply = _host.Call(["MSET", .. keys.SelectMany(key => (string[])[$"{key}:{round}", large])]);
+        }
+        Assert.StartsWith("OOM", reply, StringComparison.Ordinal);
+        Assert.Equal(0, int.Parse(_host.Call("DBSIZE"), System.Globalization.CultureInfo.InvariantCulture) % keys.Length);
+        Assert.Equal("300000", _host.Call("STRLEN", "key:1:0"));
+        Assert.StartsWith("OOM", _host.Call("EVAL", "for i = 1, 50 do redis.call('SET', 'new:' .. i, ARGV[1]) end", "0", large), StringComparison.Ordinal);
+        Assert.Equal("1", _host.Call("DEL", "key:1:0"));
+    }
+}
