@@ -6,7 +6,7 @@ using RedisClone.Server.Net.InMemory;
 namespace RedisClone.Server.Tests.Net;
 
 /// <summary>
-/// Who counts as being on this machine: protected mode, and commands that only such clients may call, go by it.
+/// Which clients count as being on this machine: protected mode, and commands for such clients only, go by it.
 /// </summary>
 public sealed class ClientAddressTests
 {
