@@ -99,7 +99,11 @@ internal sealed class SnapshotSlot : IHeldWork
         if (kind == SnapshotKind.None || Kind == kind) Running?.Cancel();
     }
 
-    void IHeldWork.RunHeld() => Start(_job!);
+    bool IHeldWork.RunHeld()
+    {
+        Start(_job!);
+        return true;
+    }
 
     void IHeldWork.Released(Exception? failure)
     {

@@ -178,7 +178,7 @@ internal sealed partial class Connection
         finally
         {
             if (byGate) _server.Shards.ExitAll();
-            else _hold.Release();
+            else _hold.Release(held);
         }
         return outcome == Outcome.Done || Continue(outcome, held);
     }
@@ -215,13 +215,17 @@ internal sealed partial class Connection
     }
 
     /// <summary>The current command on a worker thread, its shards held.</summary>
-    void IHeldWork.RunHeld()
+    bool IHeldWork.RunHeld()
     {
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
         _now = ServerCore.UnixMilliseconds();
         _outcome = Run(lane, _hold.Shards, onWorker: true, ref started);
         if (_outcome == Outcome.Done) _current++;
+        if (_outcome != Outcome.Blocked) return true;
+        // The client may be woken at any time: this connection is another thread's from here on.
+        if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
+        return false;
     }
 
     void IHeldWork.Released(Exception? failure)

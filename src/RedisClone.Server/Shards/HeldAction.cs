@@ -26,7 +26,11 @@ internal sealed class HeldAction : IHeldWork
         _failure?.Throw();
     }
 
-    void IHeldWork.RunHeld() => _action();
+    bool IHeldWork.RunHeld()
+    {
+        _action();
+        return true;
+    }
 
     void IHeldWork.Released(Exception? failure)
     {

@@ -5,8 +5,11 @@ namespace RedisClone.Server.Shards;
 /// </summary>
 internal interface IHeldWork
 {
-    /// <summary>Called with every wanted shard held, by the thread that holds them.</summary>
-    void RunHeld();
+    /// <summary>
+    /// Called with every wanted shard held, by the thread that holds them. False: another thread may own the work from now on, so nothing of it
+    /// is touched any more, and <see cref="Released"/> does not follow.
+    /// </summary>
+    bool RunHeld();
 
     /// <summary>
     /// Called on the same thread once the shards are released. <paramref name="failure"/> is what <see cref="RunHeld"/> or the acquisition threw, else
@@ -55,18 +58,21 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
     }
 
-    public void Release()
+    /// <param name="held">A copy of what is held: with the last shard, the owner may go on and use this object anew.</param>
+    public void Release(in ShardSet held)
     {
-        for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1)) shards[i].Exit();
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) shards[i].Exit();
     }
 
     /// <summary>Runs the owner's work on the calling thread, which holds every wanted shard, and releases them.</summary>
     public void RunHere()
     {
+        ShardSet held = _wanted;
         Exception? failure = null;
+        bool follows = true;
         try
         {
-            owner.RunHeld();
+            follows = owner.RunHeld();
         }
         catch (Exception thrown)
         {
@@ -74,9 +80,9 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         }
         finally
         {
-            Release();
+            Release(held);
         }
-        owner.Released(failure);
+        if (follows) owner.Released(failure);
     }
 
     /// <summary>

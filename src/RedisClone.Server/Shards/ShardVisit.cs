@@ -34,7 +34,7 @@ internal sealed class ShardVisit : IHeldWork
         _failure?.Throw();
     }
 
-    void IHeldWork.RunHeld()
+    bool IHeldWork.RunHeld()
     {
         for (int i = _wanted.Next(0); i >= 0; i = _wanted.Next(i + 1))
         {
@@ -47,6 +47,7 @@ internal sealed class ShardVisit : IHeldWork
                 _failure ??= ExceptionDispatchInfo.Capture(failure);
             }
         }
+        return true;
     }
 
     void IHeldWork.Released(Exception? failure)

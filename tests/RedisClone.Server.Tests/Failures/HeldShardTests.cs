@@ -146,7 +146,7 @@ public sealed class HeldShardTests : IDisposable
 
         public Exception? Failure { get; private set; }
 
-        public void RunHeld() => throw new InvalidOperationException("a test's");
+        public bool RunHeld() => throw new InvalidOperationException("a test's");
 
         public void Released(Exception? failure)
         {
