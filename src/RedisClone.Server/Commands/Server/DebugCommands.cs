@@ -148,7 +148,8 @@ internal static class DebugCommands
         GCMemoryInfo heap = GC.GetGCMemoryInfo();
         // The young, the middle, the old, the large, the pinned.
         string generations = string.Join(", ", heap.GenerationInfo.ToArray().Select(static g => $"{g.SizeAfterBytes} ({g.FragmentationAfterBytes} free)"));
-        c.Server.Log.LogWarning("Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated so far {Allocated}",
+        c.Server.Log.LogWarning(
+            "Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated {Allocated} since the start",
             heap.HeapSizeBytes, heap.TotalCommittedBytes, heap.FragmentedBytes, GC.GetTotalAllocatedBytes(precise: true));
         c.Server.Log.LogWarning("Collections: {Gen0}/{Gen1}/{Gen2}, generations {Generations}",
             GC.CollectionCount(0), GC.CollectionCount(1), GC.CollectionCount(2), generations);
