@@ -17,7 +17,7 @@ internal sealed class LuaToReply(ReplyFields fields)
 
     private Open[] _open = new Open[UsualDepth];
     private int _depth;
-    private long _end;
+    private long _end, _elements;
     private bool _isTooLong;
 
     /// <summary>Of the errors that the last value had in it, those that the commands they came from have counted.</summary>
@@ -31,15 +31,17 @@ internal sealed class LuaToReply(ReplyFields fields)
     /// <param name="value">What was returned.</param>
     /// <param name="scriptVersion">The protocol that the script asked for: in RESP2 a boolean is 1 or null.</param>
     /// <param name="most">The bytes that the reply may have.</param>
-    public bool Write(ReplyWriter reply, LuaValue value, int scriptVersion, long most)
+    /// <param name="elements">The elements that it may have, those of tables within tables included.</param>
+    public bool Write(ReplyWriter reply, LuaValue value, int scriptVersion, long most, long elements)
     {
         _depth = CountedErrors = 0;
         _isTooLong = false;
         _end = reply.BytesWritten + most;
+        _elements = elements;
         WriteOne(reply, value, scriptVersion);
         while (_depth > 0 && !_isTooLong)
         {
-            Check(reply, 0);
+            if (--_elements < 0 || !Check(reply, 0)) _isTooLong = true;
             ref Open open = ref _open[_depth - 1];
             if (!open.Next(out LuaValue next)) _depth--;
             else if (_depth < MaxDepth) WriteOne(reply, next, scriptVersion);

@@ -16,6 +16,9 @@ internal sealed class ScriptEngine
     /// <summary>An error's text is cut there: the copies that are made of it do not count as the script's memory.</summary>
     private const int LongestError = 1 << 20;
 
+    /// <summary>Bytes of an element of an array.</summary>
+    private const int LeastValue = 16;
+
     private readonly LuaToReply _toReply;
     private readonly LibraryLoader _loader;
     private readonly LuaString _keys, _argv;
@@ -216,7 +219,9 @@ internal sealed class ScriptEngine
     private void Answer(ref CommandContext c)
     {
         LuaValue value = State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil;
-        if (_toReply.Write(c.Reply, value, Session.Reply.Version, State.Room))
+        // Where no table is written twice, there are no more elements than values in memory.
+        long elements = Math.Max(Limits.ReplyElements, State.AllocatedBytes / LeastValue);
+        if (_toReply.Write(c.Reply, value, Session.Reply.Version, State.Room, elements))
         {
             NoteCounted(ref c, _toReply.CountedErrors);
             return;

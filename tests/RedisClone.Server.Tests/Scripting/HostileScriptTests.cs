@@ -72,6 +72,18 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
+    public async Task A_long_reply_is_whole()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Send("EVAL", "local t = {} for i = 1, 5e6 do t[i] = 1 end return t", "0");
+        client.SendRaw("QUIT\r\n");
+        string reply = client.ReadToEnd();
+        Assert.StartsWith("*5000000\r\n:1\r\n", reply, StringComparison.Ordinal);
+        Assert.Equal("*5000000\r\n".Length + 5_000_000 * ":1\r\n".Length + "+OK\r\n".Length, reply.Length);
+    }
+
+    [Fact]
     public async Task Replies_and_arguments_of_commands_count_as_memory()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
