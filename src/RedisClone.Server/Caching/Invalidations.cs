@@ -146,11 +146,19 @@ internal sealed class Invalidations(ServerCore server)
         Interlocked.Decrement(ref _keys);
         Interlocked.Add(ref _items, -pending.Readers.Count);
         Invalidation? message = null;
-        foreach (long id in pending.Readers)
+        try
         {
-            if (server.Sessions.Find(id)?.Tracking is not { Broadcasts: false } reader || reader.IsDeafTo(author)) continue;
-            pending.Messages.Add((reader, message ??= new Invalidation(key)));
-            lane.HasFollowUps = true;
+            foreach (long id in pending.Readers)
+            {
+                if (server.Sessions.Find(id)?.Tracking is not { Broadcasts: false } reader || reader.IsDeafTo(author)) continue;
+                pending.Messages.Add((reader, message ??= new Invalidation(key)));
+                lane.HasFollowUps = true;
+            }
+        }
+        catch (OutOfMemoryException)
+        {
+            // A client that cannot be told must not go on with a stale value.
+            foreach (long id in pending.Readers) server.Sessions.Find(id)?.Connection?.Kill();
         }
         pending.Readers.Clear();
     }

@@ -141,14 +141,8 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         Shard shard = _server.Shards[index];
         if (shard.TryEnter())
         {
-            try
-            {
-                TakeSlice(index);
-            }
-            finally
-            {
-                shard.Exit();
-            }
+            TakeHeld(shard);
+            shard.Exit();
             return true;
         }
         _sliced.Reset();
@@ -159,6 +153,14 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     bool IShardWork.RunHeld(Shard shard)
     {
+        TakeHeld(shard);
+        _sliced.Set();
+        return false;
+    }
+
+    /// <summary>Never throws: the snapshot fails, and the walk goes on without taking anything.</summary>
+    private void TakeHeld(Shard shard)
+    {
         try
         {
             TakeSlice(shard.Index);
@@ -168,11 +170,6 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
             _server.Failures.BackgroundFailed("a snapshot's step failed", failure, shard);
             Fail(failure.Message);
         }
-        finally
-        {
-            _sliced.Set();
-        }
-        return false;
     }
 
     /// <summary>Under the shard's hold.</summary>

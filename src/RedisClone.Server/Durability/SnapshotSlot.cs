@@ -36,6 +36,7 @@ internal sealed class SnapshotSlot : IHeldWork
     private ISnapshotJob? _job;
     private SnapshotRun? _running;
     private int _kind;
+    private bool _held;                 // the shards that a start waited for were held
 
     public SnapshotSlot(ServerCore server)
     {
@@ -58,6 +59,7 @@ internal sealed class SnapshotSlot : IHeldWork
     public void Start(ISnapshotJob job)
     {
         SnapshotRun? run = null;
+        bool marked = false;
         try
         {
             var thread = new Thread(() => Work(job, run!)) { IsBackground = true, Name = "snapshot" };
@@ -66,6 +68,7 @@ internal sealed class SnapshotSlot : IHeldWork
                 Release();
                 return;
             }
+            marked = true;
             run = new SnapshotRun(_server, order);
             Volatile.Write(ref _running, run);
             thread.Start();
@@ -75,6 +78,8 @@ internal sealed class SnapshotSlot : IHeldWork
             InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
             if (run is null)
             {
+                // The journal has switched its increment, or a backup has begun: neither can be told that there is no snapshot.
+                if (marked) Fatal.End("a snapshot could not begin", e);
                 Release();
                 throw;
             }
@@ -101,13 +106,16 @@ internal sealed class SnapshotSlot : IHeldWork
 
     bool IHeldWork.RunHeld()
     {
+        _held = true;
         Start(_job!);
         return true;
     }
 
     void IHeldWork.Released(Exception? failure)
     {
-        // What RunHeld threw is reported; the next round of background work may try again.
+        // What RunHeld threw is reported, and the next round of background work may try again.
+        if (failure is not null && !_held) Release();
+        _held = false;
     }
 
     private void Work(ISnapshotJob job, SnapshotRun run)

@@ -13,7 +13,10 @@ namespace RedisClone.Server.Failures;
 /// </summary>
 internal sealed class FailurePolicy(ServerCore server)
 {
+    private const int NoticeMilliseconds = 10_000;
+
     private readonly KeyImages _images = new(server);
+    private long _nextNotice;
     private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
 
     /// <summary>Whether memory was short, which is no fault of the code.</summary>
@@ -29,9 +32,12 @@ internal sealed class FailurePolicy(ServerCore server)
     /// <param name="c">The run.</param>
     /// <param name="failure">What the handler threw.</param>
     /// <param name="effectsBefore">Commands in the unit of effects when the handler began.</param>
-    public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore)
+    /// <param name="changesBefore">What <see cref="ChangesBegun"/> was then.</param>
+    public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore, long changesBefore)
     {
         Note(failure, c.Lane);
+        // One change that fails for lack of memory has not taken place.
+        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && c.Row.HasSingleKey && ChangesBegun(ref c) - changesBefore <= 1;
         try
         {
             c.Lane.Effects.DropUnfinished();
@@ -39,7 +45,7 @@ internal sealed class FailurePolicy(ServerCore server)
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
             // A command that reads changes its keys too when it finds that they, or fields of theirs, have expired.
             bool expired = c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
-            if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c);
+            if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c, isUnchanged);
             else if (c.Row.Image is { } image) image(server, c.Lane);
             else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
             if (c.Row.IsWrite) c.Lane.Changes++;
@@ -49,8 +55,12 @@ internal sealed class FailurePolicy(ServerCore server)
         {
             Fatal.End("a command failed, and the effect of what it changed cannot be written", failure);
         }
-        server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+        Log(ref c, failure);
     }
+
+    /// <summary>Changes that were begun in the store of a command's only key; 0 for other commands.</summary>
+    public long ChangesBegun(ref CommandContext c) =>
+        c.Row.IsWrite && c.Row.HasSingleKey ? server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.ChangesBegun : 0;
 
     /// <summary>
     /// Something outside the handler threw during a run. Effects that are complete get their place, and the clients that they concern are served and told.
@@ -69,7 +79,7 @@ internal sealed class FailurePolicy(ServerCore server)
         {
             Fatal.End("a command's effects cannot be placed in the stream of effects", failure);
         }
-        server.Log.LogError(failure, "The run of command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+        Log(ref c, failure);
     }
 
     /// <summary>
@@ -104,6 +114,23 @@ internal sealed class FailurePolicy(ServerCore server)
 
     /// <summary>Takes back the memory that a failure was given.</summary>
     public void Tend() => _reserve.Refill();
+
+    /// <summary>An allocation has failed, and there is not enough memory yet to be prepared for the next: what may take more is refused.</summary>
+    public bool IsShortOfMemory => _reserve.IsOut;
+
+    /// <summary>A bug is told with its stack. A lack of memory is told once in a while: a client can meet it thousands of times a second.</summary>
+    private void Log(ref CommandContext c, Exception failure)
+    {
+        if (!IsForMemory(failure))
+        {
+            server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+            return;
+        }
+        long now = Environment.TickCount64, next = Volatile.Read(ref _nextNotice);
+        if (now < next || Interlocked.CompareExchange(ref _nextNotice, now + NoticeMilliseconds, next) != next) return;
+        server.Log.LogWarning(
+            "Out of memory: command {Command} of client {Client} failed. failed_allocations of INFO counts such failures", c.Row.FullName, c.Session.Id);
+    }
 
     private void Note(Exception failure, Lane lane)
     {

@@ -13,17 +13,20 @@ namespace RedisClone.Server.Failures;
 /// </summary>
 internal sealed class KeyImages(ServerCore server)
 {
+    private const int LargeValue = 64 * 1024;
     private const int MostText = 64;    // the words of RESTORE, and the expiry
 
     /// <summary>Writes the images of a command's keys to its lane's effects. Watching, blocked and caching clients hear of the keys.</summary>
-    public void Write(ref CommandContext c)
+    /// <param name="c">The run.</param>
+    /// <param name="isUnchanged">The keys are as they were, as far as it is known: a large value is not written for nothing.</param>
+    public void Write(ref CommandContext c, bool isUnchanged)
     {
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         try
         {
             // Arguments that break the rules name no keys, and the command has changed none.
             if (!c.Row.CollectKeys(c.Args, ref positions)) return;
-            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane);
+            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane, isUnchanged);
         }
         finally
         {
@@ -31,7 +34,7 @@ internal sealed class KeyImages(ServerCore server)
         }
     }
 
-    private void Write(ReadOnlySpan<byte> key, Lane lane)
+    private void Write(ReadOnlySpan<byte> key, Lane lane, bool isUnchanged)
     {
         ulong hash = KeyHash.Of(key);
         Shard shard = server.Shards.Of(hash);
@@ -45,11 +48,13 @@ internal sealed class KeyImages(ServerCore server)
                 keyspace.Remove(entry);
                 entry = keyspace.Absent(hash);
             }
-            if (!server.Effects.Wanted) continue;
+            if (!server.Effects.Wanted || isUnchanged && IsLarge(entry)) continue;
             lane.Effects.AddDelete(database, key);
             if (entry.Exists) WriteValue(entry, database, lane.Effects);
         }
     }
+
+    private static bool IsLarge(in Entry entry) => entry.Exists && entry.Type != ValueType.Stream && ValueInfo.MemoryUsage(entry) > LargeValue;
 
     private static void WriteValue(in Entry entry, int database, EffectBuffer effects)
     {

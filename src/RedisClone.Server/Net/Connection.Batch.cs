@@ -249,9 +249,15 @@ internal sealed partial class Connection
     private async ValueTask LeaveWaitAsync(Waiter waiter)
     {
         waiter.Dispose();
-        if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
-        Session.Waiter = null;
-        _server.Blocked.Left();
+        try
+        {
+            if (waiter.Keys.Count > 0) await new ShardVisit(_server.Shards, waiter.Shards, shard => shard.Keys.RemoveWaiter(waiter), _scheduler).RunAsync();
+        }
+        finally
+        {
+            Session.Waiter = null;
+            _server.Blocked.Left();
+        }
         if (waiter.Reason == WakeReason.Again)
         {
             Session.WaitingAgain = waiter;

@@ -157,8 +157,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Watches a key of the current database; its shard is held.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
     {
+        // All that takes memory comes before the shard knows of the watch: Unwatch goes by this list.
+        var watched = new DatabaseKey(Database, key.ToArray());
+        Watched.EnsureCapacity(Watched.Count + 1);
         if (!shard.Keys.AddWatch(this, Database, key, expired)) return;
-        Watched.Add((shard, new DatabaseKey(Database, key.ToArray())));
+        Watched.Add((shard, watched));
         HeldBytes += key.Length + Limits.BytesPerName;
     }
 

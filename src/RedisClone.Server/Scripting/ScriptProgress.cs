@@ -123,8 +123,14 @@ internal sealed class ScriptProgress(ServerCore server)
     private void RunRound(IEventLoop loop)
     {
         Lane outer = server.Lanes.EnterNested();
-        loop.RunRound();
-        LaneSet.LeaveNested(outer);
+        try
+        {
+            loop.RunRound();
+        }
+        finally
+        {
+            LaneSet.LeaveNested(outer);
+        }
     }
 
     /// <summary>Who came before the script was busy, and waits for it, is told like those who come now.</summary>

@@ -35,8 +35,16 @@ internal sealed class ShardKeys(Shard shard)
         // A command that names a key twice does so in one go: nobody else has come to the queue meanwhile.
         if (queue is [.., var last] && last == waiter) return;
         // What the waiter leaves includes this key before the queue knows the waiter: a failed allocation leaves no waiter that cannot leave.
-        waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
-        queue.Add(waiter);
+        try
+        {
+            waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
+            queue.Add(waiter);
+        }
+        catch (OutOfMemoryException)
+        {
+            if (queue.Count == 0) _waiters.Remove(database, key);
+            throw;
+        }
         if (waiter.ServedWithoutValue && queue.ServedWithoutValue++ == 0) BlockedKeysWithoutValue++;
     }
 

@@ -89,6 +89,7 @@ public sealed class Keyspace(ShardStore store)
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         FaultPoint.Call();
+        store.BeginChange();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         ref uint slot = ref Keys.TryAdd(hash, handle);
@@ -108,6 +109,7 @@ public sealed class Keyspace(ShardStore store)
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
         FaultPoint.Call();
+        store.BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
@@ -134,6 +136,7 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Resize(in Entry entry, int valueLength, int spare = 0)
     {
+        store.BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         int size = record.ValueOffset + valueLength;
@@ -156,6 +159,7 @@ public sealed class Keyspace(ShardStore store)
     public void SetExpiry(in Entry entry, long expiry)
     {
         FaultPoint.Call();
+        store.BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
@@ -167,6 +171,7 @@ public sealed class Keyspace(ShardStore store)
     public void Remove(in Entry entry)
     {
         FaultPoint.Call();
+        store.BeginChange();
         RemoveNow(entry);
     }
 

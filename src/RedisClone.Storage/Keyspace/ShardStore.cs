@@ -33,6 +33,16 @@ public sealed class ShardStore
     /// </summary>
     public bool IsTorn => Arena.IsTorn;
 
+    /// <summary>
+    /// Changes of values and keys that were begun. One that fails for lack of memory has changed nothing, unless it is of several elements: those count
+    /// twice.
+    /// </summary>
+    public long ChangesBegun { get; private set; }
+
+    internal void BeginChange() => ChangesBegun++;
+
+    internal void BeginChanges() => ChangesBegun += 2;
+
     public Random Random { get; }
 
     /// <summary>Unix milliseconds, as of the current hold.</summary>

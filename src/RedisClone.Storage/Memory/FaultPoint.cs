@@ -33,7 +33,7 @@ internal static class FaultPoint
 #endif
 
     /// <summary>Whether the fault has still to come, or comes again.</summary>
-    public static bool IsArmed => s_left > 0;
+    public static bool IsArmed => Exist && s_left > 0;
 
     /// <summary>
     /// Makes the <paramref name="nth"/> point (1 is the next one) of these kinds on this thread throw: once, or with

@@ -54,10 +54,16 @@ internal static class DumpCommands
         }
         if (c.MoveToWorker(ValueInfo.MemoryUsage(entry) / 16)) return;
         ValueDump dumper = _dumper ??= new ValueDump();
-        ReadOnlySpan<byte> payload = dumper.Dump(entry);
-        if (payload.IsEmpty) c.Reply.Null();
-        else c.Reply.Bulk(payload);
-        dumper.Clear();
+        try
+        {
+            ReadOnlySpan<byte> payload = dumper.Dump(entry);
+            if (payload.IsEmpty) c.Reply.Null();
+            else c.Reply.Bulk(payload);
+        }
+        finally
+        {
+            dumper.Clear();
+        }
     }
 
     /// <summary>

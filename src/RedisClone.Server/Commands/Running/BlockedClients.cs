@@ -80,25 +80,30 @@ internal sealed class BlockedClients(ServerCore server)
     {
         Session session = waiter.Session;
         Connection connection = session.Connection!;
-        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) server.Shards[i].Keys.RemoveWaiter(waiter);
-        long started = Stopwatch.GetTimestamp();
-        CommandRow row = connection.CurrentRow;
-        Request request = connection.CurrentRequest;
-        if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial)
-        {
-            Executor.Reject(session, row, denial, lane);
-            connection.Resume();
-            return;
-        }
         bool journalled = server.Effects.Wanted;
-        if (journalled) lane.Messages.Hold();
+        bool answered = false;
         try
         {
-            var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
-            server.Executor.RunPart(ref context, ref started);
+            for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) server.Shards[i].Keys.RemoveWaiter(waiter);
+            long started = Stopwatch.GetTimestamp();
+            CommandRow row = connection.CurrentRow;
+            Request request = connection.CurrentRequest;
+            if (journalled) lane.Messages.Hold();
+            if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial)
+            {
+                Executor.Reject(session, row, denial, lane);
+            }
+            else
+            {
+                var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
+                server.Executor.RunPart(ref context, ref started);
+            }
+            answered = true;
         }
         finally
         {
+            // A client without a reply would take the next one for it.
+            if (!answered) connection.Kill();
             if (journalled) server.Executor.PlaceEffects(session, lane, held);
             connection.Resume();
         }

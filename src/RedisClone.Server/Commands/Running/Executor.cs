@@ -66,6 +66,7 @@ internal sealed class Executor(ServerCore server)
         catch (Exception failure)
         {
             server.Failures.RunFailed(ref c, failure);
+            EndTransaction(ref c);
             if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
             return outcome;
         }
@@ -191,13 +192,14 @@ internal sealed class Executor(ServerCore server)
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;
         }
-        if (server.Shards.IsAnyNearlyFull && row.Has(CommandFlags.DenyOom) && IsNearlyFull(ref c))
+        if (row.Has(CommandFlags.DenyOom) && RefuseGrowth(ref c) is { } refusal)
         {
-            Reject(session, row, Errors.ShardFull, lane);
+            Reject(session, row, refusal, lane);
             return Outcome.Done;
         }
         ReplyMark mark = c.Reply.Mark();
         int effectsBefore = lane.Effects.Commands;
+        long changesBefore = server.Failures.ChangesBegun(ref c);
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
         long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
@@ -214,7 +216,8 @@ internal sealed class Executor(ServerCore server)
         }
         catch (Exception failure)
         {
-            server.Failures.HandlerFailed(ref c, failure, effectsBefore);
+            server.Failures.HandlerFailed(ref c, failure, effectsBefore, changesBefore);
+            EndTransaction(ref c);
             ReplyFailure(session, mark, failure);
         }
         c.IsAnswered = true;
@@ -231,6 +234,19 @@ internal sealed class Executor(ServerCore server)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
         watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
         return Outcome.Done;
+    }
+
+    /// <summary>An EXEC that failed has ended its transaction, as one that was refused.</summary>
+    private static void EndTransaction(ref CommandContext c)
+    {
+        if (c.Row.Handler == TransactionCommands.ExecHandler) c.Session.EndTransaction();
+    }
+
+    /// <summary>Why a command that may take memory is not run; null if it is.</summary>
+    private string? RefuseGrowth(ref CommandContext c)
+    {
+        if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
+        return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
     }
 
     /// <summary>Whether a shard that the command may write to has little room left.</summary>

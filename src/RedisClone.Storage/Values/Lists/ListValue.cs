@@ -36,6 +36,7 @@ public static class ListValue
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChange();
         Element element = Element.Of(text);
         if (!IsLarge(entry))
         {
@@ -79,6 +80,7 @@ public static class ListValue
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChange();
         if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), text.Length)) LargeList.Convert(entry);
         Element element = Element.Of(text);
         if (IsLarge(entry))
@@ -98,6 +100,7 @@ public static class ListValue
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChanges();
         if (count == 0) return;
         if (IsLarge(entry))
         {
@@ -118,6 +121,7 @@ public static class ListValue
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChanges();
         Element element = Element.Of(text);
         long removed;
         if (IsLarge(entry))

@@ -50,6 +50,7 @@ public static class SortedSetValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChange();
         if (!IsLarge(entry))
         {
             Element element = Element.Of(member);
@@ -70,6 +71,7 @@ public static class SortedSetValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChange();
         return IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member));
     }
 
@@ -115,6 +117,7 @@ public static class SortedSetValue
     public static void RemoveRange(in Entry entry, RankRange range)
     {
         FaultPoint.Call();
+        entry.Keyspace.Store.BeginChanges();
         if (range.Count <= 0) return;
         if (IsLarge(entry)) LargeSortedSet.RemoveRange(entry, range);
         else PackedScores.RemoveRange(entry, range);
