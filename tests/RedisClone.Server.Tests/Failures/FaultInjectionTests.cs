@@ -92,6 +92,8 @@ public sealed class FaultInjectionTests : IDisposable
             // In a server, the process has ended before.
         }
         thrown = FaultPoint.Disarm();
+        // As background work does: until then, commands that take memory are refused.
+        _hosts.Host.Core.Failures.Tend();
         if (_ended is not null)
         {
             Begin();

@@ -69,6 +69,7 @@ public sealed class HeldShardTests : IDisposable
                     client.Call(words);
                     bool thrown = false;
                     await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
+                    server.Core.Failures.Tend();
                     AssertIdle(server.Core.Shards);
                     Assert.Equal("PONG", other.Run("PING"));
                     if (!thrown) break;
@@ -98,6 +99,7 @@ public sealed class HeldShardTests : IDisposable
             await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Allocation | FaultKinds.Call));
             pusher.Run("RPUSH queue a b");
             await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
+            server.Core.Failures.Tend();
             // Whatever failed, what is pushed next serves the client, unless an error has answered it.
             pusher.Run("RPUSH queue c");
             Assert.NotEqual("", waiter.Read());
