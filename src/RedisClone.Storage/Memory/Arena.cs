@@ -80,6 +80,7 @@ public sealed partial class Arena
         }
     }
 
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private uint Take(int size)
     {
         Debug.Assert(size >= 0);

@@ -225,13 +225,6 @@ public readonly ref partial struct HashIndex
         if (!TryAddBucket()) return;
         uint source = added & LowerMask(added);
         Span<uint> first = Bucket(source), target = Bucket(added), words = first;
-        // Only a chain can hold more than the new bucket has slots for.
-        if (words[OverflowWord] != 0 && !TryReserve(target, CountOf(words, added)))
-        {
-            FreeOverflow(target);
-            RemoveBucket();
-            return;
-        }
         _arena.BeginChange();
         while (true)
         {
@@ -239,8 +232,13 @@ public readonly ref partial struct HashIndex
             {
                 uint handle = words[FirstHandleWord + i];
                 if (handle == 0 || BucketOf(words[i]) != added) continue;
+                if (Unsafe.IsNullRef(ref Place(target, words[i], handle)))
+                {
+                    Unsplit(first, target);
+                    _arena.EndChange();
+                    return;
+                }
                 words[FirstHandleWord + i] = 0;
-                Place(target, words[i], handle);
             }
             if (words[OverflowWord] == 0) break;
             words = Words(words[OverflowWord]);
@@ -274,24 +272,28 @@ public readonly ref partial struct HashIndex
         _arena.EndChange();
     }
 
+    /// <summary>Puts what has moved to the new last bucket back: the chain that it came from has free slots for it.</summary>
+    private void Unsplit(Span<uint> first, Span<uint> last)
+    {
+        for (Span<uint> words = last; ; words = Words(words[OverflowWord]))
+        {
+            for (int i = 0; i < SlotsPerBucket; i++)
+                if (words[FirstHandleWord + i] != 0) Place(first, words[i], words[FirstHandleWord + i]);
+            if (words[OverflowWord] == 0) break;
+        }
+        FreeOverflow(last);
+        RemoveBucket();
+    }
+
     private int CountOf(Span<uint> words)
     {
         int count = UsedSlots(words);
-        for (; words[OverflowWord] != 0; count += UsedSlots(words)) words = Words(words[OverflowWord]);
-        return count;
-    }
-
-    /// <summary>Records of a chain that belong into another bucket.</summary>
-    private int CountOf(Span<uint> words, uint bucket)
-    {
-        int count = 0;
-        while (true)
+        while (words[OverflowWord] != 0)
         {
-            for (int i = 0; i < SlotsPerBucket; i++)
-                if (words[FirstHandleWord + i] != 0 && BucketOf(words[i]) == bucket) count++;
-            if (words[OverflowWord] == 0) return count;
             words = Words(words[OverflowWord]);
+            count += UsedSlots(words);
         }
+        return count;
     }
 
     /// <summary>
@@ -307,8 +309,12 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    private static int UsedSlots(ReadOnlySpan<uint> words) =>
-        SlotsPerBucket - words.Slice(FirstHandleWord, SlotsPerBucket).Count(0u);
+    /// <summary>Records in a bucket. The word behind its handles is 0 too.</summary>
+    private static int UsedSlots(ReadOnlySpan<uint> words)
+    {
+        Vector256<uint> free = Vector256.Equals(Vector256.Create(words[FirstHandleWord..]), Vector256<uint>.Zero);
+        return WordsPerBucket - FirstHandleWord - BitOperations.PopCount(free.ExtractMostSignificantBits());
+    }
 
     /// <summary>Pulls the records of a chain forward, and frees the overflow buckets that then hold nothing.</summary>
     private void CompactChain(Span<uint> words)

@@ -56,6 +56,17 @@ internal readonly ref partial struct RankTree<T>
         }
     }
 
+    /// <summary>
+    /// The same, with another path to an item, which leads to it afterwards too as long as the leaf had room.
+    /// </summary>
+    public bool TryInsert(scoped ref TreePath path, T item, scoped ref TreePath other, out bool isOtherValid)
+    {
+        isOtherValid = Count(path[0].Node) < Capacity(path[0].Node);
+        if (!TryInsert(ref path, item)) return false;
+        if (isOtherValid && path[0].Node == other[0].Node && path[0].Index <= other[0].Index) other[0].Index++;
+        return true;
+    }
+
     /// <summary>Removes the item that a path leads to. The path is no longer valid. Needs no memory.</summary>
     public void Remove(scoped ref TreePath path)
     {

@@ -126,13 +126,14 @@ internal static class LargeSortedSet
         }
         // First the new place, for which memory may be missing.
         uint prepared = table.Prepare(slot, form, number);
-        if (!TryAdd(order, table, member, new ScoreItem(score, prepared)))
+        TreePath place = order.Seek(new BeforeMember(table, member, score));
+        if (!order.TryInsert(ref place, new ScoreItem(score, prepared), ref path, out bool isPathValid))
         {
             table.Discard(slot, prepared);
             Arena.ThrowOutOfMemory();
         }
         arena.BeginChange();
-        path = SeekItem(order, table, member, previous);
+        if (!isPathValid) path = SeekItem(order, table, member, previous);
         order.Remove(ref path);
         if (prepared == slot) table.Read(slot).SetNumber(number);
         else table.Publish(ref slot, prepared);
