@@ -20,7 +20,7 @@ public static class Glob
     private const int MaxStars = 1000;
 
     /// <summary>Elements that are compared for one text, the bytes of a class counted one by one.</summary>
-    private const long MostSteps = 1L << 28;
+    private const long MostSteps = 1L << 26;
 
     /// <summary>
     /// The product of a literal piece's length and the text's up to which the vectorized search is the faster one, whatever

@@ -57,7 +57,7 @@ public sealed class WorkerTests
         while (server.Core.Shards.TryEnterAll())
         {
             server.Core.Shards.ExitAll();
-            await Task.Yield();
+            await Task.Delay(1);
         }
         if (killed) Assert.Equal("1", admin.Run($"CLIENT KILL ID {id}"));
         else client.Socket.Close();

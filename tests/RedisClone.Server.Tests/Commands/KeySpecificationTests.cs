@@ -23,7 +23,8 @@ public sealed class KeySpecificationTests
     /// <summary>Chance, or what the memory of a shard is like, decides what they answer.</summary>
     private static readonly HashSet<string> s_chance = ["srandmember", "hrandfield", "zrandmember", "spop", "memory|usage"];
 
-    private readonly CommandHost _host = new();
+    // With save points each FLUSHALL writes a file.
+    private readonly CommandHost _host = new(config => config.SavePoints = []);
 
     [Fact]
     public void KeysOfARequestAreThoseThatItsHandlerTouches()

@@ -74,7 +74,7 @@ public sealed class EffectBufferTests
     [InlineData("GEOADD src 0 0 m 1 1 n", "GEOADD src 2 2 m")]
     public void WhatWouldWriteTooMuchIsRefusedBeforeItsFirstChange(string command, string preparation)
     {
-        var host = new CommandHost();
+        var host = new CommandHost(config => config.SavePoints = []);
         EffectBuffer effects = host.Core.Lanes.Current.Effects;
         string[] keys = ["src", "target"];
         int needed = 0;

@@ -346,7 +346,7 @@ internal static class HashCommands
                 if (!filter.NoValues) c.Reply.Element(field.Value);
             }
         }
-        while (page.GoesOn(cursor));
+        while (!c.IsAbandoned && page.GoesOn(cursor));
         page.End(ref c, cursor, filter.NoValues ? 1 : 2);
     }
 }

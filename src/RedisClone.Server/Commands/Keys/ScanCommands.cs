@@ -93,6 +93,7 @@ internal static class ScanCommands
         long count = 0;
         foreach ((int shard, uint handle) in found)
         {
+            if (c.IsAbandoned) break;
             Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             if (!filter.Matches(c.Args, key)) continue;
@@ -127,6 +128,8 @@ internal static class ScanCommands
                 position = keyspace.Scan(position, ref visitor);
                 foreach ((_, uint handle) in found)
                 {
+                    // One key may take long.
+                    if (c.IsAbandoned) break;
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
                     if (IsExpired(ref c, keyspace, handle) || !all && !Glob.Matches(pattern, key)) continue;
                     c.Reply.Bulk(key);

@@ -245,7 +245,7 @@ internal static class SetCommands
             foreach (Element member in SetValue.Scan(entry, ref cursor))
                 if (page.Takes(ref c, member)) c.Reply.Element(member);
         }
-        while (page.GoesOn(cursor));
+        while (!c.IsAbandoned && page.GoesOn(cursor));
         page.End(ref c, cursor, 1);
     }
 }

@@ -266,7 +266,7 @@ internal static class SortedSetCommands
                 c.Reply.Bulk(digits[..length]);
             }
         }
-        while (page.GoesOn(cursor));
+        while (!c.IsAbandoned && page.GoesOn(cursor));
         page.End(ref c, cursor, 2);
     }
 }
