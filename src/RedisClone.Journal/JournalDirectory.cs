@@ -52,6 +52,7 @@ public sealed class JournalDirectory : IDisposable
                 error = $"The append-only directory {names.DirectoryName} is in use by another server (it holds {names.Lock})";
                 return null;
             }
+            FinishRenames(disk, names);
             if (!TryReadManifest(disk, names, out Manifest? manifest, out error))
             {
                 held.Dispose();
@@ -124,6 +125,37 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
+    /// The renames that a crash between <see cref="Announce"/> and <see cref="Publish"/> has left to do. Empty unless the announced
+    /// manifest names every base and increment of the directory, and each file that it names has its final or its temporary name.
+    /// </summary>
+    internal static IReadOnlyList<(string From, string To)> RenamesLeft(IDisk disk, JournalNames names)
+    {
+        string manifest = names.PathOf(names.Manifest), temporary = names.PathOf(names.TemporaryManifest);
+        if (disk.Exists(manifest) || disk.DirectoryExists(manifest) || !disk.Exists(temporary)) return [];
+        var there = LostManifest.FilesOf(disk, names).Select(f => f.Name).ToHashSet();
+
+        // The temporary files alone are no journal: the first rename comes after the announcement is on the disk.
+        if (there.Count == 0 || !TryParse(disk, temporary, out Manifest announced, out _)) return [];
+        var renames = new List<(string From, string To)>();
+        foreach (ManifestFile file in announced.Files)
+        {
+            if (there.Remove(file.Name)) continue;
+            string from = names.PathOf(file.Kind == ManifestFileKind.Base ? names.TemporaryBase : names.TemporaryIncrement);
+            if (!disk.Exists(from) || renames.Any(rename => rename.From == from)) return [];
+            renames.Add((from, names.PathOf(file.Name)));
+        }
+        return there.Count == 0 ? renames : [];
+    }
+
+    private static void FinishRenames(IDisk disk, JournalNames names)
+    {
+        IReadOnlyList<(string From, string To)> renames = RenamesLeft(disk, names);
+        if (renames.Count == 0) return;
+        foreach ((string from, string to) in renames) disk.Rename(from, to);
+        disk.FlushDirectory(names.Directory);
+    }
+
+    /// <summary>
     /// Numbers are given out once. After a failed <see cref="Publish"/> the manifest on the disk may name files that the one
     /// in memory does not: a file by such a name must never be replaced.
     /// </summary>
@@ -149,7 +181,7 @@ public sealed class JournalDirectory : IDisposable
 
     /// <summary>
     /// Before files of a first manifest get their names: a crash between that and <see cref="Publish"/> would leave files without
-    /// a manifest, which are refused. The next start takes up what was announced.
+    /// a manifest, which are refused. The next start takes up what was announced, and finishes the renames.
     /// </summary>
     internal void Announce(Manifest manifest)
     {

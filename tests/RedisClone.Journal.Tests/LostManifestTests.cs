@@ -144,6 +144,84 @@ public sealed class LostManifestTests
         Assert.True(_disk.Exists(Path(Names.Manifest)));
     }
 
+    /// <summary>The files of a rebuilt journal get their names one by one, and a crash may come between.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void RenamesThatACrashHasInterruptedAreFinished(bool isBaseRenamed)
+    {
+        Rebuild(_disk);
+        Move(Names.Manifest, Names.TemporaryManifest);
+        if (isBaseRenamed) Move(Names.Increment(1), Names.TemporaryIncrement);
+        else Move(Names.Base(1, rdb: true), Names.TemporaryBase);
+        AssertNoRepair("a start of the server completes the journal");
+        using (var directory = JournalDirectory.TryOpen(_disk, Names, out var error)) Assert.False(directory?.Manifest.IsEmpty ?? true, error);
+        var report = JournalTools.Verify(_disk, Names, new(), new StructureCheck());
+        Assert.Equal((JournalOutcome.Clean, 1), (report.Outcome, report.Units));
+    }
+
+    [Fact]
+    public void RenamesAreNotFinishedWhereAFileIsMissing()
+    {
+        Rebuild(_disk);
+        Move(Names.Manifest, Names.TemporaryManifest);
+        var increment = _disk[Path(Names.Increment(1))];
+        _disk.Remove(Path(Names.Increment(1)));
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out _));
+        _disk[Path(Names.TemporaryIncrement)] = increment;
+        _disk[Path(Names.Increment(7))] = increment;
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out _));
+        Assert.True(_disk.Exists(Path(Names.TemporaryIncrement)));
+    }
+
+    [Fact]
+    public void ACrashAnywhereInARebuildLeavesADirectoryThatOpens()
+    {
+        var whole = new SimulatedDisk();
+        Rebuild(whole);
+        for (var at = 1; at <= whole.Operations; at++)
+        {
+            for (var seed = 0; seed < 20; seed++)
+            {
+                var disk = new SimulatedDisk { PowerLossAt = at };
+                try
+                {
+                    Rebuild(disk);
+                }
+                catch (IOException)
+                {
+                }
+                var after = disk.Crash(new(seed));
+                using var directory = JournalDirectory.TryOpen(after, Names, out var error);
+                Assert.True(directory is not null, $"power loss at {at}, seed {seed}: {error}");
+                var report = new JournalReader(after, Names, directory.Manifest, new()).Read(new StructureCheck());
+                Assert.True(report.Outcome != JournalOutcome.Refused,
+                    $"power loss at {at}, seed {seed}: {report}");
+            }
+        }
+    }
+
+    private void Move(string from, string to)
+    {
+        _disk[Path(to)] = _disk[Path(from)];
+        _disk.Remove(Path(from));
+    }
+
+    /// <summary>The first journal of a server that has data already.</summary>
+    private static void Rebuild(SimulatedDisk disk)
+    {
+        var tuning = new WriterTuning { Salts = new(7) };
+        var buffer = new MergeBuffer(tuning);
+        var writer = new JournalWriter(buffer, tuning);
+        using var directory = JournalDirectory.TryOpen(disk, Names, out var error) ?? throw new IOException(error);
+        var position = writer.BeginRebuild(directory);
+        using (var file = disk.Open(Path(Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, OfflineTests.Base(position));
+        buffer.Append(0, Units.Command("SET", "a", "1"));
+        while (writer.WriteNext(fillAhead: true)) { }
+        writer.InstallBase(position, rdb: true);
+        writer.Stop();
+    }
+
     private void AssertNoRepair(string reason)
     {
         var report = JournalTools.Repair(_disk, Names, Copy);

@@ -34,6 +34,8 @@ public static class JournalTools
         {
             bool isThere = JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error);
             if (!isThere && disk.Exists(names.PathOf(names.Manifest))) return Refused(names.Manifest, error);
+            if (!isThere && JournalDirectory.RenamesLeft(disk, names).Count > 0)
+                return Refused(names.Manifest, "a crash came before it had its name; a start of the server completes the journal");
             if (!isThere)
             {
                 if (LostManifest.TryRebuild(disk, names, LostManifest.FilesOf(disk, names), out string problem)

@@ -65,10 +65,8 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     private string? Apply(in JournalCommand command)
     {
         if ((uint)command.Database >= (uint)_server.Config.Databases) return $"no database {command.Database}";
-        // Only clients are concerned by a command that is renamed or taken away: the server itself writes the names of the
-        // table.
-        CommandRow? row = _server.Commands.Find(command[0])
-            ?? _server.Commands.FindOriginal(Encoding.Latin1.GetString(command[0]));
+        // Only clients are concerned by a command that is renamed or taken away: effects have the names of the table.
+        CommandRow? row = _server.Commands.FindEffect(command[0]);
         if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
         if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
             return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";

@@ -105,13 +105,15 @@ internal sealed class EffectBuffer
         Add(text[..RedisNumber.WriteInt64(number, text)]);
     }
 
-    public void AddCommand(int database, in Request request)
+    /// <summary>Adds a request, under a name that may differ from the client's.</summary>
+    public void AddCommand(int database, ReadOnlySpan<byte> name, in Request request)
     {
         if (IsMuted) return;
         // All its room at once: it is added as a whole or not at all.
-        Room(MostSelects + SizeOf(request.Count, request.WireLength));
+        Room(MostSelects + SizeOf(request.Count, (long)name.Length + request.WireLength));
         Begin(database, request.Count);
-        for (int i = 0; i < request.Count; i++) Add(request[i]);
+        Add(name);
+        for (int i = 1; i < request.Count; i++) Add(request[i]);
     }
 
     /// <summary>A DEL of one key: what expiry and eviction become.</summary>

@@ -135,6 +135,42 @@ public sealed class EffectBufferTests
         Assert.Equal(length, effects.Unit.Length);
     }
 
+    /// <summary>
+    /// The pending entries of a group are many, and the read can reach none or few of them: only for these is room reserved.
+    /// MULTI and EXEC around several effects count.
+    /// </summary>
+    [Theory]
+    [InlineData("XREADGROUP GROUP g d STREAMS s 0", 1)]
+    [InlineData("XREADGROUP GROUP g c STREAMS s 500-1", 0)]
+    [InlineData("XREADGROUP GROUP g c STREAMS s 499-1", 1)]
+    [InlineData("XREADGROUP GROUP g c COUNT 2 STREAMS s 0", 4)]
+    [InlineData("XREADGROUP GROUP g c MAXSIZE 2 STREAMS s 0", 1)]
+    [InlineData("XREADGROUP GROUP g c CLAIM 10 STREAMS s >", 0)]
+    [InlineData("XREADGROUP GROUP other c MAXSIZE 2 STREAMS s >", 5)]
+    [InlineData("XREADGROUP GROUP other c NOACK STREAMS s >", 4)]
+    [InlineData("XREADGROUP GROUP g c STREAMS gone 0", 0)]
+    [InlineData("XREADGROUP GROUP g c STREAMS small s > 500-1", 4)]
+    [InlineData("XREADGROUP GROUP g c STREAMS small small > 0", 5)]
+    public void AReadReservesRoomForWhatItCanReachOnly(string command, int effects)
+    {
+        var host = new CommandHost();
+        for (int i = 1; i <= 500; i++)
+        {
+            host.Run($"XADD s {i}-1 f v");
+            host.Run($"XADD gone {i}-1 f v");
+        }
+        host.Run("XADD small 1-1 f v");
+        foreach (string key in new[] { "s", "gone" }) host.Run($"XGROUP CREATE {key} g 0");
+        host.Run("XGROUP CREATE small g 0");
+        host.Run("XGROUP CREATECONSUMER small g c");
+        host.Run("XGROUP CREATE s other 0");
+        host.Run("XREADGROUP GROUP g c STREAMS s gone > >");
+        host.Run("XTRIM gone MAXLEN 0");
+        host.Core.Lanes.Current.Effects.MostBytes = 3000;
+        Assert.Equal(effects, host.EffectsOf(command).Length);
+        Assert.DoesNotContain("too long", host.Run(command), StringComparison.Ordinal);
+    }
+
     private static string State(CommandHost host, string[] keys) =>
         string.Join('|', keys.Select(key =>
             $"{host.Run($"DUMP {key}")} {host.Run($"XINFO STREAM {key} FULL")} {host.Run($"XPENDING {key} g - + 10")}"));

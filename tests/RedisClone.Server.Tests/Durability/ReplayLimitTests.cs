@@ -69,6 +69,38 @@ public sealed class ReplayLimitTests : IDisposable
         Assert.Contains("lib", reader.Run("FUNCTION LIST"), StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// One command has another's name. The journal holds the names of the table, so it loads with the same renaming, with another
+    /// and with none.
+    /// </summary>
+    [Theory]
+    [InlineData("rename-command DEL mydel\nrename-command APPEND DEL\nrename-command XGROUP mygroup")]
+    [InlineData("rename-command APPEND \"\"\nrename-command DEL APPEND")]
+    [InlineData("")]
+    public async Task ARenamedCommandIsNotTakenForAnother(string later)
+    {
+        string digest;
+        string file = Path.Combine(_folder, "renamed.conf");
+        await File.WriteAllTextAsync(file,
+            "rename-command DEL mydel\nrename-command APPEND DEL\nrename-command XGROUP mygroup\n");
+        await using (RunningServer server = await StartAsync(ServerConfig.Load([file], new Dictionary<string, string>()).Config!))
+        {
+            using TestClient client = server.Connect();
+            client.Run("SET expiring v PX 1");
+            while (client.Run("EXISTS expiring") == "1") await Task.Yield();
+            Assert.Equal("1", client.Run("DEL appended v"));
+            client.Run("SET gone v");
+            Assert.Equal("1", client.Run("mydel gone"));
+            Assert.Equal("OK", client.Run("mygroup CREATE stream g 0 MKSTREAM"));
+            digest = client.Run("DEBUG DIGEST");
+        }
+        await File.WriteAllTextAsync(file, later + "\n");
+        await using RunningServer again = await StartAsync(ServerConfig.Load([file], new Dictionary<string, string>()).Config!);
+        using TestClient reader = again.Connect();
+        Assert.Equal(digest, reader.Run("DEBUG DIGEST"));
+        Assert.Equal("2", reader.Run("DBSIZE"));
+    }
+
     private Task<RunningServer> StartAsync(ServerConfig config) => RunningServer.StartAsync(config, TransportKind.Auto, given =>
     {
         given.Dir = _folder;

@@ -212,7 +212,8 @@ internal sealed class Executor(ServerCore server)
             lane.KeyspaceMisses += c.Misses;
             if (c.Blocked) return Outcome.Blocked;
             if (c.Failure is not null) c.Reply.Error(c.Failure);
-            if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted) lane.Effects.AddCommand(session.Database, c.Args);
+            if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted)
+                lane.Effects.AddCommand(session.Database, server.Commands.EffectName(row, c.Args), c.Args);
         }
         catch (Exception failure)
         {

@@ -53,7 +53,7 @@ internal static class StreamReads
         Span<StreamId> after = options.Keys <= StackStreams ? stackalloc StreamId[StackStreams] : new StreamId[options.Keys];
         after = after[..options.Keys];
         if (!TryResolve(ref c, options, after, out long work) || c.MoveToWorker(work)) return;
-        if (grouped && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(ref c, options, after))) return;
+        if (grouped && c.EffectsWanted && !StreamReadEffects.TryReserve(ref c, options, after)) return;
 
         DeferredReply replies = default;
         var budget = new StreamReadBudget(options);
@@ -128,28 +128,6 @@ internal static class StreamReads
         }
         work = Math.Min(work, options.MaxCount);
         return true;
-    }
-
-    /// <summary>Bytes of the effects of reading for a consumer: never too few, whatever is found.</summary>
-    private static long SizeOfEffects(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after)
-    {
-        long size = 0;
-        int name = options.Group, consumer = options.Group + 1;
-        for (int i = 0; i < options.Keys; i++)
-        {
-            int key = options.FirstKey + i;
-            Entry entry = c.Peek(key);
-            if (!entry.Exists || !StreamGroup.TryGet(entry, c.Args[name], out StreamGroup group)) continue;
-            size += StreamConsumers.SizeOfConsumer(c, key, name, consumer);
-            long most = Math.Min(options.Count, options.MaxCount);
-            bool isNew = after[i] == StreamId.Max;
-            if (!isNew || options.Claim >= 0)
-                size += StreamConsumers.SizeOfEach(c, key, name, consumer, Math.Min(most, group.PendingCount));
-            if (!isNew) continue;
-            most = Math.Min(most, StreamValue.MostBetween(entry, group.Last, StreamId.Max));
-            size += StreamConsumers.SizeOfDelivery(c, key, name, consumer, most);
-        }
-        return size;
     }
 
     private static string Meaningless(char id) =>

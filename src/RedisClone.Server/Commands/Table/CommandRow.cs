@@ -1,3 +1,4 @@
+using System.Text;
 using RedisClone.Protocol;
 using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
@@ -130,6 +131,9 @@ internal sealed class CommandRow
 
     public CommandRow? Parent { get; private set; }
 
+    /// <summary>The first word of the command in the journal: the name, for a subcommand its container's.</summary>
+    public byte[] EffectName { get; private set; } = [];
+
     /// <summary>Which of its arguments are channels.</summary>
     public ChannelUse Channels { get; init; }
 
@@ -184,6 +188,7 @@ internal sealed class CommandRow
     {
         Id = id;
         Parent = parent;
+        EffectName = Encoding.ASCII.GetBytes((parent ?? this).Name);
         if (parent is not null) FullName = parent.Name + "|" + Name;
         CategoryMask = CommandCategories.MaskOf(this);
     }

@@ -9,9 +9,12 @@ namespace RedisClone.Server.Commands;
 /// <summary>All commands by name. Each family of commands brings its rows from the file that holds its functions.</summary>
 internal sealed class CommandTable
 {
+    private const int LongestName = 64;
+
     private readonly CommandRow?[] _slots;
     private readonly string[] _names;                   // under which the row in the slot is called; its own, unless it was renamed
     private readonly int _mask;
+    private bool _hasRenamed;
     private readonly Dictionary<string, CommandRow> _originals = new(StringComparer.OrdinalIgnoreCase);
 
     public CommandTable(IEnumerable<CommandRow> rows)
@@ -54,6 +57,7 @@ internal sealed class CommandTable
         if (_slots[at] is not { } row) return "No such command in rename-command";
         // The slot stays taken, or a probe for another name would end here; but nothing has a name with a blank.
         _names[at] = " ";
+        _hasRenamed = true;
         return newName.Length == 0 || TryPlace(newName.ToLowerInvariant(), row) ? null : "Target command name already exists";
     }
 
@@ -82,6 +86,24 @@ internal sealed class CommandTable
 
     /// <summary>The row of a name such as config|get that it has from the start: rules for users hold whatever it is called now.</summary>
     public CommandRow? FindOriginal(string fullName) => _originals.GetValueOrDefault(fullName);
+
+    /// <summary>
+    /// What the journal and the replicas call the command of a request. A renamed command has the table's name there: the effects that
+    /// the server makes have such names too, and the journal stays readable when the renaming changes.
+    /// </summary>
+    public ReadOnlySpan<byte> EffectName(CommandRow row, in Request request) => _hasRenamed ? row.EffectName : request[0];
+
+    /// <summary>
+    /// The row of a command in a journal. The table's names come first; a name of clients is accepted for journals of earlier versions
+    /// and of redis-server, which write it.
+    /// </summary>
+    public CommandRow? FindEffect(ReadOnlySpan<byte> name)
+    {
+        if (!_hasRenamed || name.Length > LongestName) return Find(name);
+        Span<char> text = stackalloc char[LongestName];
+        int length = Encoding.Latin1.GetChars(name, text);
+        return _originals.GetAlternateLookup<ReadOnlySpan<char>>().TryGetValue(text[..length], out CommandRow? row) ? row : Find(name);
+    }
 
     /// <summary>Where the name is, or an empty slot.</summary>
     private int SlotOf(ReadOnlySpan<byte> name)

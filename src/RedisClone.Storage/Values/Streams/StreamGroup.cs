@@ -167,6 +167,15 @@ public readonly record struct StreamGroup
         return times.IsAtItem(ref path) && TryGetPending(times.At(ref path).Id, out pending);
     }
 
+    /// <summary>How many pending entries were delivered at this time or before; those that were given back count.</summary>
+    public long CountDelivered(long until)
+    {
+        if (until < 0) return 0;
+        RankTree<PendingTime> times = Times();
+        TreePath path = times.Seek(new BeforeTime(new PendingTime(until + 1, StreamId.Min)));
+        return times.RankOf(ref path);
+    }
+
     /// <summary>The same for those that were given back, which come before all others.</summary>
     public bool TryNextReturned(long order, out PendingEntry pending)
     {
