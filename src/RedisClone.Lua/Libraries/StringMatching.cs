@@ -202,6 +202,8 @@ internal static class StringMatching
         int start,
         int end)
     {
+        // The captures that a template names may all be empty: its own length is the work.
+        if (!call.Spend(template.Length >> 6)) return;
         while (true)
         {
             int escape = template.IndexOf((byte)'%');

@@ -100,11 +100,19 @@ internal static class StructLibrary
         }
     }
 
+    /// <summary>The first argument. A format of any length may describe no data at all: reading it counts as work.</summary>
+    private static LuaString ReadFormat(ref LuaCall call)
+    {
+        LuaString text = call.CheckString(1);
+        call.Meter.Work(text.Length);
+        return text;
+    }
+
     private static bool IsInteger(byte option) => "bBhHlLTiI"u8.Contains(option);
 
     private static int Pack(ref LuaCall call)
     {
-        var format = new Format(call.CheckString(1).Span);
+        var format = new Format(ReadFormat(ref call).Span);
         var text = new TextBuilder(call.Meter);
         int argument = 2;
         while (!call.Failed && !text.Overflowed && format.TryNext(out byte option))
@@ -166,7 +174,7 @@ internal static class StructLibrary
 
     private static int Unpack(ref LuaCall call)
     {
-        var format = new Format(call.CheckString(1).Span);
+        var format = new Format(ReadFormat(ref call).Span);
         LuaString s = call.CheckString(2);
         long start = call.OptionalInteger(3, 1);
         call.Check(start != 0, 3, "offset must be 1 or greater");
@@ -257,7 +265,7 @@ internal static class StructLibrary
 
     private static int Size(ref LuaCall call)
     {
-        var format = new Format(call.CheckString(1).Span);
+        var format = new Format(ReadFormat(ref call).Span);
         long position = 0;
         while (!call.Failed && format.TryNext(out byte option))
         {

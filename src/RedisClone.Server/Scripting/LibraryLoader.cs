@@ -13,6 +13,9 @@ internal sealed class LibraryLoader
     private const string BadName = "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
     private const string NameOption = "name=";
 
+    /// <summary>The bytes whose work is one step of a script.</summary>
+    private const int BytesPerStep = 64;
+
     private static readonly TimeSpan Patience = TimeSpan.FromMilliseconds(500);
 
     private readonly LuaState _state;
@@ -221,7 +224,14 @@ internal sealed class LibraryLoader
         return true;
     }
 
-    private string? Text(LuaValue value) => value.Type is LuaType.String or LuaType.Number ? _state.Describe(value).ToString() : null;
+    /// <summary>An argument as text, or null. Each text counts as a step, and its copy as work.</summary>
+    private string? Text(LuaValue value)
+    {
+        if (value.Type is not (LuaType.String or LuaType.Number)) return null;
+        LuaString text = _state.Describe(value);
+        _state.CountWork(BytesPerStep + 2L * text.Length);
+        return text.ToString();
+    }
 
     private int Fail(ref LuaCall call, string problem)
     {

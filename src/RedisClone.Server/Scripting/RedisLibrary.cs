@@ -17,6 +17,12 @@ internal sealed class RedisLibrary
 
     private const int ToJournal = 1;
 
+    /// <summary>The copies of an error's text: as bytes, and as the script's string.</summary>
+    private const long CopiesOfError = 2;
+
+    /// <summary>The bytes for one byte of a logged text: two strings of UTF-16, the line, and its bytes.</summary>
+    private const long BytesOfLogged = 6;
+
     private readonly ScriptEngine _engine;
     private readonly ScriptCalls _calls;
 
@@ -81,14 +87,15 @@ internal sealed class RedisLibrary
     {
         if (call.Count != 1 || call[1].AsString is not { } text) return _calls.ReturnError(ref call, "ERR wrong number or type of arguments"u8);
         ReadOnlySpan<byte> words = text.Span;
+        call.State.CountWork(CopiesOfError * words.Length);
         int zero = words.IndexOf((byte)0);
         if (zero >= 0) words = words[..zero];
         if (words.StartsWith("-"u8)) words = words[1..];
         // The first of several words is the error's code; a single word has none.
         int blank = words.IndexOf((byte)' ');
         ReadOnlySpan<byte> code = blank < 0 ? "ERR"u8 : words[..blank];
-        if (!call.State.TryReserve(2L * words.Length)) return call.Error("not enough memory");
-        call.State.Release(2L * words.Length);
+        if (!call.State.TryReserve(CopiesOfError * words.Length)) return call.Error("not enough memory");
+        call.State.Release(CopiesOfError * words.Length);
         return _calls.ReturnError(ref call, [.. code, (byte)' ', .. words[(blank + 1)..].Trim("\r\n"u8)]);
     }
 
@@ -103,14 +110,16 @@ internal sealed class RedisLibrary
     private int Log(ref LuaCall call)
     {
         if (call.Count < 2) return _calls.Raise(ref call, "ERR redis.log() requires two arguments or more.");
-        if (!RedisNumberOf(call[1], out double number)) return _calls.Raise(ref call, "ERR First argument must be a number (log level).");
+        if (!RedisNumberOf(ref call, out double number))
+            return _calls.Raise(ref call, "ERR First argument must be a number (log level).");
         int level = double.IsNaN(number) ? -1 : (int)Math.Clamp(number, -1, LogLevels.Length);
         if (level < 0 || level >= LogLevels.Length) return _calls.Raise(ref call, "ERR Invalid log level.");
+        if (!_engine.Server.Log.IsEnabled(LogLevels[level].Level)) return 0;
         long length = 0;
         for (int i = 2; i <= call.Count; i++) length += call[i].AsString?.Length ?? 0;
-        // As the strings of this runtime, and once more as the line of the log and its bytes.
-        if (!call.State.TryReserve(6 * length)) return call.Error("not enough memory");
-        call.State.Release(6 * length);
+        call.State.CountWork(BytesOfLogged * length);
+        if (!call.State.TryReserve(BytesOfLogged * length)) return call.Error("not enough memory");
+        call.State.Release(BytesOfLogged * length);
         var words = new List<string>();
         for (int i = 2; i <= call.Count; i++) words.Add(call[i].Type is LuaType.Number or LuaType.String ? call.CheckString(i).ToString() : "");
         _engine.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
@@ -120,7 +129,8 @@ internal sealed class RedisLibrary
     private int SetResp(ref LuaCall call)
     {
         if (call.Count != 1) return _calls.Raise(ref call, "ERR redis.setresp() requires one argument.");
-        if (!RedisNumberOf(call[1], out double version) || (int)version is not (2 or 3)) return _calls.Raise(ref call, "ERR RESP version must be 2 or 3.");
+        if (!RedisNumberOf(ref call, out double version) || (int)version is not (2 or 3))
+            return _calls.Raise(ref call, "ERR RESP version must be 2 or 3.");
         _engine.Session.Reply.Version = (int)version;
         return 0;
     }
@@ -128,7 +138,7 @@ internal sealed class RedisLibrary
     private int SetPropagation(ref LuaCall call)
     {
         if (call.Count != 1) return _calls.Raise(ref call, "ERR redis.set_repl() requires one argument.");
-        int flags = RedisNumberOf(call[1], out double number) ? (int)number : 0;
+        int flags = RedisNumberOf(ref call, out double number) ? (int)number : 0;
         if ((flags & ~3) != 0) return _calls.Raise(ref call, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
         _engine.Journalled = (flags & ToJournal) != 0;
         return 0;
@@ -149,10 +159,13 @@ internal sealed class RedisLibrary
         }
     }
 
-    /// <summary>A number, or a text that is one.</summary>
-    private static bool RedisNumberOf(LuaValue value, out double number)
+    /// <summary>The first argument: a number, or a text that is one. Reading a text counts as work.</summary>
+    private static bool RedisNumberOf(ref LuaCall call, out double number)
     {
+        LuaValue value = call[1];
         number = value.AsNumber;
-        return value.IsNumber || value.AsString is { } text && RedisNumber.TryParseDouble(text.Span, out number);
+        if (value.AsString is not { } text) return value.IsNumber;
+        call.State.CountWork(text.Length);
+        return RedisNumber.TryParseDouble(text.Span, out number);
     }
 }

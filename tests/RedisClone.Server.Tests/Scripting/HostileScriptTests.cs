@@ -1,3 +1,4 @@
+using RedisClone.Lua;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
 
@@ -103,6 +104,81 @@ public sealed class HostileScriptTests
             """, "0"));
         Assert.Equal("OK", client.Call("EVAL", "return redis.call('set', 'k', ('x'):rep(3e7))", "0"));
         Assert.Equal("30000000", client.Run("STRLEN k"));
+    }
+
+    [Theory]
+    [InlineData("redis.error_reply(s)")]
+    [InlineData("redis.error_reply(s .. ' x')")]
+    [InlineData("redis.log(redis.LOG_WARNING, s)")]
+    [InlineData("redis.log(redis.LOG_WARNING, 'a', s, 1)")]
+    [InlineData("pcall(redis.log, s, 'a')")]
+    [InlineData("pcall(redis.setresp, s)")]
+    [InlineData("pcall(redis.set_repl, s)")]
+    [InlineData("redis.sha1hex(s)")]
+    [InlineData("pcall(redis.acl_check_cmd, 'get', s)")]
+    [InlineData("pcall(redis.acl_check_cmd, s)")]
+    [InlineData("redis.pcall(s)")]
+    [InlineData("redis.pcall('ping', s)")]
+    public async Task Calls_count_the_length_of_their_texts_as_steps(string call)
+    {
+        const int calls = 20;
+        await using RunningServer server = await StartWithLogAsync();
+        using TestClient client = server.Connect();
+        // Each call has the work of more than one period.
+        string script = $"local s = ('1'):rep({1 << 20}) for i = 1, {calls} do {call} end return 'done'";
+        Assert.InRange(PeriodsOf(server, () => Assert.Equal("done", client.Call("EVAL", script, "0"))), calls, int.MaxValue);
+    }
+
+    [Fact]
+    public async Task Registrations_count_the_length_of_their_texts_as_steps()
+    {
+        const int calls = 20;
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        string library = $$"""
+            #!lua name=l
+            local text, none = ('x'):rep(1e6), function() end
+            for i = 1, {{calls}} do redis.register_function{function_name = 'f' .. i, description = text, callback = none} end
+            """;
+        Assert.InRange(PeriodsOf(server, () => Assert.Equal("l", client.Call("FUNCTION", "LOAD", library))), calls, int.MaxValue);
+    }
+
+    [Fact]
+    public async Task A_level_that_is_not_logged_takes_no_memory()
+    {
+        await using RunningServer server = await StartWithLogAsync();
+        using TestClient client = server.Connect();
+        const string script = """
+            local s, t = ('x'):rep(1e6), {}
+            for i = 1, 1000 do t[i] = s end
+            return {tostring(pcall(redis.log, redis[ARGV[1]], unpack(t)))}
+            """;
+        Assert.Equal("[true]", client.Call("EVAL", script, "0", "LOG_NOTICE"));
+        Assert.Equal("[false]", client.Call("EVAL", script, "0", "LOG_WARNING"));
+        Assert.Contains("Invalid log level", client.Call("EVAL", "redis.log(4, 'x')", "0"), StringComparison.Ordinal);
+    }
+
+    /// <summary>A server whose log keeps warnings, and throws them away.</summary>
+    private static Task<RunningServer> StartWithLogAsync() => RunningServer.StartAsync(TransportKind.EventLoop, config =>
+    {
+        config.LogLevel = ServerLogLevel.Warning;
+        config.LogFile = "/dev/null";
+    });
+
+    /// <summary>How often the scripts of an action are asked whether they may go on.</summary>
+    private static int PeriodsOf(RunningServer server, Action action)
+    {
+        LuaState state = server.Core.Scripts.State;
+        Func<LuaState, LuaString?> ask = state.OnBudget!;
+        int periods = 0;
+        state.OnBudget = _ =>
+        {
+            periods++;
+            return null;
+        };
+        action();
+        state.OnBudget = ask;
+        return periods;
     }
 
     [Fact]
