@@ -165,6 +165,12 @@ public sealed partial class ReplyWriter
     }
 
     /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos; the caller moves _pos. Never for much at once.</summary>
+    /// <summary>Makes room for so many bytes, so that a short reply cannot fail for lack of memory after what it tells of was done.</summary>
+    public void EnsureRoom(int size)
+    {
+        if (_end - _pos < size) Grow(size);
+    }
+
     private Span<byte> Reserve(int size)
     {
         if (_end - _pos < size) Grow(size);

@@ -54,6 +54,9 @@ internal static class Limits
     /// <summary>Elements that one command returns with repetitions (a negative count): its shard is held, and its reply grows, for no longer than that.</summary>
     public const long ReplyElements = 1 << 22;
 
+    /// <summary>Bytes that the reply of a write command finds room for before the command runs: a number or a status.</summary>
+    public const int ShortReply = 64;
+
     /// <summary>Bytes of replies after which a batch waits for the client to take them.</summary>
     public const int UnflushedReplies = 512 * 1024;
 

@@ -36,6 +36,36 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public void ArenasShareABudget()
+    {
+        var budget = new HeapBudget(16 * Chunk);
+        Arena one = new(), other = new();
+        one.Restrict(budget);
+        other.Restrict(budget);
+        uint large = one.Allocate(10 * Chunk);
+        Assert.False(budget.IsShortFor(Chunk));
+        Assert.Throws<InsufficientMemoryException>(() => other.Allocate(6 * Chunk + 1));
+        uint small = other.Allocate(Page);
+        Assert.True(budget.IsShortFor(4 * Chunk));
+        Action fill = () =>
+        {
+            while (true) other.Allocate(Chunk / 2);
+        };
+        Assert.Throws<InsufficientMemoryException>(fill);
+        one.Free(large);
+        Assert.False(budget.IsShortFor(8 * Chunk));
+        other.Free(small);
+        one.Check();
+        other.Check();
+    }
+
+    [Theory]
+    [InlineData(32, 16)]
+    [InlineData(96, 72)]
+    [InlineData(1600, 1500)]
+    public void PartOfTheHeapIsLeftToTheRest(long heap, long arenas) => Assert.Equal(arenas << 20, HeapBudget.PartOf(heap << 20));
+
+    [Fact]
     public void ThereIsRoomLeftWhenItIsSaidToBeNearlyFull()
     {
         var arena = new Arena();

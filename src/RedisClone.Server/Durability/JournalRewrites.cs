@@ -11,12 +11,10 @@ namespace RedisClone.Server.Durability;
 /// </summary>
 internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 {
-    private const long FirstRetry = 5000, LongestRetry = 300_000;
-
     private JournalKeeper? _keeper;
     private bool _scheduled;
-    private long _retryAt;
-    private long _patience;
+    private bool _isRequested;
+    private RetryTime _retry = new(firstDelay: 5000, longestDelay: 60_000);
 
     /// <summary>The server's only one, whether its journal is on or off: the positions that sessions have seen, and where they wait, are its.</summary>
     public JournalKeeper Keeper => _keeper ??= new JournalKeeper(server);
@@ -52,6 +50,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
                 answer = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.";
                 return false;
             }
+            _isRequested = true;
             slot.Start(job!);
             answer = "Background append only file rewriting started";
         }
@@ -109,8 +108,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     public void Tend(long now)
     {
         if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
-        if (!_scheduled && (now < _retryAt || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
+        if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
         if (!slot.TryClaim(SnapshotKind.Rewrite)) return;
+        _isRequested = _scheduled;
         _scheduled = false;
         if (NewJob(out ISnapshotJob? job) is null) slot.StartWhenHeld(job!);
         else slot.Release();
@@ -155,14 +155,14 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         Failure = failure;
         if (failure is null)
         {
-            (ConsecutiveFailures, _retryAt, _patience) = (0, 0, 0);
+            ConsecutiveFailures = 0;
+            _retry.Succeeded();
             Rewrites++;
             server.Log.LogInformation("Background AOF rewrite finished successfully");
             return;
         }
         ConsecutiveFailures++;
-        _patience = Math.Clamp(_patience * 2, FirstRetry, LongestRetry);
-        _retryAt = ServerCore.UnixMilliseconds() + _patience;
+        _retry.Failed(ServerCore.UnixMilliseconds(), _isRequested);
         server.Log.LogWarning("Background AOF rewrite failed: {Failure}", failure);
     }
 

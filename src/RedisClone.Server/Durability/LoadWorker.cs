@@ -8,7 +8,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
 
     private readonly object _gate = new();
     private readonly Queue<TBatch> _waiting = new(MostWaiting);
-    private readonly Stack<TBatch> _free = new();
+    private readonly Stack<TBatch> _free = new(MostWaiting + 2);
     private readonly Thread _thread;
     private bool _busy;
     private bool _ended;
@@ -82,12 +82,16 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             {
                 // After an error what still waits is let go: nothing of it will count.
                 error = Error is null ? run(batch) : null;
+                batch.Clear();
+            }
+            catch (OutOfMemoryException)
+            {
+                error = "there is not enough memory for the data";
             }
             catch (Exception bug)
             {
                 error = bug.ToString();
             }
-            batch.Clear();
             if (error is not null) Fail(error);
         }
     }

@@ -11,7 +11,6 @@ internal sealed class StreamValueReader
 {
     private const int MaxText = 1 << 30;
     private const int MostSeconds = 86_400, MostMessages = 10_000;
-    private const int DefaultSeconds = 100, DefaultMessages = 100;
 
     private readonly List<int> _ends = [];
     private byte[] _words = new byte[256];
@@ -122,7 +121,6 @@ internal sealed class StreamValueReader
     public static bool Idempotence(in Entry stream, ulong seconds, ulong most, ulong added, ulong duplicates)
     {
         if (seconds is < 1 or > MostSeconds || most is < 1 or > MostMessages) return false;
-        if (!StreamProducers.Of(stream).Exist && added == 0 && duplicates == 0 && seconds == DefaultSeconds && most == DefaultMessages) return true;
         StreamProducers producers = StreamProducers.Obtain(stream, (long)seconds, (long)most);
         producers.SetLimits((long)seconds, (long)most);
         producers.SetCounts((long)added, (long)duplicates);

@@ -37,30 +37,51 @@ internal sealed class FailurePolicy(ServerCore server)
     {
         Note(failure, c.Lane);
         // One change that fails for lack of memory has not taken place.
-        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && c.Row.HasSingleKey && ChangesBegun(ref c) - changesBefore <= 1;
+        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesBegun(ref c) - changesBefore <= 1;
         try
         {
             c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
-            // A command that reads changes its keys too when it finds that they, or fields of theirs, have expired.
-            bool expired = c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
-            if (c.Row.Keys.Length > 0 && (c.Row.IsWrite || expired)) _images.Write(ref c, isUnchanged);
+            // A command that reads changes its keys too when it finds that they have expired; PFCOUNT keeps its result in the key.
+            bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
+            if (c.Row.Keys.Length > 0 && changed) WriteImages(ref c, isUnchanged);
             else if (c.Row.Image is { } image) image(server, c.Lane);
             else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
             if (c.Row.IsWrite) c.Lane.Changes++;
             c.ForgetChanges();
         }
-        catch (Exception)
+        catch (Exception handling)
         {
-            Fatal.End("a command failed, and the effect of what it changed cannot be written", failure);
+            Fatal.End("a command failed, and the effect of what it changed cannot be written", failure, handling);
         }
         Log(ref c, failure);
     }
 
-    /// <summary>Changes that were begun in the store of a command's only key; 0 for other commands.</summary>
-    public long ChangesBegun(ref CommandContext c) =>
-        c.Row.IsWrite && c.Row.HasSingleKey ? server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.ChangesBegun : 0;
+    private void WriteImages(ref CommandContext c, bool isUnchanged)
+    {
+        try
+        {
+            _images.Write(ref c, isUnchanged);
+        }
+        catch (OutOfMemoryException) when (!_reserve.IsOut)
+        {
+            _reserve.Release();
+            c.Lane.Effects.DropUnfinished();
+            // Images that were written already are written again: they are the same.
+            _images.Write(ref c, isUnchanged);
+        }
+    }
+
+    /// <summary>Changes that were begun in the stores of a write command's keys.</summary>
+    public long ChangesBegun(ref CommandContext c)
+    {
+        if (!c.Row.IsWrite) return 0;
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.ChangesBegun;
+        long changes = 0;
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) changes += server.Shards[i].Store.ChangesBegun;
+        return changes;
+    }
 
     /// <summary>
     /// Something outside the handler threw during a run. Effects that are complete get their place, and the clients that they concern are served and told.
@@ -75,9 +96,9 @@ internal sealed class FailurePolicy(ServerCore server)
             server.Executor.PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Lane.HasFollowUps) server.Executor.FollowUp(c.Lane, c.Held);
         }
-        catch (Exception)
+        catch (Exception handling)
         {
-            Fatal.End("a command's effects cannot be placed in the stream of effects", failure);
+            Fatal.End("a command's effects cannot be placed in the stream of effects", failure, handling);
         }
         Log(ref c, failure);
     }
@@ -97,9 +118,9 @@ internal sealed class FailurePolicy(ServerCore server)
                 lane.Effects.DropUnfinished();
                 server.Executor.EndOwnUnit(shard, lane);
             }
-            catch (Exception)
+            catch (Exception handling)
             {
-                Fatal.End("the effects of background work cannot be placed in the stream of effects", failure);
+                Fatal.End("the effects of background work cannot be placed in the stream of effects", failure, handling);
             }
         }
         server.Log.LogError(failure, "{Work}", work);
@@ -136,7 +157,8 @@ internal sealed class FailurePolicy(ServerCore server)
     {
         if (IsForMemory(failure)) lane.FailedAllocations++;
         else lane.UnexpectedErrors++;
-        if (failure is OutOfMemoryException) _reserve.Release();
+        // The budget of the arenas ends before the heap is full: the rest of the heap is the reserve then.
+        if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
     }
 
     private void CheckWhole(in ShardSet held, Exception failure)

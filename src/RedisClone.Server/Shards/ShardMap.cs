@@ -2,6 +2,7 @@ using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Shards;
 
@@ -36,6 +37,16 @@ internal sealed class ShardMap
         long bytes = 0;
         for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) bytes += _shards[i].Store.Arena.BytesUsed;
         return bytes;
+    }
+
+    /// <summary>The memory that all shards together may take.</summary>
+    public HeapBudget Budget { get; private set; } = HeapBudget.OfProcess;
+
+    /// <summary>Lets a test meet the limit with little memory.</summary>
+    internal void Restrict(HeapBudget budget)
+    {
+        foreach (Shard shard in _shards) shard.Store.Arena.Restrict(budget);
+        Budget = budget;
     }
 
     /// <summary>Some shard had little room left for further buffers when <see cref="LookForRoom"/> looked last.</summary>

@@ -15,6 +15,9 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>The database that this was when the capture began that has not walked it yet, else -1.</summary>
     internal int CapturedAs { get; set; } = -1;
 
+    /// <summary>Values are built in it that take another key's place: what happens here changes nothing that a client sees.</summary>
+    internal bool IsScratch { get; init; }
+
     /// <summary>It was emptied, and is kept for a capture only.</summary>
     internal bool IsAbandoned { get; set; }
 
@@ -53,6 +56,19 @@ public sealed class Keyspace(ShardStore store)
 
     internal TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
 
+    /// <summary>Counts a change of one element, or of a key, that is about to be made.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void BeginChange()
+    {
+        if (!IsScratch) store.ChangesBegun++;
+    }
+
+    /// <summary>Counts a change of several elements.</summary>
+    internal void BeginChanges()
+    {
+        if (!IsScratch) store.ChangesBegun += 2;
+    }
+
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Entry Find(ReadOnlySpan<byte> key, ulong hash)
@@ -89,7 +105,7 @@ public sealed class Keyspace(ShardStore store)
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         FaultPoint.Call();
-        store.BeginChange();
+        BeginChange();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         ref uint slot = ref Keys.TryAdd(hash, handle);
@@ -109,7 +125,7 @@ public sealed class Keyspace(ShardStore store)
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
         FaultPoint.Call();
-        store.BeginChange();
+        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
@@ -136,7 +152,7 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Resize(in Entry entry, int valueLength, int spare = 0)
     {
-        store.BeginChange();
+        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         int size = record.ValueOffset + valueLength;
@@ -159,7 +175,7 @@ public sealed class Keyspace(ShardStore store)
     public void SetExpiry(in Entry entry, long expiry)
     {
         FaultPoint.Call();
-        store.BeginChange();
+        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
@@ -171,7 +187,7 @@ public sealed class Keyspace(ShardStore store)
     public void Remove(in Entry entry)
     {
         FaultPoint.Call();
-        store.BeginChange();
+        BeginChange();
         RemoveNow(entry);
     }
 

@@ -37,11 +37,7 @@ public sealed class ShardStore
     /// Changes of values and keys that were begun. One that fails for lack of memory has changed nothing, unless it is of several elements: those count
     /// twice.
     /// </summary>
-    public long ChangesBegun { get; private set; }
-
-    internal void BeginChange() => ChangesBegun++;
-
-    internal void BeginChanges() => ChangesBegun += 2;
+    public long ChangesBegun { get; internal set; }
 
     public Random Random { get; }
 
@@ -102,7 +98,7 @@ public sealed class ShardStore
     }
 
     /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
-    public Keyspace Scratch => _scratch ??= new Keyspace(this);
+    public Keyspace Scratch => _scratch ??= new Keyspace(this) { IsScratch = true };
 
     /// <summary>Empties it after a command that built a value there has failed. Needs no memory.</summary>
     public void ClearScratch()

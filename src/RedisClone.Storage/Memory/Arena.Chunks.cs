@@ -23,6 +23,8 @@ public sealed partial class Arena
     private int _dedicatedLimit;
     private readonly Stack<int> _freeDedicated = new();
     private int _mostChunks = MaxChunks, _mostDedicated = MaxDedicated;
+    private HeapBudget _budget = HeapBudget.OfProcess;
+    private long _taken;
     private int _open;
 
     /// <summary>
@@ -52,6 +54,14 @@ public sealed partial class Arena
         CheckRoom();
     }
 
+    /// <summary>The same, for the memory of all arenas.</summary>
+    internal void Restrict(HeapBudget budget)
+    {
+        budget.Take(_taken);
+        _budget.Give(_taken);
+        _budget = budget;
+    }
+
     [DoesNotReturn]
     internal static void ThrowOutOfMemory() => throw new InsufficientMemoryException("Memory for a buffer is missing.");
 
@@ -65,11 +75,10 @@ public sealed partial class Arena
             index = _chunkLimit;
         }
         FaultPoint.Allocation();
-        byte[] bytes = GC.AllocateUninitializedArray<byte>(ChunkBytes + PageBytes, pinned: true);
-        FaultPoint.Allocation();
         var spans = new SpanInfo[PagesPerChunk];
         FaultPoint.Allocation();
         bool[] dirty = new bool[PagesPerChunk];
+        byte[] bytes = TakeArray(ChunkBytes + PageBytes);
 
         if (index == _chunkLimit) _chunkLimit++;
         else _freeChunkSlots.Pop();
@@ -89,10 +98,39 @@ public sealed partial class Arena
     private void DropChunk(int index, ref Chunk chunk)
     {
         SetFit(index, ref chunk, 0);
+        ReturnArray(chunk.Bytes);
         chunk = default;
         _freeChunkSlots.Push(index);                   // has room for all: see GrowChunkTables
         CheckRoom();
     }
+
+    /// <summary>An array for buffers, out of the budget of the process.</summary>
+    private byte[] TakeArray(int length)
+    {
+        _budget.Take(length);
+        try
+        {
+            FaultPoint.Allocation();
+            // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
+            byte[] bytes = GC.AllocateUninitializedArray<byte>(length, pinned: true);
+            _taken += length;
+            return bytes;
+        }
+        catch
+        {
+            _budget.Give(length);
+            throw;
+        }
+    }
+
+    private void ReturnArray(byte[] bytes)
+    {
+        _taken -= bytes.Length;
+        _budget.Give(bytes.Length);
+    }
+
+    /// <summary>A store that ends with its arena in use gives its part of the budget back.</summary>
+    ~Arena() => _budget.Give(_taken);
 
     /// <summary>Makes every table as long as the longer table of chunks will need, and that one last.</summary>
     private void GrowChunkTables()
@@ -118,9 +156,7 @@ public sealed partial class Arena
             if (_dedicatedLimit == _dedicated.Length) GrowDedicatedTable();
             index = _dedicatedLimit;
         }
-        FaultPoint.Allocation();
-        // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
-        byte[] bytes = GC.AllocateUninitializedArray<byte>(RoundUp(size), pinned: true);
+        byte[] bytes = TakeArray(RoundUp(size));
 
         if (index == _dedicatedLimit) _dedicatedLimit++;
         else _freeDedicated.Pop();
@@ -136,6 +172,7 @@ public sealed partial class Arena
     {
         byte[] bytes = Dedicated(handle);
         MemoryHints.Release(bytes, 0, bytes.Length);
+        ReturnArray(bytes);
         int index = (int)(handle - FirstDedicated);
         _dedicated[index] = null;
         _freeDedicated.Push(index);                    // has room for all: see GrowDedicatedTable

@@ -1,4 +1,6 @@
+using RedisClone.Server.Commands;
 using RedisClone.Server.Tests.Commands;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
 
@@ -25,5 +27,22 @@ public sealed class FullShardTests
         Assert.Equal("300000", _host.Call("STRLEN", "key:1:0"));
         Assert.StartsWith("OOM", _host.Call("EVAL", "for i = 1, 50 do redis.call('SET', 'new:' .. i, ARGV[1]) end", "0", large), StringComparison.Ordinal);
         Assert.Equal("1", _host.Call("DEL", "key:1:0"));
+    }
+
+    [Fact]
+    public void TheMemoryOfAllShardsTogetherIsRefusedBeforeTheHeapIsFull()
+    {
+        const int Shared = 1 << 20, Limit = 64 << 20;
+        _host.Core.Shards.Restrict(new HeapBudget(Limit));
+        string large = new('x', Shared);
+        int keys = 0;
+        while (_host.Call("SET", $"key:{keys}", large) == "OK") keys++;
+        Assert.InRange(keys, 20, Limit / Shared);
+        Assert.Equal(Errors.AllocationFailed, _host.Call("SET", "further", large));
+        Assert.False(_host.Core.Failures.IsShortOfMemory);
+        Assert.Equal($"{Shared}", _host.Call("STRLEN", "key:0"));
+        for (int i = 0; i < keys; i += 2) Assert.Equal("1", _host.Call("DEL", $"key:{i}"));
+        Assert.Equal("OK", _host.Call("SET", "small", "value"));
+        Assert.Equal($"{keys / 2 + 1}", _host.Call("DBSIZE"));
     }
 }

@@ -82,6 +82,32 @@ public sealed class HeldShardTests : IDisposable
         await AssertReplayedAsync(other);
     }
 
+    /// <summary>The push fails after it has its effect: the client that it serves goes on, with its element or still waiting.</summary>
+    [Fact]
+    public async Task AFailureWhileABlockedClientIsServedLeavesNoClientWaiting()
+    {
+        if (!FaultPoint.Exist) return;
+        await using RunningServer server = await StartAsync();
+        using TestClient pusher = server.Connect(), waiter = server.Connect();
+        pusher.Run("PING");
+        IEventLoop loop = server.Core.Sessions.Unordered.First(session => session.Connection is not null).Connection!.Loop!;
+        bool thrown = true;
+        for (int nth = 1; thrown; nth++)
+        {
+            waiter.Send("BLPOP", "queue", "0");
+            await pusher.UntilAsync("INFO clients", info => info.Contains("blocked_clients:1", StringComparison.Ordinal));
+            await OnLoopAsync(loop, () => FaultPoint.Arm(nth, FaultKinds.Allocation | FaultKinds.Call));
+            pusher.Run("RPUSH queue a b");
+            await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
+            server.Core.Failures.Tend();
+            // Whatever failed, what is pushed next serves the client, unless an error has answered it.
+            pusher.Run("RPUSH queue c");
+            Assert.NotEqual("", waiter.Read());
+            pusher.Run("DEL queue");
+            AssertIdle(server.Core.Shards);
+        }
+    }
+
     private Task<RunningServer> StartAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.EventLoop, config =>
     {
         config.Dir = _folder;

@@ -43,10 +43,11 @@ internal static partial class Fatal
     /// Writes <paramref name="why"/> and the exception as the last line to the log and to standard error, and ends the process
     /// with <see cref="ExitCode"/>. Nothing else runs: no handler, no finalizer, no wait for the disk beyond <see
     /// cref="Limits.FatalAlarm"/>. It allocates nothing that it needs, takes no lock, and may be called on any thread and under
-    /// any hold. In an embedding process it is <see cref="Environment.FailFast(string, Exception)"/>.
+    /// any hold. The stack of <paramref name="handling"/>, an exception that the cure of <paramref name="cause"/> met, is logged
+    /// too where there is memory for it. In an embedding process it is <see cref="Environment.FailFast(string, Exception)"/>.
     /// </summary>
     [DoesNotReturn]
-    public static void End(string why, Exception? cause = null)
+    public static void End(string why, Exception? cause = null, Exception? handling = null)
     {
         if (Instead is { } instead)
         {
@@ -59,6 +60,7 @@ internal static partial class Fatal
         if (OperatingSystem.IsWindows() || log is null) FailFast(why, cause);
         _ = SetAlarm(Limits.FatalAlarm);
         TryWriteTrace(log, cause);
+        TryWriteTrace(log, handling);
         ReadOnlySpan<byte> line = s_line.Make(why, cause, log.IsJson);
         log.WriteLast(line);
         if (!s_errorIsLog) StandardStream.Error.Write(line, Limits.FatalPatience);

@@ -204,6 +204,7 @@ internal sealed class Executor(ServerCore server)
         long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
         {
+            if (row.IsWrite) c.Reply.EnsureRoom(Limits.ShortReply);
             row.Handler!(ref c);
             if (c.Moved || c.Blocked) CheckUnchanged(ref c);
             session.MissesTold = c.Moved ? c.Misses : 0;
@@ -246,7 +247,7 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Why a command that may take memory is not run; null if it is.</summary>
     private string? RefuseGrowth(ref CommandContext c)
     {
-        if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
+        if (server.Failures.IsShortOfMemory || server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
         return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
     }
 

@@ -79,7 +79,7 @@ public static class HashValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         Reserve(entry, 0, Math.Max(name.Length, value.Length));
         if (ShapedFields.Is(entry))
         {
@@ -96,7 +96,7 @@ public static class HashValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (IsLarge(entry)) return LargeHash.Remove(entry, name);
         return HasOwnNames(entry, name) && PackedFields.Remove(entry, Element.Of(name));
     }
@@ -105,7 +105,7 @@ public static class HashValue
     public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (IsLarge(entry)) return LargeHash.SetExpiry(entry, name, expiry);
         return HasOwnNames(entry, name) && PackedFields.SetExpiry(entry, Element.Of(name), expiry);
     }
@@ -118,7 +118,7 @@ public static class HashValue
         where TVisitor : struct, IElementVisitor, allows ref struct
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChanges();
+        entry.Keyspace.BeginChanges();
         if (PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now)) return 0;
         return IsLarge(entry)
             ? LargeHash.RemoveExpired(entry, limit, ref removed)

@@ -36,7 +36,7 @@ public static class ListValue
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         Element element = Element.Of(text);
         if (!IsLarge(entry))
         {
@@ -80,7 +80,7 @@ public static class ListValue
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), text.Length)) LargeList.Convert(entry);
         Element element = Element.Of(text);
         if (IsLarge(entry))
@@ -100,7 +100,7 @@ public static class ListValue
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChanges();
+        entry.Keyspace.BeginChanges();
         if (count == 0) return;
         if (IsLarge(entry))
         {
@@ -121,7 +121,7 @@ public static class ListValue
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChanges();
+        entry.Keyspace.BeginChanges();
         Element element = Element.Of(text);
         long removed;
         if (IsLarge(entry))

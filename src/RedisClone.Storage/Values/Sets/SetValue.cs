@@ -45,7 +45,7 @@ public static class SetValue
     public static bool Add(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (entry.Encoding == ValueEncoding.Large) return AddLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry))
@@ -74,7 +74,7 @@ public static class SetValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (entry.Encoding == ValueEncoding.Large) return RemoveLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry)) return element.IsInteger && Integers.Remove(entry, element.Integer);

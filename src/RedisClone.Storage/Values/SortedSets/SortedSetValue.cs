@@ -50,7 +50,7 @@ public static class SortedSetValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (!IsLarge(entry))
         {
             Element element = Element.Of(member);
@@ -71,7 +71,7 @@ public static class SortedSetValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         return IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member));
     }
 
@@ -117,7 +117,7 @@ public static class SortedSetValue
     public static void RemoveRange(in Entry entry, RankRange range)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChanges();
+        entry.Keyspace.BeginChanges();
         if (range.Count <= 0) return;
         if (IsLarge(entry)) LargeSortedSet.RemoveRange(entry, range);
         else PackedScores.RemoveRange(entry, range);

@@ -68,7 +68,7 @@ public static class StreamValue
         where TFields : struct, IStreamFields, allows ref struct
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (!LargeStream.Append(entry, id, fields)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         root.Last = id;
@@ -100,7 +100,7 @@ public static class StreamValue
     public static bool Delete(in Entry entry, StreamId id)
     {
         FaultPoint.Call();
-        entry.Keyspace.Store.BeginChange();
+        entry.Keyspace.BeginChange();
         if (!LargeStream.Remove(entry, id)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         if (id > root.HighestDeleted) root.HighestDeleted = id;
