@@ -29,6 +29,7 @@ internal sealed class ReplyScratch
     /// <summary>A further chunk with room for at least <paramref name="size"/> bytes. The one before must be closed.</summary>
     public byte[] NextChunk(int size)
     {
+        _chunks.EnsureCapacity(_chunks.Count + 1);
         byte[] array = ArrayPool<byte>.Shared.Rent(Math.Max(size, _chunks.Count == 0 ? FirstChunk : LaterChunk));
         _chunks.Add(new Chunk(array, 0));
         return array;

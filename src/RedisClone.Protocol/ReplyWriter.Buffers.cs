@@ -164,13 +164,13 @@ public sealed partial class ReplyWriter
         if (--_deferred == 0) LeaveScratch();
     }
 
-    /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos; the caller moves _pos. Never for much at once.</summary>
     /// <summary>Makes room for so many bytes, so that a short reply cannot fail for lack of memory after what it tells of was done.</summary>
     public void EnsureRoom(int size)
     {
         if (_end - _pos < size) Grow(size);
     }
 
+    /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos; the caller moves _pos. Never for much at once.</summary>
     private Span<byte> Reserve(int size)
     {
         if (_end - _pos < size) Grow(size);
@@ -222,6 +222,8 @@ public sealed partial class ReplyWriter
         _array.AsSpan(keepFrom, tail).CopyTo(carried);
         if (keepFrom > _chunkStart) _output.Advance(keepFrom - _chunkStart);
         _before += keepFrom - _base;
+        // If no memory can be had, the chunk stays in use from here on.
+        _chunkStart = _base = keepFrom;
         bool isArray = MemoryMarshal.TryGetArray(_output.GetMemory(tail + size), out ArraySegment<byte> memory);
         if (isArray) SetChunk(memory.Array!, memory.Offset, memory.Offset + memory.Count);
         else SetChunk([], 0, 0);
@@ -241,21 +243,24 @@ public sealed partial class ReplyWriter
 
     private void EnterScratch(int size)
     {
+        byte[] array = ScratchChunk(size);
         _chunkPos = _pos;
         _inScratch = true;
-        UseScratchChunk(size);
+        UseScratch(array);
     }
 
     private void NextScratchChunk(int size)
     {
         _scratch.CloseChunk(_pos);
-        UseScratchChunk(size);
+        UseScratch(ScratchChunk(size));
     }
 
-    private void UseScratchChunk(int size)
+    private byte[] ScratchChunk(int size) => Overflowed ? _scratch.SameChunk(size) : _scratch.NextChunk(size);
+
+    private void UseScratch(byte[] array)
     {
         _before = BytesWritten;
-        _array = Overflowed ? _scratch.SameChunk(size) : _scratch.NextChunk(size);
+        _array = array;
         _pos = _base = 0;
         _end = _array.Length;
     }
@@ -289,9 +294,21 @@ public sealed partial class ReplyWriter
     {
         _scratch.CloseChunk(_pos);
         _before = BytesWritten;
-        if (_chunkPos > _chunkStart) _output.Advance(_chunkPos - _chunkStart);
-        _scratch.MoveTo(_output);
-        _inScratch = false;
-        SetChunk([], 0, 0);
+        try
+        {
+            if (_chunkPos > _chunkStart) _output.Advance(_chunkPos - _chunkStart);
+            _scratch.MoveTo(_output);
+        }
+        catch
+        {
+            // A part has reached the output: nothing may follow it.
+            Overflow();
+            throw;
+        }
+        finally
+        {
+            _inScratch = false;
+            SetChunk([], 0, 0);
+        }
     }
 }

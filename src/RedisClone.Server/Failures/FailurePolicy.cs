@@ -32,12 +32,12 @@ internal sealed class FailurePolicy(ServerCore server)
     /// <param name="c">The run.</param>
     /// <param name="failure">What the handler threw.</param>
     /// <param name="effectsBefore">Commands in the unit of effects when the handler began.</param>
-    /// <param name="changesBefore">What <see cref="ChangesBegun"/> was then.</param>
+    /// <param name="changesBefore">What <see cref="ChangesOf"/> was then.</param>
     public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore, long changesBefore)
     {
         Note(failure, c.Lane);
-        // One change that fails for lack of memory has not taken place.
-        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesBegun(ref c) - changesBefore <= 1;
+        // A change of one element that fails for lack of memory has not taken place, and is not counted.
+        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
         try
         {
             c.Lane.Effects.DropUnfinished();
@@ -73,13 +73,13 @@ internal sealed class FailurePolicy(ServerCore server)
         }
     }
 
-    /// <summary>Changes that were begun in the stores of a write command's keys.</summary>
-    public long ChangesBegun(ref CommandContext c)
+    /// <summary>Changes that were made so far in the stores of a write command's keys.</summary>
+    public long ChangesOf(ref CommandContext c)
     {
         if (!c.Row.IsWrite) return 0;
-        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.ChangesBegun;
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.Changes;
         long changes = 0;
-        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) changes += server.Shards[i].Store.ChangesBegun;
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) changes += server.Shards[i].Store.Changes;
         return changes;
     }
 

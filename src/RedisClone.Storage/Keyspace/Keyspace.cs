@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using RedisClone.Memory;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
@@ -56,17 +57,22 @@ public sealed class Keyspace(ShardStore store)
 
     internal TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
 
-    /// <summary>Counts a change of one element, or of a key, that is about to be made.</summary>
+    /// <summary>
+    /// Counts a change: at the end of a change of one element or of a key, which has changed nothing when it fails; at the
+    /// beginning of a change of several elements, which may fail halfway.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal void BeginChange()
+    internal void CountChange()
     {
-        if (!IsScratch) store.ChangesBegun++;
+        if (!IsScratch) store.Changes++;
     }
 
-    /// <summary>Counts a change of several elements.</summary>
-    internal void BeginChanges()
+    /// <summary>The same, where a change ends with its result.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool CountChange(bool result)
     {
-        if (!IsScratch) store.ChangesBegun += 2;
+        CountChange();
+        return result;
     }
 
     /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
@@ -105,7 +111,6 @@ public sealed class Keyspace(ShardStore store)
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         FaultPoint.Call();
-        BeginChange();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         ref uint slot = ref Keys.TryAdd(hash, handle);
@@ -115,6 +120,7 @@ public sealed class Keyspace(ShardStore store)
             Keys.Remove(hash, ref slot);
             FreeAndThrow(handle);
         }
+        CountChange();
         return new Entry(this, hash, ref slot);
     }
 
@@ -125,7 +131,6 @@ public sealed class Keyspace(ShardStore store)
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
         FaultPoint.Call();
-        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
@@ -137,6 +142,7 @@ public sealed class Keyspace(ShardStore store)
             record.Access = access;
             record.SetValueLength(valueLength);
             if (expiry != 0) record.Expiry = expiry;
+            CountChange();
             return;
         }
         uint moved = MakeMoved(entry, type, encoding, store.NewAccess, valueLength, spare: 0, expiry);
@@ -144,6 +150,7 @@ public sealed class Keyspace(ShardStore store)
         LeaveValue(record, entry.Slot);
         Publish(entry, moved);
         store.Arena.EndChange();
+        CountChange();
     }
 
     /// <summary>
@@ -152,7 +159,6 @@ public sealed class Keyspace(ShardStore store)
     /// </summary>
     public void Resize(in Entry entry, int valueLength, int spare = 0)
     {
-        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         int size = record.ValueOffset + valueLength;
@@ -160,6 +166,7 @@ public sealed class Keyspace(ShardStore store)
         bool hasRoom = record.LayoutFits(valueLength) && size <= capacity;
         if (hasRoom && !IsWaste(size, capacity) || !TryResizeMoved(entry, record, valueLength, spare, hasRoom))
             record.SetValueLength(valueLength);
+        CountChange();
     }
 
     /// <summary>Changes the form without touching the value's bytes.</summary>
@@ -175,20 +182,20 @@ public sealed class Keyspace(ShardStore store)
     public void SetExpiry(in Entry entry, long expiry)
     {
         FaultPoint.Call();
-        BeginChange();
         Preserve(entry);
         Record record = entry.Record;
         if (record.HasExpiry && expiry != 0) record.Expiry = expiry;
         else if (record.HasExpiry || expiry != 0)
             Move(entry, record, record.ValueLength, 0, expiry);
+        CountChange();
     }
 
     /// <summary>Removes a key and frees its value. Needs no memory.</summary>
     public void Remove(in Entry entry)
     {
         FaultPoint.Call();
-        BeginChange();
         RemoveNow(entry);
+        CountChange();
     }
 
     /// <summary>The same, as a part of another operation.</summary>

@@ -33,11 +33,8 @@ public sealed class ShardStore
     /// </summary>
     public bool IsTorn => Arena.IsTorn;
 
-    /// <summary>
-    /// Changes of values and keys that were begun. One that fails for lack of memory has changed nothing, unless it is of several elements: those count
-    /// twice.
-    /// </summary>
-    public long ChangesBegun { get; internal set; }
+    /// <summary>Changes of keys and values. While the number stays the same, no client can see a difference.</summary>
+    public long Changes { get; internal set; }
 
     public Random Random { get; }
 

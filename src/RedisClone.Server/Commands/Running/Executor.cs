@@ -199,7 +199,7 @@ internal sealed class Executor(ServerCore server)
         }
         ReplyMark mark = c.Reply.Mark();
         int effectsBefore = lane.Effects.Commands;
-        long changesBefore = server.Failures.ChangesBegun(ref c);
+        long changesBefore = server.Failures.ChangesOf(ref c);
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
         long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
@@ -274,8 +274,8 @@ internal sealed class Executor(ServerCore server)
     {
         try
         {
-            session.Reply.Rollback(mark);
-            session.Reply.Error(FailurePolicy.ErrorOf(failure));
+            if (session.Reply.Rollback(mark)) session.Reply.Error(FailurePolicy.ErrorOf(failure));
+            else session.Connection?.Kill();
         }
         catch (Exception)
         {

@@ -79,16 +79,16 @@ public static class HashValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         Reserve(entry, 0, Math.Max(name.Length, value.Length));
         if (ShapedFields.Is(entry))
         {
-            if (expiry <= 0 && ShapedFields.TryReplace(entry, Element.Of(name), Element.Of(value))) return false;
+            if (expiry <= 0 && ShapedFields.TryReplace(entry, Element.Of(name), Element.Of(value)))
+                return entry.Keyspace.CountChange(false);
             ShapedFields.Disassemble(entry);
         }
         if (!IsLarge(entry) && !PackedFields.Of(entry).HasRoom((long)name.Length + value.Length)) LargeHash.Convert(entry);
-        if (IsLarge(entry)) return LargeHash.Set(entry, name, value, expiry);
-        bool added = PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry);
+        if (IsLarge(entry)) return entry.Keyspace.CountChange(LargeHash.Set(entry, name, value, expiry));
+        bool added = entry.Keyspace.CountChange(PackedFields.Set(entry, Element.Of(name), Element.Of(value), expiry));
         if (added) Reserve(entry, PackedFields.Of(entry).Count, 0);
         return added;
     }
@@ -96,18 +96,16 @@ public static class HashValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
-        if (IsLarge(entry)) return LargeHash.Remove(entry, name);
-        return HasOwnNames(entry, name) && PackedFields.Remove(entry, Element.Of(name));
+        if (IsLarge(entry)) return entry.Keyspace.CountChange(LargeHash.Remove(entry, name));
+        return HasOwnNames(entry, name) && entry.Keyspace.CountChange(PackedFields.Remove(entry, Element.Of(name)));
     }
 
     /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
     public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
-        if (IsLarge(entry)) return LargeHash.SetExpiry(entry, name, expiry);
-        return HasOwnNames(entry, name) && PackedFields.SetExpiry(entry, Element.Of(name), expiry);
+        if (IsLarge(entry)) return entry.Keyspace.CountChange(LargeHash.SetExpiry(entry, name, expiry));
+        return HasOwnNames(entry, name) && entry.Keyspace.CountChange(PackedFields.SetExpiry(entry, Element.Of(name), expiry));
     }
 
     /// <summary>The time at which the first field expires, 0 if none does.</summary>
@@ -118,7 +116,7 @@ public static class HashValue
         where TVisitor : struct, IElementVisitor, allows ref struct
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChanges();
+        entry.Keyspace.CountChange();
         if (PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now)) return 0;
         return IsLarge(entry)
             ? LargeHash.RemoveExpired(entry, limit, ref removed)

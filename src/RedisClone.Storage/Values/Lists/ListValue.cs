@@ -36,7 +36,6 @@ public static class ListValue
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         Element element = Element.Of(text);
         if (!IsLarge(entry))
         {
@@ -45,11 +44,13 @@ public static class ListValue
             {
                 block = MakeRoom(entry, block, Packed.SizeOf(element));
                 block.Insert(block.PositionOf((int)index), element);
+                entry.Keyspace.CountChange();
                 return;
             }
             LargeList.Convert(entry);
         }
         LargeList.Insert(entry, index, element, text.Length);
+        entry.Keyspace.CountChange();
     }
 
     /// <summary>The element of an index; false when there is none.</summary>
@@ -80,12 +81,12 @@ public static class ListValue
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         if (!IsLarge(entry) && !ListLimit.Of(entry).Holds(new ListBlock(entry.Value), text.Length)) LargeList.Convert(entry);
         Element element = Element.Of(text);
         if (IsLarge(entry))
         {
             LargeList.Set(entry, index, element, text.Length);
+            entry.Keyspace.CountChange();
             LargeList.TryPack(entry);
             return;
         }
@@ -93,6 +94,7 @@ public static class ListValue
         ListBlock block = MakeRoom(entry, new ListBlock(entry.Value), size);
         int at = block.PositionOf((int)index);
         Packed.Write(block.Splice(at, Packed.Next(block.Entries, at) - at, size), element);
+        entry.Keyspace.CountChange();
         GiveBack(entry, block);
     }
 
@@ -100,7 +102,7 @@ public static class ListValue
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChanges();
+        entry.Keyspace.CountChange();
         if (count == 0) return;
         if (IsLarge(entry))
         {
@@ -121,7 +123,7 @@ public static class ListValue
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChanges();
+        entry.Keyspace.CountChange();
         Element element = Element.Of(text);
         long removed;
         if (IsLarge(entry))

@@ -45,7 +45,11 @@ public static class SetValue
     public static bool Add(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
+        return entry.Keyspace.CountChange(TryAdd(entry, member));
+    }
+
+    private static bool TryAdd(in Entry entry, ReadOnlySpan<byte> member)
+    {
         if (entry.Encoding == ValueEncoding.Large) return AddLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry))
@@ -74,7 +78,11 @@ public static class SetValue
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
+        return entry.Keyspace.CountChange(TryRemove(entry, member));
+    }
+
+    private static bool TryRemove(in Entry entry, ReadOnlySpan<byte> member)
+    {
         if (entry.Encoding == ValueEncoding.Large) return RemoveLarge(entry, member);
         Element element = Element.Of(member);
         if (IsIntegers(entry)) return element.IsInteger && Integers.Remove(entry, element.Integer);

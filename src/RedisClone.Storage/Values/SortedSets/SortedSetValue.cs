@@ -50,29 +50,28 @@ public static class SortedSetValue
     public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         if (!IsLarge(entry))
         {
             Element element = Element.Of(member);
-            if (PackedScores.TryUpdate(entry, element, score, out previous)) return false;
+            if (PackedScores.TryUpdate(entry, element, score, out previous)) return entry.Keyspace.CountChange(false);
             ValueLimits limits = entry.Keyspace.Store.Limits;
             PackedValue packed = new(entry);
             if (packed.Count < limits.ZsetMaxListpackEntries && member.Length <= limits.ZsetMaxListpackValue
                 && packed.HasRoom(member.Length))
             {
                 PackedScores.Add(entry, element, score);
-                return true;
+                return entry.Keyspace.CountChange(true);
             }
             LargeSortedSet.Convert(entry);
         }
-        return LargeSortedSet.Set(entry, member, score, out previous);
+        return entry.Keyspace.CountChange(LargeSortedSet.Set(entry, member, score, out previous));
     }
 
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
-        return IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member));
+        return entry.Keyspace.CountChange(
+            IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member)));
     }
 
     /// <summary>How many members come before this one.</summary>
@@ -117,7 +116,7 @@ public static class SortedSetValue
     public static void RemoveRange(in Entry entry, RankRange range)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChanges();
+        entry.Keyspace.CountChange();
         if (range.Count <= 0) return;
         if (IsLarge(entry)) LargeSortedSet.RemoveRange(entry, range);
         else PackedScores.RemoveRange(entry, range);

@@ -33,7 +33,7 @@ public readonly record struct StreamTrim
     public long Apply(in Entry entry)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChanges();
+        entry.Keyspace.CountChange();
         long count = Count(entry);
         if (count == 0) return 0;
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);

@@ -68,12 +68,11 @@ public static class StreamValue
         where TFields : struct, IStreamFields, allows ref struct
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         if (!LargeStream.Append(entry, id, fields)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         root.Last = id;
         root.Added++;
-        return true;
+        return entry.Keyspace.CountChange(true);
     }
 
     public static bool Contains(in Entry entry, StreamId id) => LargeStream.TryFind(entry, id, out _, out _);
@@ -100,11 +99,10 @@ public static class StreamValue
     public static bool Delete(in Entry entry, StreamId id)
     {
         FaultPoint.Call();
-        entry.Keyspace.BeginChange();
         if (!LargeStream.Remove(entry, id)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         if (id > root.HighestDeleted) root.HighestDeleted = id;
-        return true;
+        return entry.Keyspace.CountChange(true);
     }
 
     /// <summary>The entries from one identifier to another, both included, in either direction.</summary>

@@ -92,6 +92,8 @@ public static class StringValue
             keyspace.Resize(entry, length, Math.Min(length / 2, MaxSpare));
         }
         if (entry.Encoding != ValueEncoding.Modified) Keyspace.SetForm(entry, ValueType.String, ValueEncoding.Modified);
+        // The caller changes the bytes next.
+        keyspace.CountChange();
         return entry.Value;
     }
 
