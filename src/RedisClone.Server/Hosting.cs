@@ -9,11 +9,12 @@ using RedisClone.Journal.Disk;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Embedding;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.EventLoop;
-using RedisClone.Server.Net.InMemory;
+using RedisClone.Transport.EventLoop;
+using RedisClone.Transport.InMemory;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
 using RedisClone.Server.Shards;
+using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server;
 
@@ -87,6 +88,9 @@ internal static class Hosting
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);
+                loops.StopPatience = Limits.ShutdownPatience;
+                loops.Failed = InternalErrors.Report;
+                loops.End = static (why, cause) => Fatal.End(why, cause);
             });
         }
         builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();

@@ -4,6 +4,7 @@ using RedisClone.Server.Net;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Caching;
 

@@ -7,8 +7,9 @@ using RedisClone.Journal.Reading;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Server.Shards;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Durability;
 

@@ -1,5 +1,5 @@
 using RedisClone.Journal;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Durability;
 

@@ -5,7 +5,7 @@ using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Server.Admin;
-using RedisClone.Server.Net.InMemory;
+using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Embedding;
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
-using RedisClone.Server.Net.InMemory;
+using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Net;
 

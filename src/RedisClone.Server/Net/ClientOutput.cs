@@ -1,7 +1,7 @@
 using System.IO.Pipelines;
 using RedisClone.Protocol;
 using RedisClone.Server.Admin;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Server.Replication;
 
 namespace RedisClone.Server.Net;

@@ -6,8 +6,9 @@ using RedisClone.Protocol;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Durability;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Server.Shards;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Net;
 

@@ -7,6 +7,8 @@ using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Net.Listening;
+using RedisClone.Transport;
+using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server.Net;
 

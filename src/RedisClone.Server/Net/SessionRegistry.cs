@@ -1,5 +1,5 @@
 using System.Collections.Concurrent;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Net;
 

@@ -1,4 +1,5 @@
 using System.Threading.Tasks.Sources;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Net;
 

@@ -3,6 +3,7 @@ using System.Text;
 using RedisClone.Journal.Disk;
 using RedisClone.Protocol;
 using RedisClone.Server.Net;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Replication;
 

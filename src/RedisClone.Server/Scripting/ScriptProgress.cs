@@ -3,7 +3,7 @@ using Microsoft.Extensions.Logging;
 using RedisClone.Lua;
 using RedisClone.Protocol;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Scripting;
 

@@ -1,5 +1,6 @@
 using System.Runtime.ExceptionServices;
 using RedisClone.Server.Net;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Shards;
 

@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.CompilerServices;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 

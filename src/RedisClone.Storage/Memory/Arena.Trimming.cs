@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Storage.Memory;
 
 /// <summary>Free pages go back to the system, a part of them at a time: after a large deletion there may be a million.</summary>

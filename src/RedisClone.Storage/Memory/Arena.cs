@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Numerics;
 using System.Runtime.CompilerServices;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 

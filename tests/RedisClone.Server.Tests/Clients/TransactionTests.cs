@@ -84,7 +84,7 @@ public sealed class TransactionTests
     [Fact]
     public void What_was_queued_is_what_is_run()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         var commands = new CommandTable(CommandFamilies.All);
         var transaction = new Transaction(commands);
         var queued = new List<(CommandRow Row, string[] Arguments, int Wire)>();

@@ -10,7 +10,7 @@ public sealed class BitCommandTests
     [Fact]
     public void CountingAndSearchingAgreeWithAModel()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         for (int round = 0; round < 200; round++)
         {
             byte[] bytes = new byte[random.Next(1, random.Next(2, 200))];
@@ -34,7 +34,7 @@ public sealed class BitCommandTests
     [Fact]
     public void CombiningAgreesWithAModel()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         string[] operations = ["AND", "OR", "XOR", "DIFF", "DIFF1", "ANDOR", "ONE"];
         for (int round = 0; round < 300; round++)
         {
@@ -92,7 +92,7 @@ public sealed class BitCommandTests
     [Fact]
     public void FieldsAgreeWithAModel()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         var bits = new string('0', 400).ToCharArray();
         SetBits("k", new string(bits));
         for (int round = 0; round < 3000; round++)

@@ -34,7 +34,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void BothFormsAgreeAndAreNear()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         int added = 0;
         _host.Run("PFADD dense");
         _host.Run("PFDEBUG TODENSE dense");
@@ -57,7 +57,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void MergingIsAddingToOne()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         for (int round = 0; round < 40; round++)
         {
             _host.Run("DEL a b c all");
@@ -88,7 +88,7 @@ public sealed class HyperLogLogTests
         Assert.Equal(invalid, _host.Run("PFMERGE d k"));
         Assert.Equal(invalid, _host.Run("PFDEBUG TODENSE k"));
 
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         for (int round = 0; round < 2000; round++)
         {
             _host.Run("DEL k");

@@ -29,7 +29,7 @@ public sealed class KeySpecificationTests
     [Fact]
     public void KeysOfARequestAreThoseThatItsHandlerTouches()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         var generator = new RequestGenerator(random, s_keys, s_values);
         var findings = new List<string>();
         int changed = 0;

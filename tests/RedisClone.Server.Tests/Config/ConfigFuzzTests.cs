@@ -25,7 +25,7 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
     [Fact]
     public void Damaged_files_are_read_or_refused()
     {
-        int seed = Seed.Take(), files = LongRun.Times(2_000, 1_000_000), read = 0;
+        int seed = RunSeed.Take(), files = LongRun.Times(2_000, 1_000_000), read = 0;
         for (int i = 0; i < files; i++)
         {
             var random = new Random(unchecked(seed * 397 ^ i));

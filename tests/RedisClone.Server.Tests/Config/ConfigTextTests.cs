@@ -5,7 +5,7 @@ namespace RedisClone.Server.Tests.Config;
 
 public class ConfigTextTests
 {
-    private readonly Random _random = new(Seed.Take());
+    private readonly Random _random = new(RunSeed.Take());
 
     [Theory]
     [InlineData("a b", new[] { "a", "b" })]

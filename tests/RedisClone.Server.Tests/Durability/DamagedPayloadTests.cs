@@ -37,7 +37,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
     [Fact]
     public void DamagedPayloadsAreRefusedOrSound()
     {
-        int seed = Seed.Take();
+        int seed = RunSeed.Take();
         output.WriteLine($"RC_SEED={seed}");
         var random = new Random(seed);
         // Small limits: what is large in kind stays small in bytes, so that every byte has its turn.

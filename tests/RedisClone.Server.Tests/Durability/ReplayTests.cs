@@ -18,7 +18,7 @@ public sealed class ReplayTests : IDisposable
     [Fact]
     public async Task AReplayBringsBackTheSame()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
         {
             config.Dir = _folder;

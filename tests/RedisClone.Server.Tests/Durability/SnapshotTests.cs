@@ -92,7 +92,7 @@ public sealed class SnapshotTests : IDisposable
     [Fact]
     public void ValuesOfEverySizeComeBack()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         CommandHost saved = Host();
         for (int i = 0; i < 400; i++)
         {
@@ -120,7 +120,7 @@ public sealed class SnapshotTests : IDisposable
     [Fact]
     public void TheFirstDamageIsNamed()
     {
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         for (int run = 0; run < 20; run++)
         {
             int[] twice = [.. Enumerable.Range(0, 5).Select(_ => random.Next(2000))];

@@ -20,7 +20,7 @@ public sealed class FaultInjectionTests : IDisposable
     /// <summary>They end the process when they fail half way: their effect has no form that tells what is left.</summary>
     private static readonly HashSet<string> s_mayEnd = ["flushall", "flushdb", "swapdb"];
 
-    private readonly Random _random = new(Seed.Take());
+    private readonly Random _random = new(RunSeed.Take());
     private MirroredHost _hosts = null!;
     private int _faults;
     private string? _ended;

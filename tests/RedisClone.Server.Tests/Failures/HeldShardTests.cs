@@ -2,11 +2,12 @@ using RedisClone.Journal.Disk;
 using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Server.Shards;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Config;
 using RedisClone.Storage.Memory;
+using RedisClone.Transport;
 
 namespace RedisClone.Server.Tests.Failures;
 
@@ -52,7 +53,7 @@ public sealed class HeldShardTests : IDisposable
     public async Task AFailedCommandLeavesNoShardHeld()
     {
         if (!FaultPoint.Exist) return;
-        var random = new Random(Seed.Take());
+        var random = new Random(RunSeed.Take());
         await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect(), other = server.Connect();
         InjectedRows.Prepare(line => client.Run(line));

@@ -1,7 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.InMemory;
+using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Tests.Net;
 

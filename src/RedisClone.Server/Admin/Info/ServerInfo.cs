@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Runtime.InteropServices;
 using RedisClone.Server.Net;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Admin;

@@ -1,6 +1,6 @@
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Admin;
 

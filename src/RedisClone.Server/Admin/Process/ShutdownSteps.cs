@@ -1,7 +1,7 @@
 using System.Runtime.Versioning;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Admin;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
 
-namespace RedisClone.Server.Net.InMemory;
+namespace RedisClone.Transport.InMemory;
 
 /// <summary>Two pipes, one in each direction. Neither side runs in the other's calls: continuations go to the thread pool.</summary>
 internal sealed class MemoryConnection : DefaultConnectionContext

@@ -1,6 +1,6 @@
 using System.Threading.Tasks.Sources;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// A reusable await that only its loop answers, on its own thread: the continuation runs right there. The side that awaits calls

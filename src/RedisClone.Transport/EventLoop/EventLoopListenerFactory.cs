@@ -5,12 +5,13 @@ using System.Runtime.Versioning;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
+using RedisClone.Memory;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>The transport as Kestrel sees it: owns the loops, and binds endpoints to them. The loops start with the first endpoint.</summary>
 [SupportedOSPlatform("linux")]
-internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options, ILoggerFactory logs)
+public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options, ILoggerFactory logs)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector, IDisposable
 {
     private readonly ILogger _log = logs.CreateLogger<EventLoopListenerFactory>();
@@ -41,7 +42,7 @@ internal sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> option
     public void StopListening()
     {
         lock (_gate)
-            Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], Limits.ShutdownPatience);
+            Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], options.Value.StopPatience);
     }
 
     /// <summary>At the end of the server, once clients have heard of it: what they are owed is theirs for as long as they take it.</summary>

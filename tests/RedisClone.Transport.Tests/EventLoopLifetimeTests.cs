@@ -4,9 +4,9 @@ using System.IO.Pipelines;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http.Features;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
-namespace RedisClone.Server.Tests.Net;
+namespace RedisClone.Transport.Tests;
 
 /// <summary>How connections begin, wait, break and end on the event loop, and what their loop promises them.</summary>
 public sealed class EventLoopLifetimeTests

@@ -3,7 +3,7 @@ using System.IO.Pipelines;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Server.Tests.Net;
+namespace RedisClone.Transport.Tests;
 
 /// <summary>What connections cost that do nothing. Runs alone: it reads the size of the whole heap.</summary>
 [Collection(nameof(EventLoopMemoryTests))]

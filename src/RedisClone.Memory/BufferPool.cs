@@ -1,14 +1,13 @@
 using System.Numerics;
-using RedisClone.Storage.Memory;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Memory;
 
 /// <summary>
 /// Pinned byte arrays by power-of-two size, last in first out, so that the array handed out is the one the cache still has. Each
 /// loop has one for itself, without locks; behind them stands a shared one, which takes a loop's surplus and serves threads that
 /// are no loop. Both keep a bounded amount; the rest is the garbage collector's.
 /// </summary>
-internal sealed class BufferPool
+public sealed class BufferPool
 {
     /// <summary>For messages: a loop may have as many of these in use as it has subscribers.</summary>
     public const int SmallestSize = 1024;
@@ -81,19 +80,21 @@ internal sealed class BufferPool
     private static Stack<byte[]>[] CreateStacks()
     {
         var stacks = new Stack<byte[]>[IndexOf(LargestPooled) + 1];
-        for (int i = 0; i < stacks.Length; i++) stacks[i] = new Stack<byte[]>();
+        // With room for all that it may keep: giving a buffer back needs no memory.
+        for (int i = 0; i < stacks.Length; i++) stacks[i] = new Stack<byte[]>(KeptBytes(SmallestSize << i) / (SmallestSize << i));
         return stacks;
     }
 
     private byte[]? TryTake(int size) =>
         size <= LargestPooled && _free[IndexOf(SizeFor(size))].TryPop(out byte[]? buffer) ? buffer : null;
 
+    private static int KeptBytes(int size) => size == UsualSize ? KeptOfUsual : Math.Max(KeptPerSize, 2 * size);
+
     private bool TryKeep(byte[] buffer)
     {
         if (buffer.Length > LargestPooled) return false;
-        int limit = buffer.Length == UsualSize ? KeptOfUsual : Math.Max(KeptPerSize, 2 * buffer.Length);
         Stack<byte[]> stack = _free[IndexOf(buffer.Length)];
-        if ((long)stack.Count * buffer.Length >= limit) return false;
+        if ((long)stack.Count * buffer.Length >= KeptBytes(buffer.Length)) return false;
         Poison(buffer);
         stack.Push(buffer);
         return true;

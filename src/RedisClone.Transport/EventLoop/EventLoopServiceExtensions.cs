@@ -2,10 +2,10 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Options;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>Puts the event-loop transport under Kestrel. Where it cannot run, Kestrel keeps its own sockets.</summary>
-internal static class EventLoopServiceExtensions
+public static class EventLoopServiceExtensions
 {
     /// <summary>Call it after Kestrel was added: the transport registered last is asked first.</summary>
     public static IServiceCollection AddEventLoopTransport(

@@ -1,9 +1,9 @@
 using System.Net.Sockets;
 
-namespace RedisClone.Server.Net.Listening;
+namespace RedisClone.Transport.Sockets;
 
 /// <summary>Has the kernel ask whether a silent peer is still there, in Redis's shape: three probes, a third of the interval apart.</summary>
-internal static class TcpKeepAlive
+public static class TcpKeepAlive
 {
     /// <param name="socket">A connection's, or one that listens: what it accepts inherits the setting.</param>
     /// <param name="seconds">Of silence; 0 never asks.</param>

@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// One accepted socket. It belongs to its loop: only the loop's thread touches the descriptor and the state here; what other

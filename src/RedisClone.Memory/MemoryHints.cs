@@ -3,42 +3,42 @@ using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics.Arm;
 using System.Runtime.Intrinsics.X86;
 
-namespace RedisClone.Storage.Memory;
+namespace RedisClone.Memory;
 
 /// <summary>
-/// The only unsafe file of the storage: hints to the processor and to the operating system about memory that
+/// Hints to the processor and to the operating system about memory that
 /// stays owned, and bounds-checked, elsewhere. Nothing here reads or writes data.
 /// </summary>
 public static unsafe partial class MemoryHints
 {
-    internal const int SystemPage = 4096;
-    internal const int CacheLine = 64;
+    public const int SystemPage = 4096;
+    public const int CacheLine = 64;
     private const int MadvDontNeed = 4;
 
     /// <summary>Asks for the cache line of a location that will be read soon.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal static void Prefetch(ref readonly byte location)
+    public static void Prefetch(ref readonly byte location)
     {
         // The address is only a hint: should the collector move the object meanwhile, a wrong line is fetched.
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
     /// <summary>Asks for the first lines of an array, if there is one.</summary>
-    internal static void PrefetchStart(byte[]? bytes, int lines)
+    public static void PrefetchStart(byte[]? bytes, int lines)
     {
         const int Line = 64;
         for (int at = 0; bytes is not null && at < Math.Min(bytes.Length, lines * Line); at += Line) Prefetch(in bytes[at]);
     }
 
     /// <summary>Asks for what follows the first line of something, of a large one for its beginning only.</summary>
-    internal static void PrefetchRest(ReadOnlySpan<byte> bytes)
+    public static void PrefetchRest(ReadOnlySpan<byte> bytes)
     {
         const int Most = 8 * CacheLine;
         for (int at = CacheLine; at < Math.Min(bytes.Length, Most); at += CacheLine) Prefetch(in bytes[at]);
     }
 
     /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>
-    internal static int AlignedBase(byte[] pinned)
+    public static int AlignedBase(byte[] pinned)
     {
         nint address = (nint)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
         return (int)(-address & (SystemPage - 1));

@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
+using RedisClone.Memory;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// A connection's output. What is being written belongs to the side that writes; a flush hands it to the loop, which sends it when
@@ -87,11 +88,15 @@ internal sealed class LoopPipeWriter : PipeWriter
         // Who flushes while another flush waits (a message from elsewhere) is not made to wait as well.
         long unsent = UnsentBytes + _unflushed;
         bool wait = unsent > _loop.Options.PauseWriterBytes && (_loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
-        ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct)
         {
             TakeWritten(ref _filled, _buffer, _written);
             ForgetWritten();
+            SendTaken();
+        }
+        ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
+        if (direct)
+        {
             if (wait) AwaitDrain();
         }
         else if (wait || _unflushed > 0)
@@ -180,9 +185,11 @@ internal sealed class LoopPipeWriter : PipeWriter
     private void NextBuffer(int sizeHint)
     {
         if (_completed) throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
-        RetireBuffer();
         int usual = _unflushed > BufferPool.UsualSize ? LargerChunk : BufferPool.UsualSize;
-        _buffer = _loop.Rent(Math.Max(sizeHint, usual));
+        // If no memory can be had, the present buffer stays in use.
+        byte[] next = _loop.Rent(Math.Max(sizeHint, usual));
+        RetireBuffer();
+        _buffer = next;
     }
 
     private void RetireBuffer()
@@ -194,12 +201,17 @@ internal sealed class LoopPipeWriter : PipeWriter
         _written = 0;
     }
 
-    /// <summary>On the loop: takes over what was written, and queues it to be sent.</summary>
+    /// <summary>On the loop: takes over what was written. It stays the writer's as a whole if no memory can be had.</summary>
     private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written)
     {
+        _sending.EnsureRoom(filled.Items.Length + 1);
         foreach (ref OutputChunk chunk in filled.Items) Take(chunk);
         filled.Forget();
         if (buffer is not null) Take(new OutputChunk(buffer, written));
+    }
+
+    private void SendTaken()
+    {
         if (!_sending.IsEmpty && !_blocked) _loop.QueueSend(_connection);
     }
 
@@ -245,7 +257,16 @@ internal sealed class LoopPipeWriter : PipeWriter
         _filled = default;
         Interlocked.Add(ref _posted, _unflushed);
         ForgetWritten();
-        _loop.Post(static written => ((Written)written!).Arrive(), written);
+        try
+        {
+            _loop.Post(static written => ((Written)written!).Arrive(), written);
+        }
+        catch
+        {
+            // What was written is lost: nothing may follow it.
+            _connection.Abort();
+            throw;
+        }
     }
 
     private void ForgetWritten()
@@ -271,6 +292,7 @@ internal sealed class LoopPipeWriter : PipeWriter
             try
             {
                 writer.TakeWritten(ref _chunks, buffer: null, written: 0);
+                writer.SendTaken();
             }
             catch
             {

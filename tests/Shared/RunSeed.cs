@@ -1,7 +1,7 @@
-namespace RedisClone.Server.Tests.Config;
+namespace RedisClone.Tests;
 
 /// <summary>The seed of the random tests: printed, and taken from the environment to see a failure again.</summary>
-internal static class Seed
+internal static class RunSeed
 {
     public static int Take()
     {

@@ -1,11 +1,11 @@
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// One thread that owns many connections. It works in rounds: everything readable is received and handed to its readers, which
 /// run right there or gather; what has gathered runs together; then some of what was postponed; then what was posted; then the callbacks of the round's
 /// end; then every reply is sent, and some of the messages and of the replies that are long.
 /// </summary>
-internal interface IEventLoop : IConnectionScheduler
+public interface IEventLoop : IConnectionScheduler
 {
     /// <summary>Whether the caller runs on this loop's thread.</summary>
     bool IsOnLoop { get; }
@@ -50,7 +50,7 @@ internal interface IEventLoop : IConnectionScheduler
 }
 
 /// <summary>What runs in a round together with its like.</summary>
-internal interface IGatheredWork
+public interface IGatheredWork
 {
     /// <summary>Asks for the memory that <see cref="Run"/> will read; called for all that has gathered before the first of them runs.</summary>
     void Fetch();
@@ -59,7 +59,7 @@ internal interface IGatheredWork
 }
 
 /// <summary>The connection feature that tells which loop a connection belongs to, and how much output waits there.</summary>
-internal interface IEventLoopFeature
+public interface IEventLoopFeature
 {
     IEventLoop EventLoop { get; }
 

@@ -1,10 +1,10 @@
 using System.Net;
 using System.Net.Sockets;
 
-namespace RedisClone.Server.Net.Listening;
+namespace RedisClone.Transport.Sockets;
 
 /// <summary>Makes a socket that is bound and does not listen yet, for either transport.</summary>
-internal static class ListenSocket
+public static class ListenSocket
 {
     /// <summary>ENXIO.</summary>
     private const int NoSuchDeviceOrAddress = 6;

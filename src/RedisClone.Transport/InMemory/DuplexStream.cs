@@ -1,9 +1,9 @@
 using System.IO.Pipelines;
 
-namespace RedisClone.Server.Net.InMemory;
+namespace RedisClone.Transport.InMemory;
 
 /// <summary>A pair of pipe ends as the stream that clients expect of a socket.</summary>
-internal sealed class DuplexStream(IDuplexPipe pipe) : Stream
+public sealed class DuplexStream(IDuplexPipe pipe) : Stream
 {
     private readonly Stream _input = pipe.Input.AsStream();
     private readonly Stream _output = pipe.Output.AsStream();

@@ -1,8 +1,22 @@
-namespace RedisClone.Server.Net.EventLoop;
+using Microsoft.Extensions.Logging;
+
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>What can be set on the event-loop transport. Read when an endpoint is bound.</summary>
-internal sealed class EventLoopOptions
+public sealed class EventLoopOptions
 {
+    /// <summary>
+    /// Receives an exception that nothing below the top of a loop's or a connection's work handled, with the work that it cut short. The loop goes on. Must
+    /// not throw.
+    /// </summary>
+    public Action<ILogger, Exception, string> Failed { get; set; } = static (log, error, work) => log.LogError(error, "{Work}", work);
+
+    /// <summary>Ends the process after rounds of a loop have failed again and again. Must not return.</summary>
+    public Action<string, Exception> End { get; set; } = static (why, cause) => Environment.FailFast(why, cause);
+
+    /// <summary>How long a stop waits until all endpoints are closed.</summary>
+    public TimeSpan StopPatience { get; set; } = TimeSpan.FromSeconds(5);
+
     /// <summary>How many loops, each with a thread of its own.</summary>
     public int LoopCount { get; set; } = Environment.ProcessorCount;
 

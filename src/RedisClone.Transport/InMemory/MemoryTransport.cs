@@ -3,10 +3,10 @@ using System.Net;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 
-namespace RedisClone.Server.Net.InMemory;
+namespace RedisClone.Transport.InMemory;
 
 /// <summary>Where clients connect to that share the server's process.</summary>
-internal sealed class MemoryEndPoint : EndPoint
+public sealed class MemoryEndPoint : EndPoint
 {
     public static readonly MemoryEndPoint Instance = new();
 
@@ -14,7 +14,7 @@ internal sealed class MemoryEndPoint : EndPoint
 }
 
 /// <summary>The transport whose connections are pairs of pipes.</summary>
-internal sealed class MemoryTransport : IConnectionListenerFactory, IConnectionListenerFactorySelector, IConnectionListener
+public sealed class MemoryTransport : IConnectionListenerFactory, IConnectionListenerFactorySelector, IConnectionListener
 {
     private readonly Channel<MemoryConnection> _accepted = Channel.CreateUnbounded<MemoryConnection>();
 

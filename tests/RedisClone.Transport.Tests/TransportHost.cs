@@ -10,9 +10,9 @@ using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
-using RedisClone.Server.Net.EventLoop;
+using RedisClone.Transport.EventLoop;
 
-namespace RedisClone.Server.Tests.Net;
+namespace RedisClone.Transport.Tests;
 
 /// <summary>A Kestrel on the event-loop transport that gives every connection to one delegate.</summary>
 internal sealed class TransportHost : IAsyncDisposable

@@ -4,10 +4,9 @@ using System.Runtime.Versioning;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Net.Listening;
+using RedisClone.Transport.Sockets;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// A listening socket. The framework's own Socket binds and listens, for that is rare; one loop accepts from it and deals the
@@ -128,7 +127,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         }
         catch (Exception e)
         {
-            InternalErrors.Report(_log, e, "A connection could not be accepted");
+            _loop.Options.Failed(_log, e, "A connection could not be accepted");
             // Once its loop knows it, the descriptor is the connection's to close.
             if (attached is null) _ = Native.Close(fd);
             else Drop(attached);

@@ -1,7 +1,8 @@
 using System.Buffers;
 using System.IO.Pipelines;
+using RedisClone.Memory;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// A connection's input: one pooled array, received into directly, always handed out as one piece. The socket is read only while

@@ -9,10 +9,9 @@ using System.Security.Cryptography.X509Certificates;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http.Features;
-using RedisClone.Server.Net.EventLoop;
-using RedisClone.Server.Tests.Config;
+using RedisClone.Transport.EventLoop;
 
-namespace RedisClone.Server.Tests.Net;
+namespace RedisClone.Transport.Tests;
 
 /// <summary>Bytes go through the event loop unchanged and in order, however they are cut, and no faster than they are taken.</summary>
 public sealed class EventLoopTransferTests
@@ -20,7 +19,7 @@ public sealed class EventLoopTransferTests
     [Fact]
     public async Task Echoes_random_sizes_on_many_connections()
     {
-        int seed = Seed.Take();
+        int seed = RunSeed.Take();
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
         await Task.WhenAll(Enumerable.Range(0, 24).Select(i => Transfer.OnOwnThread(() =>
         {
@@ -39,7 +38,7 @@ public sealed class EventLoopTransferTests
     [Fact]
     public async Task A_request_of_any_size_becomes_one_piece()
     {
-        int seed = Seed.Take();
+        int seed = RunSeed.Take();
         var segments = new ConcurrentBag<bool>();
         await using var host = await TransportHost.StartAsync(async connection =>
         {
@@ -141,7 +140,7 @@ public sealed class EventLoopTransferTests
     public async Task Flushes_from_any_thread_keep_their_order()
     {
         const int Count = 20_000;
-        int seed = Seed.Take();
+        int seed = RunSeed.Take();
         await using var host = await TransportHost.StartAsync(async connection =>
         {
             var random = new Random(seed);
@@ -171,7 +170,7 @@ public sealed class EventLoopTransferTests
     [Fact]
     public async Task A_read_from_another_thread_finds_what_was_left_and_what_comes()
     {
-        int seed = Seed.Take();
+        int seed = RunSeed.Take();
         await using var host = await TransportHost.StartAsync(async connection =>
         {
             var random = new Random(seed);
@@ -209,7 +208,7 @@ public sealed class EventLoopTransferTests
         using var tls = new SslStream(
             new NetworkStream(host.Connect(), ownsSocket: true), false, (_, shown, _, _) => shown!.GetCertHashString() == certificate.GetCertHashString());
         await tls.AuthenticateAsClientAsync("localhost").WaitAsync(Transfer.Patience);
-        byte[] sent = RandomBytes(new Random(Seed.Take()), 1 << 20);
+        byte[] sent = RandomBytes(new Random(RunSeed.Take()), 1 << 20);
         var sending = tls.WriteAsync(sent);
         byte[] received = new byte[sent.Length];
         await tls.ReadExactlyAsync(received).AsTask().WaitAsync(Transfer.Patience);

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// The system calls of the event loop, and the only unsafe code beside it. Every call here returns what the kernel does: a result,

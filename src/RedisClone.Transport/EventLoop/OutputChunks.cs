@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>The part of a pooled, pinned array that is to be sent.</summary>
 internal struct OutputChunk(byte[] buffer, int count)
@@ -36,9 +36,15 @@ internal struct OutputChunks
 
     public void Add(OutputChunk chunk)
     {
-        _items ??= new OutputChunk[2];
-        if (_tail == _items.Length) MakeRoom();
-        _items[_tail++] = chunk;
+        EnsureRoom(1);
+        _items![_tail++] = chunk;
+    }
+
+    /// <summary>Makes room for further chunks: adding them does not fail then. Nothing has changed if this fails.</summary>
+    public void EnsureRoom(int chunks)
+    {
+        _items ??= new OutputChunk[Math.Max(2, chunks)];
+        if (_items.Length - _tail < chunks) MakeRoom(chunks);
     }
 
     /// <summary>Drops the first <paramref name="bytes"/> bytes and returns the chunks that they emptied.</summary>
@@ -82,11 +88,11 @@ internal struct OutputChunks
         if (_items?.Length > 8) _items = null;
     }
 
-    private void MakeRoom()
+    private void MakeRoom(int chunks)
     {
         OutputChunk[] items = _items!;
         int count = _tail - _head;
-        if (count > items.Length / 2) _items = new OutputChunk[items.Length * 2];
+        if (count > items.Length / 2 || count + chunks > items.Length) _items = new OutputChunk[Math.Max(items.Length * 2, count + chunks)];
         Array.Copy(items, _head, _items!, 0, count);
         if (ReferenceEquals(items, _items)) Array.Clear(items, count, _tail - count);
         _head = 0;

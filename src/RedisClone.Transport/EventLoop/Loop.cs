@@ -1,9 +1,8 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
-using RedisClone.Storage.Memory;
+using RedisClone.Memory;
 
-namespace RedisClone.Server.Net.EventLoop;
+namespace RedisClone.Transport.EventLoop;
 
 /// <summary>What a loop gets events for.</summary>
 internal interface ILoopTarget
@@ -183,8 +182,8 @@ internal sealed class Loop : IEventLoop
     public void QueueSend(LoopConnection connection)
     {
         if (connection.IsQueuedToSend) return;
-        connection.IsQueuedToSend = true;
         (connection.AwaitsInput || connection.UnsentBytes > Options.PauseWriterBytes ? _toSendLast : _toSend).Enqueue(connection);
+        connection.IsQueuedToSend = true;
     }
 
     /// <summary>On the loop: has a connection send, and find out whether its peer reads at all, after a while.</summary>
@@ -232,8 +231,8 @@ internal sealed class Loop : IEventLoop
             catch (Exception bug)
             {
                 // What the round has not reached yet is still queued.
-                InternalErrors.Report(_log, bug, "A round of an event loop was cut short");
-                if (++failures == RoundsThatMayFail) Fatal.End("An event loop cannot go on", bug);
+                Options.Failed(_log, bug, "A round of an event loop was cut short");
+                if (++failures == RoundsThatMayFail) Options.End("An event loop cannot go on", bug);
             }
         }
         RunGathered();
@@ -336,7 +335,7 @@ internal sealed class Loop : IEventLoop
     /// </summary>
     private void Failed(ILoopTarget? target, Exception bug)
     {
-        InternalErrors.Report(_log, bug, "A connection failed on its event loop");
+        Options.Failed(_log, bug, "A connection failed on its event loop");
         if (target is not LoopConnection connection) return;
         try
         {
@@ -344,7 +343,7 @@ internal sealed class Loop : IEventLoop
         }
         catch (Exception again)
         {
-            InternalErrors.Report(_log, again, "A connection could not be closed");
+            Options.Failed(_log, again, "A connection could not be closed");
         }
     }
 
@@ -414,7 +413,7 @@ internal sealed class Loop : IEventLoop
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(_log, bug, "A callback on an event loop threw.");
+            Options.Failed(_log, bug, "A callback on an event loop threw.");
         }
     }
 
