@@ -13,6 +13,7 @@ using RedisClone.Transport.EventLoop;
 using RedisClone.Transport.InMemory;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
+using RedisClone.Storage.Memory;
 using RedisClone.Server.Shards;
 using RedisClone.Transport.Sockets;
 
@@ -88,6 +89,9 @@ internal static class Hosting
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);
+                // A small heap is not filled by clients that do not read.
+                loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 8);
+                loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 32);
                 loops.StopPatience = Limits.ShutdownPatience;
                 loops.Failed = InternalErrors.Report;
                 loops.End = static (why, cause) => Fatal.End(why, cause);

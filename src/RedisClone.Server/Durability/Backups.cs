@@ -60,9 +60,10 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             _directory = JournalDirectory.TryOpen(Disk, names, out string error);
             if (_directory is null) return $"ERR {error}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
+            var job = new BackupJob(this);
             if (inTransaction || !slot.TryClaim(SnapshotKind.Backup)) return null;
             State = BackupState.Snapshotting;
-            slot.Start(new BackupJob(this));
+            slot.Start(job);
             return null;
         }
     }
@@ -144,10 +145,12 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             _engine?.Appended();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
-            if (State != BackupState.Pending || server.Loading is not null || !slot.TryClaim(SnapshotKind.Backup)) return;
+            if (State != BackupState.Pending || server.Loading is not null || slot.Kind != SnapshotKind.None) return;
+            var job = new BackupJob(this);
+            if (!slot.TryClaim(SnapshotKind.Backup)) return;
+            slot.StartWhenHeld(job);
             State = BackupState.Snapshotting;
         }
-        slot.StartWhenHeld(new BackupJob(this));
     }
 
     public static string Text(BackupState state) => state.ToString().ToLowerInvariant();

@@ -136,7 +136,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (_directory is not { } directory) return "there is no append-only directory";
         if (Stop() is { } failure) return failure;
         empty();
-        return Begin(directory);
+        // The data in memory are gone, and nothing is journalled: a restart decides what the files are worth.
+        if (Begin(directory) is { } reason) Fatal.End(reason);
+        return null;
     }
 
     private string? Begin(JournalDirectory directory)

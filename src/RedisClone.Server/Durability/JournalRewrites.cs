@@ -43,7 +43,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (IsRunning) return false;
         if (!inTransaction && slot.TryClaim(SnapshotKind.Rewrite))
         {
-            if (NewJob(out ISnapshotJob? job) is { } problem)
+            if (NewJobOrRelease(out ISnapshotJob? job) is { } problem)
             {
                 slot.Release();
                 server.Log.LogWarning("Can't rewrite the append only file: {Problem}", problem);
@@ -84,7 +84,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         }
         // Nothing of it counts before it has its first base, which is begun as soon as can be.
         server.Journal = Keeper;
-        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(new RewriteJob(this, server, Keeper));
+        var job = new RewriteJob(this, server, Keeper);
+        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(job);
         else _scheduled = true;
         return null;
     }
@@ -112,12 +113,26 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (!slot.TryClaim(SnapshotKind.Rewrite)) return;
         _isRequested = _scheduled;
         _scheduled = false;
-        if (NewJob(out ISnapshotJob? job) is null) slot.StartWhenHeld(job!);
+        if (NewJobOrRelease(out ISnapshotJob? job) is null) slot.StartWhenHeld(job!);
         else slot.Release();
     }
 
     /// <summary>The journal has failed, or could not begin: a rewrite makes it whole.</summary>
     private bool IsWanted(JournalKeeper journal) => journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
+
+    /// <summary>For a claimed slot, which is released if an exception comes.</summary>
+    private string? NewJobOrRelease(out ISnapshotJob? job)
+    {
+        try
+        {
+            return NewJob(out job);
+        }
+        catch
+        {
+            slot.Release();
+            throw;
+        }
+    }
 
     /// <summary>The job, or why there is none. Without a journal the append-only directory is taken for so long, and holds nothing but the base then.</summary>
     private string? NewJob(out ISnapshotJob? job)

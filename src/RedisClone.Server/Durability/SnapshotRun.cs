@@ -141,8 +141,14 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         Shard shard = _server.Shards[index];
         if (shard.TryEnter())
         {
-            TakeHeld(shard);
-            shard.Exit();
+            try
+            {
+                TakeHeld(shard);
+            }
+            finally
+            {
+                shard.Exit();
+            }
             return true;
         }
         _sliced.Reset();

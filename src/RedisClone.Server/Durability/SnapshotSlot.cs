@@ -95,7 +95,15 @@ internal sealed class SnapshotSlot : IHeldWork
     public void StartWhenHeld(ISnapshotJob job)
     {
         _job = job;
-        _hold.AcquireOnWorker(_server.Shards.All);
+        try
+        {
+            _hold.AcquireOnWorker(_server.Shards.All);
+        }
+        catch
+        {
+            Release();
+            throw;
+        }
     }
 
     /// <summary>Calls off what is under way, if it is of this kind (None: of any). It ends soon after.</summary>

@@ -113,9 +113,10 @@ internal sealed class Snapshots
             answer = "ERR Background save already in progress";
             return false;
         }
+        var job = new SaveJob(this);
         if (!inTransaction && Slot.TryClaim(SnapshotKind.Save))
         {
-            Slot.Start(new SaveJob(this));
+            Slot.Start(job);
             answer = "Background saving started";
             return true;
         }
@@ -195,18 +196,22 @@ internal sealed class Snapshots
         if (Slot.Kind != SnapshotKind.None || _server.Loading is not null) return;
         if (_scheduled)
         {
-            if (now - _lastTry < RetryMilliseconds && Failure is not null || !Slot.TryClaim(SnapshotKind.Save)) return;
+            if (now - _lastTry < RetryMilliseconds && Failure is not null) return;
+            var scheduled = new SaveJob(this);
+            if (!Slot.TryClaim(SnapshotKind.Save)) return;
             _scheduled = false;
-            Slot.StartWhenHeld(new SaveJob(this));
+            Slot.StartWhenHeld(scheduled);
             return;
         }
         if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
-            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000 || !Slot.TryClaim(SnapshotKind.Save)) continue;
+            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
+            var job = new SaveJob(this);
+            if (!Slot.TryClaim(SnapshotKind.Save)) return;
             _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
-            Slot.StartWhenHeld(new SaveJob(this));
+            Slot.StartWhenHeld(job);
             return;
         }
     }

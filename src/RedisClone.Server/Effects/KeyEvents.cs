@@ -97,10 +97,17 @@ internal sealed class KeyEvents(ServerCore server)
         lane.ExpiredFields += removed;
         lane.Changes += removed;
         ReadOnlySpan<byte> key = entry.Key;
-        Modified(server.Shards.Of(entry.Hash), key, database, NotifyFlags.Hash, "hexpired", author: null, lane);
-        if (HashValue.Count(entry) > 0) return;
-        Notify(key, database, NotifyFlags.Generic, "del", lane);
-        entry.Keyspace.Remove(entry);
+        bool isEmpty = HashValue.Count(entry) == 0;
+        try
+        {
+            Modified(server.Shards.Of(entry.Hash), key, database, NotifyFlags.Hash, "hexpired", author: null, lane);
+            if (isEmpty) Notify(key, database, NotifyFlags.Generic, "del", lane);
+        }
+        finally
+        {
+            // The journal has removed the last field already, so the key goes even if an event fails.
+            if (isEmpty) entry.Keyspace.Remove(entry);
+        }
     }
 
     /// <summary>Writes each expired field down as removed.</summary>

@@ -46,7 +46,10 @@ internal sealed class FailurePolicy(ServerCore server)
             // A command that reads changes its keys too when it finds that they have expired; PFCOUNT keeps its result in the key.
             bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && changed) WriteImages(ref c, isUnchanged);
-            else if (c.Row.Image is { } image) image(server, c.Lane);
+            else if (c.Row.Image is { } image)
+            {
+                if (c.Changes > 0) image(server, c.Lane);
+            }
             else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
             if (c.Row.IsWrite) c.Lane.Changes++;
             c.ForgetChanges();
@@ -108,6 +111,7 @@ internal sealed class FailurePolicy(ServerCore server)
     /// </summary>
     public void BackgroundFailed(string work, Exception failure, Shard? shard)
     {
+        ReleaseReserve(failure);
         Lane lane = server.Lanes.Current;
         Note(failure, lane);
         if (!IsForMemory(failure) || shard is { Store.IsTorn: true }) Fatal.End(work, failure);
@@ -129,12 +133,17 @@ internal sealed class FailurePolicy(ServerCore server)
     /// <summary>A connection cannot go on; no command of it was running.</summary>
     public void ConnectionFailed(Exception failure)
     {
+        ReleaseReserve(failure);
         Note(failure, server.Lanes.Current);
         server.Log.LogError(failure, "A connection failed unexpectedly");
     }
 
-    /// <summary>Takes back the memory that a failure was given.</summary>
-    public void Tend() => _reserve.Refill();
+    /// <summary>Takes back the memory that a failure was given. Where it cannot be had, the client that holds most of it is disconnected.</summary>
+    public void Tend()
+    {
+        _reserve.Refill();
+        if (_reserve.IsOut) server.ClientMemory.EvictLargest();
+    }
 
     /// <summary>An allocation has failed, and there is not enough memory yet to be prepared for the next: what may take more is refused.</summary>
     public bool IsShortOfMemory => _reserve.IsOut;
@@ -157,6 +166,11 @@ internal sealed class FailurePolicy(ServerCore server)
     {
         if (IsForMemory(failure)) lane.FailedAllocations++;
         else lane.UnexpectedErrors++;
+        ReleaseReserve(failure);
+    }
+
+    private void ReleaseReserve(Exception failure)
+    {
         // The budget of the arenas ends before the heap is full: the rest of the heap is the reserve then.
         if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
     }

@@ -34,7 +34,7 @@ internal sealed class ClientMemory(ServerCore server)
     {
         long change = Count(session);
         if (change == 0) return;
-        if (change > 0 && Total > Limit) EvictLargest();
+        if (change > 0 && Total > Limit) EvictToLimit();
         long total = Total;
         if (Math.Abs(total - Volatile.Read(ref _looked)) < Limits.NoticedGrowth) return;
         Volatile.Write(ref _looked, total);
@@ -49,7 +49,23 @@ internal sealed class ClientMemory(ServerCore server)
     {
         if (!IsWatched) return;
         CountAll();
-        if (Total > Limit) EvictLargest();
+        if (Total > Limit) EvictToLimit();
+    }
+
+    /// <summary>Disconnects the client that holds the most memory, if one holds much: the heap is full.</summary>
+    public void EvictLargest()
+    {
+        Session? largest = null;
+        long most = Limits.MuchForAClient;
+        foreach (Session session in server.Sessions.Unordered)
+        {
+            if (session.NoEvict || session.IsReplica || ClientDescription.MemoryOf(session) is var bytes && bytes < most) continue;
+            (largest, most) = (session, bytes);
+        }
+        if (largest is null) return;
+        server.Statistics.Count(RareEvent.EvictedClient);
+        server.Log.LogWarning("Out of memory. Evicting client: {Client}", ClientDescription.Of(largest));
+        largest.Connection!.Kill();
     }
 
     private void CountAll()
@@ -67,7 +83,7 @@ internal sealed class ClientMemory(ServerCore server)
         return change;
     }
 
-    private void EvictLargest()
+    private void EvictToLimit()
     {
         long now = Environment.TickCount64;
         if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;

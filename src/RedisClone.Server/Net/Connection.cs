@@ -274,10 +274,10 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _server.ClientMemory.Forget(Session);
         _batch.Clear();
         Session.Transaction?.Release();
-        _server.Hub.UnsubscribeAll(Session);
-        _server.Monitors.Remove(Session);
-        _server.Invalidations.Disable(Session);
-        if (Session.Replica is { } replica) _server.Replicas.Remove(replica);
+        Leave(static c => c._server.Replicas.Remove(c.Session.Replica));
+        Leave(static c => c._server.Monitors.Remove(c.Session));
+        Leave(static c => c._server.Invalidations.Disable(c.Session));
+        Leave(static c => c._server.Hub.UnsubscribeAll(c.Session));
         if (Session.Watched.Count == 0) return;
         var watched = default(ShardSet);
         foreach ((Shard shard, _) in Session.Watched) watched.Add(shard.Index);
@@ -287,6 +287,20 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
             if (first) Session.Unwatch();
             first = false;
         }, _scheduler).RunAsync();
+    }
+
+    /// <summary>One part of leaving: a lack of memory in it must not keep the others from their turn.</summary>
+    private void Leave(Action<Connection> part)
+    {
+        try
+        {
+            part(this);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            _server.Failures.ConnectionFailed(failure);
+            part(this);
+        }
     }
 
     /// <summary>What is queued since MULTI counts too: it is a query that is not complete.</summary>

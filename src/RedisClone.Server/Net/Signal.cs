@@ -1,4 +1,5 @@
 using System.Threading.Tasks.Sources;
+using RedisClone.Server.Admin;
 using RedisClone.Transport;
 
 namespace RedisClone.Server.Net;
@@ -14,7 +15,18 @@ internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource,
     /// <summary>The next signal; awaiting it after it was given completes at once.</summary>
     public ValueTask Wait() => new(this, _core.Version);
 
-    public void Set() => scheduler.Schedule(this);
+    public void Set()
+    {
+        try
+        {
+            scheduler.Schedule(this);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // The waiter is spoken for: nothing else would ever wake it.
+            Fatal.End("a client that waits cannot be woken", failure);
+        }
+    }
 
     /// <summary>Lets the waiter go on right here; only on its own thread, and with no shard held.</summary>
     public void SetHere() => _core.SetResult(true);

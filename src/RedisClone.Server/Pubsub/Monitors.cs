@@ -25,6 +25,7 @@ internal sealed class Monitors
 
     public void Remove(Session session)
     {
+        if (!Contains(session)) return;
         lock (_changing) _sessions = [.. _sessions.Where(s => s != session)];
     }
 

@@ -54,13 +54,15 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     }
 
     /// <summary>A client is gone.</summary>
-    public void Remove(Replica replica)
+    public void Remove(Replica? replica)
     {
+        if (replica is null) return;
         lock (_gate)
         {
+            // It leaves the stream first, which needs no memory: what it has not sent would be kept for ever.
+            Leave(replica);
             replica.Dispose();
             _all = [.. _all.Where(other => other != replica)];
-            Leave(replica);
         }
     }
 
@@ -116,8 +118,11 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     private void Begin()
     {
-        if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }) && slot.TryClaim(SnapshotKind.Replicas))
-            slot.StartWhenHeld(new CopyJob(this));
+        if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }) && slot.Kind == SnapshotKind.None)
+        {
+            var job = new CopyJob(this);
+            if (slot.TryClaim(SnapshotKind.Replicas)) slot.StartWhenHeld(job);
+        }
     }
 
     /// <summary>The snapshot was called off for something more urgent: another follows.</summary>

@@ -58,8 +58,10 @@ internal sealed class ActiveExpiry(ServerCore server)
         {
             server.Executor.BeginUnit(lane);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-            server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
+            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
+            // The hash may be due without a field that is: its time could not be brought up to date. The next round tries again.
+            if (removed == 0 && keyspace.DueHash == handle) break;
             if (Stopwatch.GetTimestamp() > deadline) return false;
         }
         return true;

@@ -139,7 +139,8 @@ internal static class LargeHash
             table.Remove(hash, ref table.Index.FindHandle(hash, first.Handle));
             count++;
         }
-        if (count > 0) UpdateNextExpiry(entry);
+        // Also where none was removed: a field that was announced and could not be added leaves its time behind.
+        UpdateNextExpiry(entry);
         return count;
     }
 
