@@ -4,22 +4,26 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>How far the compaction of one large value has come.</summary>
+/// <summary>The progress of the compaction of one large value.</summary>
 internal struct CompactionPlace
 {
     public bool TableDone;
-    public int Part;              // of a stream: its blocks, then what LargeGroups counts
-    public long Group;            // of a stream: the one whose parts are counted
+    public int Part;              // of a stream: its blocks (0), then the parts of LargeGroups
+    public long Group;            // of a stream: the group that Part and Position refer to
     public long Position;         // a bucket of the table, then a rank of the tree
 }
 
-/// <summary>Moves the buffers of large values out of slabs that are to empty, a part at a time.</summary>
+/// <summary>Moves the buffers of large values out of leaving slabs, in steps.</summary>
 internal static class LargeCompaction
 {
-    /// <summary>Goes on with one value; true when it is done. Whatever changed since the last time, places are but places.</summary>
+    /// <summary>
+    /// Continues the compaction of a value. Returns true when it is complete. The value may change between two calls: a position
+    /// is only a position.
+    /// </summary>
     public static bool Compact(Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch
     {
-        ValueType.Set => CompactTable(new MemberTable(arena, ref LargeValues.As<TableRoot>(root)), new Members(arena), ref place, ref budget),
+        ValueType.Set => CompactTable(
+            new MemberTable(arena, ref LargeValues.As<TableRoot>(root)), new Members(arena), ref place, ref budget),
         ValueType.Hash => CompactHash(arena, ref LargeValues.As<HashRoot>(root), ref place, ref budget),
         ValueType.SortedSet => CompactSortedSet(arena, ref LargeValues.As<SortedSetRoot>(root), ref place, ref budget),
         ValueType.List => CompactTree(
@@ -46,7 +50,8 @@ internal static class LargeCompaction
     {
         if (place.Part == 0)
         {
-            if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
+            var tree = new RankTree<StreamBlockItem>(arena, ref root.Blocks);
+            if (!CompactTree(tree, ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
             place = new CompactionPlace { Part = LargeGroups.FirstPart };
         }
         return LargeGroups.Compact(arena, ref root, ref place, ref budget);
@@ -81,7 +86,7 @@ internal static class LargeCompaction
         return true;
     }
 
-    /// <summary>Moves what an item of a tree refers to.</summary>
+    /// <summary>Moves the buffer that an item of a tree refers to.</summary>
     internal interface IItemMover<T>
     {
         bool TryMove(T item, out T moved);
