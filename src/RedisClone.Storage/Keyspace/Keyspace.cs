@@ -4,9 +4,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>
-/// The part of one database that belongs to one shard: an index of its records by key, and one of the records that expire.
-/// </summary>
+/// <summary>One shard's part of one database: an index of its records by key, and one of the records that expire.</summary>
 public sealed class Keyspace(ShardStore store)
 {
     private IndexRoot _keys, _expires;
@@ -17,17 +15,13 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>The number of this database when the capture that still has to walk it began, otherwise -1.</summary>
     internal int CapturedAs { get; set; } = -1;
 
-    /// <summary>
-    /// Commands build values in this keyspace that then replace another key's value. Changes here are invisible to clients.
-    /// </summary>
+    /// <summary>Commands build values here that then replace another key's value. Clients do not see changes in it.</summary>
     internal bool IsScratch { get; init; }
 
     /// <summary>The database was emptied, and only a capture still needs this keyspace.</summary>
     internal bool IsAbandoned { get; set; }
 
-    /// <summary>
-    /// The next keyspace in the queue of keyspaces to free. A linked queue of any length needs no memory of its own.
-    /// </summary>
+    /// <summary>The next keyspace in the queue of keyspaces to free. A linked queue needs no memory of its own.</summary>
     internal Keyspace? NextToFree { get; set; }
 
     /// <summary>The bucket up to which this keyspace is freed. Earlier buckets must not be read.</summary>
@@ -73,9 +67,7 @@ public sealed class Keyspace(ShardStore store)
         if (!IsScratch) store.ChangesBegun += 2;
     }
 
-    /// <summary>
-    /// Finds a key even if it has expired: the caller decides, because an expiry has an effect that it must record.
-    /// </summary>
+    /// <summary>Finds a key even if it has expired. The caller decides, and records the effect of an expiry.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Entry Find(ReadOnlySpan<byte> key, ulong hash)
     {
@@ -106,9 +98,7 @@ public sealed class Keyspace(ShardStore store)
         if (store.Capture is { } capture) capture.BeforeChange(entry);
     }
 
-    /// <summary>
-    /// Adds a key. The caller knows that it is absent. The bytes of the value are undefined until the caller fills them.
-    /// </summary>
+    /// <summary>Adds an absent key. The bytes of the value are undefined until the caller fills them.</summary>
     public Entry Insert(
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
@@ -234,10 +224,7 @@ public sealed class Keyspace(ShardStore store)
 
     internal Record RecordOf(uint handle) => new(store.Arena.FromStart(handle));
 
-    /// <summary>
-    /// Prefetches the header of a record that a scan returned. When the header is there, <see cref="PrefetchRest"/> can prefetch
-    /// the rest.
-    /// </summary>
+    /// <summary>Prefetches the header of a record that a scan returned. <see cref="PrefetchRest"/> then needs it.</summary>
     internal void PrefetchHeader(uint handle) => store.Arena.Prefetch(handle, lines: 1);
 
     internal void PrefetchRest(uint handle) => MemoryHints.PrefetchRest(RecordOf(handle).Whole);
@@ -283,9 +270,7 @@ public sealed class Keyspace(ShardStore store)
         return done;
     }
 
-    /// <summary>
-    /// Compacts one bucket and adds its large values to <paramref name="large"/>. Returns false if there is no such bucket.
-    /// </summary>
+    /// <summary>Compacts one bucket and lists its large values. Returns false if there is no such bucket.</summary>
     internal bool Compact(uint bucket, List<(uint Tag, uint Handle)> large)
     {
         if (bucket < Keys.BucketCount)
@@ -343,7 +328,7 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Registers a hash whose value was copied into a new record. If memory is missing, removes the record and throws.
+    /// Registers a hash that was copied into a new record. If memory is missing, removes the record and throws.
     /// </summary>
     internal void AdoptFieldExpiry(in Entry entry)
     {
@@ -361,9 +346,7 @@ public sealed class Keyspace(ShardStore store)
         return size <= capacity && !IsWaste(size, capacity);
     }
 
-    /// <summary>
-    /// Whether a value is smaller than half its buffer. It then moves to a smaller buffer, so that memory follows the data down.
-    /// </summary>
+    /// <summary>Whether a value is so small for its buffer that it moves: memory follows the data down.</summary>
     private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
 
     /// <summary>Frees what a value that is about to be replaced has outside its record.</summary>

@@ -42,8 +42,8 @@ public sealed class ReaderTable(ShardStore store)
     }
 
     /// <summary>
-    /// Whether the readers of a key should be pruned now: each time their number has doubled. This bounds the table to twice the live
-    /// readers at a constant cost.
+    /// Whether the readers of a key should be pruned now: each time their number has doubled. This bounds the table to twice the
+    /// live readers at a constant cost.
     /// </summary>
     public static bool IsPruneDue(long readers) => readers >= LeastToPrune && BitOperations.IsPow2(readers);
 

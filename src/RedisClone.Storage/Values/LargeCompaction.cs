@@ -20,14 +20,16 @@ internal static class LargeCompaction
     /// Continues the compaction of a value. Returns true when it is complete. The value may change between two calls: a position
     /// is only a position.
     /// </summary>
-    public static bool Compact(Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch
+    public static bool Compact(
+        Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch
     {
         ValueType.Set => CompactTable(
             new MemberTable(arena, ref LargeValues.As<TableRoot>(root)), new Members(arena), ref place, ref budget),
         ValueType.Hash => CompactHash(arena, ref LargeValues.As<HashRoot>(root), ref place, ref budget),
         ValueType.SortedSet => CompactSortedSet(arena, ref LargeValues.As<SortedSetRoot>(root), ref place, ref budget),
         ValueType.List => CompactTree(
-            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order), ref place, ref budget, new Blocks<BlockItem>(arena)),
+            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order),
+            ref place, ref budget, new Blocks<BlockItem>(arena)),
         ValueType.Stream => CompactStream(arena, ref LargeValues.As<StreamRoot>(root), ref place, ref budget),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
@@ -36,7 +38,8 @@ internal static class LargeCompaction
     {
         var table = new MemberTable(arena, ref root.Table);
         return CompactTable(table, new Fields(arena, ref root), ref place, ref budget)
-            && CompactTree(new RankTree<TimedHandle>(arena, ref root.Expiries), ref place, ref budget, default(NoItems<TimedHandle>));
+            && CompactTree(
+                new RankTree<TimedHandle>(arena, ref root.Expiries), ref place, ref budget, default(NoItems<TimedHandle>));
     }
 
     private static bool CompactSortedSet(Arena arena, ref SortedSetRoot root, ref CompactionPlace place, ref int budget)

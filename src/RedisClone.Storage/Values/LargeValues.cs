@@ -67,9 +67,11 @@ internal static class LargeValues
     {
         ValueType.Set => new MemberTable(arena, ref As<TableRoot>(root)).Bytes,
         ValueType.Hash => new MemberTable(arena, ref As<HashRoot>(root).Table).Bytes + As<HashRoot>(root).Expiries.Bytes,
-        ValueType.SortedSet => new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
+        ValueType.SortedSet =>
+            new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
         ValueType.List => As<ListRoot>(root).BlockBytes + As<ListRoot>(root).Order.Bytes,
-        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes + LargeGroups.Bytes(arena, ref As<StreamRoot>(root))
+        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes
+            + LargeGroups.Bytes(arena, ref As<StreamRoot>(root))
             + StreamProducers.Bytes(arena, As<StreamRoot>(root).Producers),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };

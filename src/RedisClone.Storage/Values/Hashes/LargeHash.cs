@@ -17,7 +17,8 @@ internal struct HashRoot
 /// <summary>A large hash: a table of fields, and a tree of the expiring ones ordered by time.</summary>
 internal static class LargeHash
 {
-    public static MemberTable Table(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Table);
+    public static MemberTable Table(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Table);
 
     public static HashField Read(MemberTable table, uint handle)
     {

@@ -11,7 +11,9 @@ internal static class PackedFields
     private const int TimeBytes = 8;
 
     public static PackedValue Of(in Entry entry) =>
-        new(entry, entry.Encoding == ValueEncoding.PackedWithExpiry ? TimeBytes + PackedValue.CountBytes : PackedValue.CountBytes);
+        new(
+            entry,
+            entry.Encoding == ValueEncoding.PackedWithExpiry ? TimeBytes + PackedValue.CountBytes : PackedValue.CountBytes);
 
     public static bool IsAlive(long expiry, long now) => expiry == 0 || expiry >= now;
 

@@ -205,7 +205,8 @@ internal static class LargeList
         return path;
     }
 
-    private static bool TryInsert(in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)
+    private static bool TryInsert(
+        in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)
     {
         if (!ListLimit.Of(entry).Admits(Block(entry, item), length)) return false;
         Order(entry).Update(ref path, InsertInto(entry, item, within, element));

@@ -73,7 +73,9 @@ public ref struct SetMembers
     private bool NextSmall()
     {
         if (_at >= _end) return false;
-        Current = _encoding == ValueEncoding.Integers ? new Element(Integers.At(_bytes, _at++)) : Packed.Read(_bytes, _at, out _at);
+        Current = _encoding == ValueEncoding.Integers
+            ? new Element(Integers.At(_bytes, _at++))
+            : Packed.Read(_bytes, _at, out _at);
         return true;
     }
 

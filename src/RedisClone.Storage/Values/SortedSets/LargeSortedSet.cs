@@ -229,7 +229,8 @@ internal static class LargeSortedSet
     {
         // Compares bits, because -0 is not the integer 0.
         number = BitConverter.DoubleToInt64Bits(score);
-        if (score is < int.MinValue or > int.MaxValue || BitConverter.DoubleToInt64Bits((int)score) != number) return NumberForm.Int64;
+        if (score is < int.MinValue or > int.MaxValue || BitConverter.DoubleToInt64Bits((int)score) != number)
+            return NumberForm.Int64;
         number = (int)score;
         return NumberForm.Int32;
     }

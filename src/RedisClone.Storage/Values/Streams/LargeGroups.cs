@@ -52,7 +52,8 @@ internal static class LargeGroups
 
     public static ref GroupRoot Group(Arena arena, uint handle) => ref LargeValues.As<GroupRoot>(NameTree.ValueOf(arena, handle));
 
-    public static ref ConsumerRoot Consumer(Arena arena, uint handle) => ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
+    public static ref ConsumerRoot Consumer(Arena arena, uint handle) =>
+        ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
 
     public static long Bytes(Arena arena, ref StreamRoot root)
     {
@@ -131,7 +132,8 @@ internal static class LargeGroups
                 FirstOfGroup => Compact<PendingItem>(arena, ref group.Pending, ref place, ref budget),
                 FirstOfGroup + 1 => Compact<PendingTime>(arena, ref group.ByTime, ref place, ref budget),
                 FirstOfGroup + 2 => Compact<NamedHandle>(arena, ref group.Consumers, ref place, ref budget),
-                _ => Compact<PendingId>(arena, ref Consumer(arena, consumers.At(place.Part - FirstConsumer)).Pending, ref place, ref budget),
+                _ => Compact<PendingId>(
+                    arena, ref Consumer(arena, consumers.At(place.Part - FirstConsumer)).Pending, ref place, ref budget),
             };
             if (!done) return false;
         }
@@ -150,7 +152,8 @@ internal static class LargeGroups
         while (consumers.Count > 0)
         {
             uint handle = consumers.At(consumers.Count - 1);
-            if (!LargeValues.FreeTree<PendingId>(arena, ref Consumer(arena, handle).Pending, ref budget) || budget-- <= 0) return false;
+            if (!LargeValues.FreeTree<PendingId>(arena, ref Consumer(arena, handle).Pending, ref budget) || budget-- <= 0)
+                return false;
             consumers.Remove(handle);
         }
         return true;

@@ -198,7 +198,8 @@ internal static class LargeStream
         return (long)Math.Max(block.Used, block.NodeBytes) + text < most;
     }
 
-    private static void AddBlock<TFields>(in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)
+    private static void AddBlock<TFields>(
+        in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)
         where TFields : struct, IStreamFields, allows ref struct
     {
         Arena arena = entry.Keyspace.Store.Arena;

@@ -6,7 +6,8 @@ namespace RedisClone.Storage;
 /// </summary>
 public readonly record struct StreamCounts(StreamState State, long Count, StreamId First)
 {
-    public static StreamCounts Of(in Entry entry) => new(StreamValue.State(entry), StreamValue.Count(entry), StreamValue.First(entry));
+    public static StreamCounts Of(in Entry entry) =>
+        new(StreamValue.State(entry), StreamValue.Count(entry), StreamValue.First(entry));
 
     private bool HasDeletedWithin => Count > 0 && State.HighestDeleted != StreamId.Min && First <= State.HighestDeleted;
 
@@ -44,7 +45,8 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
         long added = (long)State.Added;
         if (added == 0) return 0;
         if (Count == 0 && id <= State.Last || id == State.Last) return added;
-        if (id > State.Last || State.HighestDeleted != StreamId.Min && State.HighestDeleted >= First) return StreamGroup.UnknownRead;
+        if (id > State.Last || State.HighestDeleted != StreamId.Min && State.HighestDeleted >= First)
+            return StreamGroup.UnknownRead;
         if (id < First) return added - Count;
         return id == First ? added - Count + 1 : StreamGroup.UnknownRead;
     }

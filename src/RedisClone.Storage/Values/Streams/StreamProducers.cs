@@ -266,7 +266,8 @@ public readonly record struct StreamProducers
 
     private StreamId IdOf(uint message) => MemoryMarshal.Read<StreamId>(NameTree.ValueOf(_arena, message));
 
-    private static ref ProducerRoot RootOf(Arena arena, uint owner) => ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(arena, owner));
+    private static ref ProducerRoot RootOf(Arena arena, uint owner) =>
+        ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(arena, owner));
 
     private readonly struct BeforeProduced(ProducedItem sought) : ITreeProbe<ProducedItem>
     {

@@ -19,7 +19,8 @@ public static class StringValue
     }
 
     public static void Set(Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, long number, long expiry) =>
-        BinaryPrimitives.WriteInt64LittleEndian(Room(keyspace, ref entry, key, ValueEncoding.Integer, sizeof(long), expiry), number);
+        BinaryPrimitives.WriteInt64LittleEndian(
+            Room(keyspace, ref entry, key, ValueEncoding.Integer, sizeof(long), expiry), number);
 
     /// <summary>
     /// Like <see cref="Set(Keyspace, ref Entry, ReadOnlySpan{byte}, ReadOnlySpan{byte}, long)"/>, but keeps the text of an
