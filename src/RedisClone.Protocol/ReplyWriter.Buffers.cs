@@ -264,8 +264,8 @@ public sealed partial class ReplyWriter
     }
 
     /// <summary>
-    /// Called when the last deferred reply ends. Copies the scratch to the chunk if it fits; otherwise it stays until the next
-    /// command.
+    /// Called when the last deferred reply ends. Copies the scratch to the chunk if it fits, or to the output if there is no
+    /// mark. Otherwise it stays in scratch until the next command begins.
     /// </summary>
     private void LeaveScratch()
     {

@@ -117,8 +117,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Replaces the value of a key by one of any type and form, and frees what the old value has outside the record. The bytes of
-    /// the new value are undefined until the caller fills them.
+    /// Replaces the value of a key by one of any type and form, and frees the structures of the old value outside the record. The
+    /// bytes of the new value are undefined until the caller fills them.
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
@@ -160,7 +160,7 @@ public sealed class Keyspace(ShardStore store)
             record.SetValueLength(valueLength);
     }
 
-    /// <summary>Changes the form of a value without its bytes.</summary>
+    /// <summary>Changes the type and the encoding of a value, but not its bytes.</summary>
     public static void SetForm(in Entry entry, ValueType type, ValueEncoding encoding)
     {
         Record record = entry.Record;
@@ -349,7 +349,7 @@ public sealed class Keyspace(ShardStore store)
     /// <summary>Whether a value is so small for its buffer that it moves: memory follows the data down.</summary>
     private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
 
-    /// <summary>Frees what a value that is about to be replaced has outside its record.</summary>
+    /// <summary>Frees the structures outside the record of a value that is about to be replaced.</summary>
     private void LeaveValue(Record record, uint handle)
     {
         if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);

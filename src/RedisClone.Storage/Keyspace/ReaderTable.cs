@@ -4,8 +4,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The clients that have read each key of a shard, for client-side caching: numbers of readers by key. The table lies in the
-/// arena of the shard, so a million keys cost the garbage collector nothing and count as memory like any data.
+/// The readers of each key of a shard, for client-side caching. A number identifies a reader. The table lies in the arena of the
+/// shard, so a million keys cost the garbage collector nothing and count as memory like any data.
 /// </summary>
 public sealed class ReaderTable(ShardStore store)
 {

@@ -175,8 +175,8 @@ public sealed class ShardStore
     internal HashSet<long> Chosen { get; } = [];
 
     /// <summary>
-    /// Releases what a value has outside its record: shared names, or structures, which are freed at once if they are small and
-    /// otherwise in slices. Values in the scratch keyspace are always freed at once: the slices could not keep up with a flood of
+    /// Releases the shared names of a value, or its structures outside the record. Small structures are freed at once, others in
+    /// slices. Values in the scratch keyspace are always freed at once: the slices could not keep up with a flood of
     /// commands that build such values.
     /// </summary>
     internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value, Keyspace? owner = null)

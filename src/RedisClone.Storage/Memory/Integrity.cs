@@ -1,6 +1,6 @@
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Reports violated invariants. Only the checks that tests run over whole stores use it.</summary>
+/// <summary>Reports violated invariants of the storage's structures.</summary>
 internal static class Integrity
 {
     public static void Require(bool holds, string invariant)

@@ -76,7 +76,10 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         return prepared;
     }
 
-    /// <summary>Prepares a record with a value. The caller writes its content.</summary>
+    /// <summary>
+    /// Prepares a record with a value, whose content the caller writes. It is the member's own record if its buffer has the right
+    /// size; otherwise it is a new one.
+    /// </summary>
     public uint Prepare(uint handle, int nameLength, NumberForm form, int valueLength)
     {
         int size = MemberRecord.SizeOf(nameLength, form, valueLength);

@@ -43,7 +43,7 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
         return 0;
     }
 
-    /// <summary>Removes a name that is present. Needs no memory. The caller frees what the value refers to.</summary>
+    /// <summary>Removes a present name. Needs no memory. The caller frees the structures that its value refers to.</summary>
     public void Remove(uint handle)
     {
         Detach(handle);

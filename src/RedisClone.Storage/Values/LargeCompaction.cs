@@ -17,8 +17,8 @@ internal struct CompactionPlace
 internal static class LargeCompaction
 {
     /// <summary>
-    /// Continues the compaction of a value. Returns true when it is complete. The value may change between two calls: a position
-    /// is only a position.
+    /// Continues the compaction of a value. Returns true when it is complete. If the value changes between two calls, some of its
+    /// buffers may be skipped. These stay where they are.
     /// </summary>
     public static bool Compact(
         Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch

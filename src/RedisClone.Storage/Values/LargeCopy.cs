@@ -53,10 +53,7 @@ internal static class LargeCopy
         }
     }
 
-    /// <summary>
-    /// Copies all fields, including the expired ones: the copy must have every field that a later removal of expired fields
-    /// reports.
-    /// </summary>
+    /// <summary>Copies all fields. A later removal of expired fields must find them in the copy too.</summary>
     private static void CopyFields(in Entry original, in Entry copy)
     {
         HashIndexWalk walk = LargeHash.Table(original).Index.All();

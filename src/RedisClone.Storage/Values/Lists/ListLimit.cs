@@ -3,8 +3,8 @@ using RedisClone.Storage.Structures;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The capacity of one block of a list, from list-max-listpack-size. Sizes are computed as Redis computes those of a listpack,
-/// with its frame and its estimate, so a list changes its encoding at the same size as in Redis.
+/// The capacity of one block of a list, from list-max-listpack-size. Sizes include the header of a Redis listpack and
+/// the overhead that Redis estimates for a new element, so a list changes its encoding at the same size as in Redis.
 /// </summary>
 internal readonly struct ListLimit
 {

@@ -1,8 +1,8 @@
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The number of entries behind a place in a stream, as far as it can be computed without a walk. Deleted entries leave no trace
-/// except the greatest identifier among them.
+/// Computes the number of entries that a consumer group has read, and its lag, as far as this is possible without a walk. Deleted
+/// entries leave no trace except the greatest identifier among them.
 /// </summary>
 public readonly record struct StreamCounts(StreamState State, long Count, StreamId First)
 {

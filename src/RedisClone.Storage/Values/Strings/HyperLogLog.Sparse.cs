@@ -12,13 +12,13 @@ public static partial class HyperLogLog
     private const int MaxSparseValue = 32, MaxValueRun = 4, MaxShortZeros = 64;
 
     /// <summary>
-    /// Number of opcodes to merge after a change. Redis has the same number, so the resulting bytes are the same.
+    /// Number of opcodes examined for merging after a change, as in Redis: the resulting bytes are the same.
     /// </summary>
     private const int MergeScan = 5;
 
     /// <summary>
-    /// The position of an opcode and its first register, from which a search can start. It is an opcode of zeros, which later
-    /// changes behind it do not move.
+    /// The position of an opcode and its first register, from which a search can start. It is an opcode of zeros, because changes
+    /// after such an opcode do not move it.
     /// </summary>
     private struct SparsePlace
     {
