@@ -74,7 +74,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
     /// <summary>Whether to keep the copied bytes, because parsing the request again would copy too many.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
 
-    /// <summary>The least length of the request on the wire, as far as it is known.</summary>
+    /// <summary>The minimum length of the request on the wire, as far as it is known.</summary>
     public long KnownLength => _wireLength + (_step is Step.Bulk ? _bulkLeft + 2 : _step is Step.BulkEnd ? _bulkLeft : 1);
 
     /// <summary>Consumes bytes of <paramref name="input"/>, at most up to the last byte of the request.</summary>

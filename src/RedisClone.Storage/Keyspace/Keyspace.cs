@@ -12,7 +12,7 @@ public sealed class Keyspace(ShardStore store)
 
     public ShardStore Store => store;
 
-    /// <summary>The number of this database when the capture that still has to walk it began, otherwise -1.</summary>
+    /// <summary>The number of this database at the beginning of a capture that still has to walk it, otherwise -1.</summary>
     internal int CapturedAs { get; set; } = -1;
 
     /// <summary>Commands build values here that then replace another key's value. Clients do not see changes in it.</summary>
@@ -224,7 +224,7 @@ public sealed class Keyspace(ShardStore store)
 
     internal Record RecordOf(uint handle) => new(store.Arena.FromStart(handle));
 
-    /// <summary>Prefetches the header of a record that a scan returned. <see cref="PrefetchRest"/> then needs it.</summary>
+    /// <summary>Prefetches the header of a record, which <see cref="PrefetchRest"/> reads later.</summary>
     internal void PrefetchHeader(uint handle) => store.Arena.Prefetch(handle, lines: 1);
 
     internal void PrefetchRest(uint handle) => MemoryHints.PrefetchRest(RecordOf(handle).Whole);
@@ -236,7 +236,7 @@ public sealed class Keyspace(ShardStore store)
 
     public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;
 
-    /// <summary>The hash whose field expires first, 0 if no field has expired yet.</summary>
+    /// <summary>The hash with the earliest expired field, 0 if no field has expired.</summary>
     public uint DueHash => FieldExpiries.First is { Handle: not 0 } first && first.Time < store.Now ? first.Handle : 0;
 
     /// <summary>The record handle of a random key, 0 if there is none.</summary>

@@ -176,8 +176,8 @@ public sealed class ShardStore
 
     /// <summary>
     /// Releases the shared names of a value, or its structures outside the record. Small structures are freed at once, others in
-    /// slices. Values in the scratch keyspace are always freed at once: the slices could not keep up with a flood of
-    /// commands that build such values.
+    /// slices. Values in the scratch keyspace are always freed at once: the slices could not keep up with a flood of commands
+    /// that build such values.
     /// </summary>
     internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value, Keyspace? owner = null)
     {

@@ -220,8 +220,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     /// <summary>The handle of a random record, 0 if the index is empty. Every record has the same probability.</summary>
     public uint RandomHandle(Random random)
     {
-        // Draws one of at least Places places in a random bucket, and tries again if the place is empty. Very few buckets have more
-        // records than that. Without this, a record in a crowded bucket would be drawn less often than one alone in its bucket.
+        // Draws one of at least Places places in a random bucket, and tries again if the place is empty. Very few buckets have
+        // more records than that. Without this, a record in a crowded bucket would be drawn less often than one that is alone.
         const int Places = 2 * SlotsPerBucket;
         if (_root.Records == 0) return 0;
         Span<uint> found = stackalloc uint[8 * SlotsPerBucket];

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// A block of a stream: its base identifier, which all its identifiers are relative to, and the number of entries. The base is the
-/// identifier of the first entry ever added to the block.
+/// A block of a stream: its base identifier, which all its identifiers are relative to, and the number of entries. The base is
+/// the identifier of the first entry ever added to the block.
 /// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct StreamBlockItem(StreamId First, uint Block, int Count) : IBlockItem<StreamBlockItem>
@@ -101,7 +101,8 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
     }
 
     /// <summary>
-    /// The position of the first entry with this or a greater identifier. Searches from the end, where most of the entries sought are.
+    /// The position of the first entry with this or a greater identifier. Searches from the end, because most entries sought are
+    /// there.
     /// </summary>
     public int Seek(StreamId first, StreamId id)
     {
