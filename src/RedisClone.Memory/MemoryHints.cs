@@ -6,8 +6,8 @@ using System.Runtime.Intrinsics.X86;
 namespace RedisClone.Memory;
 
 /// <summary>
-/// Hints to the processor and to the operating system about memory that
-/// stays owned, and bounds-checked, elsewhere. Nothing here reads or writes data.
+/// Hints to the processor and to the operating system about memory that other classes own and access through bounds-checked
+/// spans. It neither reads nor writes data.
 /// </summary>
 public static unsafe partial class MemoryHints
 {
@@ -15,29 +15,29 @@ public static unsafe partial class MemoryHints
     public const int CacheLine = 64;
     private const int MadvDontNeed = 4;
 
-    /// <summary>Asks for the cache line of a location that will be read soon.</summary>
+    /// <summary>Prefetches the cache line of a location.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static void Prefetch(ref readonly byte location)
     {
-        // The address is only a hint: should the collector move the object meanwhile, a wrong line is fetched.
+        // The address is only a hint: if the collector moves the object meanwhile, a wrong line is fetched.
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
-    /// <summary>Asks for the first lines of an array, if there is one.</summary>
+    /// <summary>Prefetches the first lines of an array, if there is one.</summary>
     public static void PrefetchStart(byte[]? bytes, int lines)
     {
         const int Line = 64;
         for (int at = 0; bytes is not null && at < Math.Min(bytes.Length, lines * Line); at += Line) Prefetch(in bytes[at]);
     }
 
-    /// <summary>Asks for what follows the first line of something, of a large one for its beginning only.</summary>
+    /// <summary>Prefetches the bytes after the first line, up to 8 lines in all.</summary>
     public static void PrefetchRest(ReadOnlySpan<byte> bytes)
     {
         const int Most = 8 * CacheLine;
         for (int at = CacheLine; at < Math.Min(bytes.Length, Most); at += CacheLine) Prefetch(in bytes[at]);
     }
 
-    /// <summary>The first index of a pinned array at which its memory is aligned to the system's pages.</summary>
+    /// <summary>The first index of a pinned array whose address is aligned to a system page.</summary>
     public static int AlignedBase(byte[] pinned)
     {
         nint address = (nint)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
@@ -45,8 +45,8 @@ public static unsafe partial class MemoryHints
     }
 
     /// <summary>
-    /// Gives the pages of a free part of a pinned array back to the system; they read as zero when next touched.
-    /// Where the system has no such call, the memory merely stays resident.
+    /// Returns the pages of a free part of a pinned array to the system; they read as zero when they are used again. On a system
+    /// without this call, the memory stays resident.
     /// </summary>
     public static void Release(byte[] pinned, int offset, int length)
     {

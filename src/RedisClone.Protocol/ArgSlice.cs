@@ -1,9 +1,9 @@
 namespace RedisClone.Protocol;
 
-/// <summary>Where one argument lies within its request's buffer.</summary>
+/// <summary>The position of an argument in the buffer of its request.</summary>
 public readonly record struct ArgSlice(int Offset, int Length);
 
-/// <summary>A growing list of slices that keeps its array from one request to the next.</summary>
+/// <summary>A growing list of slices that is reused from one request to the next.</summary>
 internal sealed class SliceList
 {
     private const int KeptCapacity = 4096;
@@ -16,7 +16,9 @@ internal sealed class SliceList
 
     public ReadOnlySpan<ArgSlice> Range(int first, int count) => _items.AsSpan(first, count);
 
-    /// <summary>Room for <paramref name="count"/> slices behind the last one; they count only after <see cref="Take"/>.</summary>
+    /// <summary>
+    /// Returns room for <paramref name="count"/> slices after the last one. They become part of the list with <see cref="Take"/>.
+    /// </summary>
     public Span<ArgSlice> Room(int count)
     {
         if (_items.Length - Count < count) Grow(count);
@@ -31,7 +33,7 @@ internal sealed class SliceList
         _items[Count++] = slice;
     }
 
-    /// <summary>Forgets the slices, and the array as well if one enormous request has blown it up.</summary>
+    /// <summary>Removes all slices. Also drops the array if one huge request has enlarged it.</summary>
     public void Clear()
     {
         Count = 0;

@@ -3,7 +3,7 @@ using System.Numerics;
 
 namespace RedisClone.Protocol;
 
-/// <summary>An unsigned decimal number as C writes it: digits with at most one point, then maybe an exponent.</summary>
+/// <summary>An unsigned decimal number in C syntax: digits with at most one point, then an optional exponent.</summary>
 internal readonly struct DecimalText
 {
     private const int SmallDigits = 19;
@@ -20,7 +20,7 @@ internal readonly struct DecimalText
         Power = (int)Math.Clamp(power, int.MinValue / 2, int.MaxValue / 2);
     }
 
-    /// <summary>The digits, if they fit; the number is the digits times 10^<see cref="Power"/>.</summary>
+    /// <summary>The digits, if they fit. The number is the digits times 10^<see cref="Power"/>.</summary>
     public ulong Small { get; }
 
     public int Power { get; }
@@ -61,7 +61,7 @@ internal readonly struct DecimalText
         return true;
     }
 
-    /// <summary>All digits of the text that the number was read from.</summary>
+    /// <summary>All digits of the number. <paramref name="text"/> is the text that it was read from.</summary>
     public BigInteger Digits(ReadOnlySpan<byte> text)
     {
         Span<char> digits = stackalloc char[_length];
@@ -73,7 +73,7 @@ internal readonly struct DecimalText
         return BigInteger.Parse(digits[..count], NumberStyles.None, CultureInfo.InvariantCulture);
     }
 
-    /// <summary>e, a sign or none, digits: all of the text. An enormous exponent only has to stay enormous.</summary>
+    /// <summary>Reads an exponent that is all of the text: e, an optional sign, digits. Caps its magnitude.</summary>
     private static bool TryReadExponent(ReadOnlySpan<byte> text, out long exponent)
     {
         exponent = 0;

@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace RedisClone.Protocol;
 
-/// <summary>Where replies go that nobody is to get.</summary>
+/// <summary>Discards replies that no client receives.</summary>
 public sealed class DiscardWriter : IBufferWriter<byte>
 {
     private byte[] _buffer = new byte[4096];

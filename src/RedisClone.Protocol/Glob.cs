@@ -3,28 +3,28 @@ using System.Buffers;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Redis's glob patterns: * ? [a-z] [^a] \x, over bytes. What stands between two stars is a piece, and each of its elements
-/// matches one byte. A piece is taken where it is found first: whatever a later place could reach, that one reaches too. The
-/// last piece must end the text.
+/// Redis's glob patterns over bytes: * ? [a-z] [^a] \x. A piece is the part of a pattern between two stars; each element of a
+/// piece matches one byte. The first match of a piece is always taken: every later match leaves less text for the next pieces.
+/// The last piece must match the end of the text.
 /// <para>
-/// The work is bounded. A literal piece is found in time that is linear in the text. Any other piece is tried at each place,
-/// and a text that takes more than <see cref="MostSteps"/> steps does not match. Redis takes seconds to days for such a text.
+/// The work is bounded. The search for a literal piece is linear in the text. Any other piece is compared at each position, and
+/// a text that takes more than <see cref="MostSteps"/> steps does not match. Redis takes seconds to days for such a text.
 /// </para>
 /// <para>
-/// Redis's oddities are kept: no pattern but the empty one matches the empty text, not even *; a pattern with more than a
-/// thousand stars matches nothing; a class may lack its ']'; bytes in a range are signed, as C's char is on x86.
+/// The class keeps the peculiarities of Redis. Only the empty pattern matches the empty text; even * does not. A pattern with
+/// more than a thousand stars matches nothing. A class may lack its ']'. Bytes in a range are signed, like char in C on x86.
 /// </para>
 /// </summary>
 public static class Glob
 {
     private const int MaxStars = 1000;
 
-    /// <summary>Elements that are compared for one text, the bytes of a class counted one by one.</summary>
+    /// <summary>The most elements that are compared for one text. Every byte of a class counts.</summary>
     private const long MostSteps = 1L << 26;
 
     /// <summary>
-    /// The product of a literal piece's length and the text's up to which the vectorized search is the faster one, whatever
-    /// they hold.
+    /// Up to this product of the lengths of a literal piece and of the text, the vectorized search is the faster one for any
+    /// content.
     /// </summary>
     private const long PlainSearch = 1L << 16;
 
@@ -39,7 +39,7 @@ public static class Glob
         return MatchesPieces(pattern[p..], text[t..], ignoreCase);
     }
 
-    /// <summary>The pattern begins with a star.</summary>
+    /// <summary>Matches a pattern that begins with a star.</summary>
     private static bool MatchesPieces(ReadOnlySpan<byte> pattern, ReadOnlySpan<byte> text, bool ignoreCase)
     {
         long steps = MostSteps;
@@ -62,7 +62,7 @@ public static class Glob
         }
     }
 
-    /// <summary>Whether the elements from <paramref name="p"/> on match all of the text; there are as many.</summary>
+    /// <summary>Whether the elements from <paramref name="p"/> on match the whole text. Their number is its length.</summary>
     private static bool MatchesAt(ReadOnlySpan<byte> pattern, int p, ReadOnlySpan<byte> text, bool ignoreCase, ref long steps)
     {
         int from = p;
@@ -85,7 +85,7 @@ public static class Glob
     private static int FindLiteral(ReadOnlySpan<byte> piece, ReadOnlySpan<byte> text) =>
         (long)piece.Length * text.Length <= PlainSearch ? text.IndexOf(piece) : FindByBorders(piece, text);
 
-    /// <summary>Knuth, Morris and Pratt: no byte of the text is looked at again.</summary>
+    /// <summary>The algorithm of Knuth, Morris and Pratt: never goes back in the text.</summary>
     private static int FindByBorders(ReadOnlySpan<byte> piece, ReadOnlySpan<byte> text)
     {
         int[] borders = ArrayPool<int>.Shared.Rent(piece.Length);
@@ -109,10 +109,10 @@ public static class Glob
         return found;
     }
 
-    /// <summary>What stands between two stars, or behind the last.</summary>
+    /// <summary>The part of a pattern between two stars, or after the last one.</summary>
     private readonly record struct Piece(int End, int Elements, bool IsLiteral)
     {
-        /// <summary>The piece at a position; one of more elements than the text has bytes is not read to its end.</summary>
+        /// <summary>The piece at a position. A piece with more elements than the text has bytes is not read to its end.</summary>
         public static Piece At(ReadOnlySpan<byte> pattern, int p, int most)
         {
             int elements = 0;
@@ -128,7 +128,7 @@ public static class Glob
         }
     }
 
-    /// <summary>Matches one byte with the element at <paramref name="p"/>, which is no star, and moves behind it.</summary>
+    /// <summary>Matches one byte with the element at <paramref name="p"/>, which is not a star, and advances past it.</summary>
     private static bool MatchesOne(ReadOnlySpan<byte> pattern, ref int p, byte c, bool ignoreCase)
     {
         byte element = pattern[p];
@@ -148,8 +148,8 @@ public static class Glob
     }
 
     /// <summary>
-    /// A class ends at its ']' or at the pattern's end. An escaped byte in it is compared with its case, and a range's
-    /// end may be any byte, ']' and '\' too: as in Redis.
+    /// Matches a class, which ends at its ']' or at the end of the pattern. As in Redis, the comparison with an escaped byte is
+    /// case-sensitive, and the end of a range may be any byte, including ']' and '\'.
     /// </summary>
     private static bool MatchesClass(ReadOnlySpan<byte> pattern, ref int p, byte c, bool ignoreCase)
     {

@@ -1,8 +1,10 @@
 namespace RedisClone.Protocol;
 
-/// <summary>An unsigned hexadecimal number as C writes it: 0x, digits with at most one point, then maybe p and a power of two.</summary>
-/// <param name="Bits">The number's first bits, as many as are kept: the number is these times 2^<see cref="Exponent"/>.</param>
-/// <param name="HasMore">Whether any bit that was not kept is one.</param>
+/// <summary>
+/// An unsigned hexadecimal number in C syntax: 0x, digits with at most one point, then optionally p and a power of two.
+/// </summary>
+/// <param name="Bits">The leading bits of the number, which is Bits times 2^<see cref="Exponent"/>.</param>
+/// <param name="HasMore">Whether any of the remaining bits is set.</param>
 /// <param name="Exponent">The power of two.</param>
 internal readonly record struct HexadecimalText(UInt128 Bits, bool HasMore, int Exponent)
 {
@@ -11,7 +13,7 @@ internal readonly record struct HexadecimalText(UInt128 Bits, bool HasMore, int 
 
     public static bool IsHexadecimal(ReadOnlySpan<byte> text) => text.Length > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
 
-    /// <summary>Reads what begins as <see cref="IsHexadecimal"/> tells.</summary>
+    /// <summary>Reads a text for which <see cref="IsHexadecimal"/> is true.</summary>
     public static bool TryRead(ReadOnlySpan<byte> text, out HexadecimalText number)
     {
         number = default;
@@ -31,7 +33,7 @@ internal readonly record struct HexadecimalText(UInt128 Bits, bool HasMore, int 
             bool kept = bits >> 120 == 0;
             if (kept) bits = bits << 4 | digit;
             else hasMore |= digit != 0;
-            // A digit before the point that is not kept counts 16 times, one behind it that is kept a sixteenth.
+            // A dropped digit before the point multiplies by 16; a kept digit after the point divides by 16.
             exponent += kept == point ? kept ? -4 : 4 : 0;
         }
         if (!any) return false;
@@ -44,7 +46,9 @@ internal readonly record struct HexadecimalText(UInt128 Bits, bool HasMore, int 
         return true;
     }
 
-    /// <summary>The nearest double, of two equally near the even one; false if that would be infinite, or zero without the number being so.</summary>
+    /// <summary>
+    /// Rounds to the nearest double, half to even. Returns false on overflow to infinity and on underflow to zero.
+    /// </summary>
     public bool TryRound(out double value)
     {
         value = 0;

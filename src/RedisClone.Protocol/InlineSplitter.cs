@@ -1,8 +1,8 @@
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Splits an inline request into arguments, with the quoting that redis-cli and telnet users know: "double quotes" with
-/// escapes, 'single quotes' with \' only, a closing quote being followed by a blank or the end. Configuration files have it too.
+/// Splits an inline request into arguments. The quoting is that of redis-cli and telnet: "double quotes" with escapes, 'single
+/// quotes' with \' only; a blank or the end follows a closing quote. Configuration files use the same syntax.
 /// </summary>
 public static class InlineSplitter
 {
@@ -13,7 +13,7 @@ public static class InlineSplitter
         Double,
     }
 
-    /// <summary>The words of a line. Null: unbalanced quotes.</summary>
+    /// <summary>The words of a line, or null if its quotes are unbalanced.</summary>
     public static byte[][]? Split(ReadOnlySpan<byte> line)
     {
         byte[] buffer = line.ToArray();
@@ -27,8 +27,8 @@ public static class InlineSplitter
     internal static bool HasQuotes(ReadOnlySpan<byte> line) => line.IndexOfAny((byte)'"', (byte)'\'') >= 0;
 
     /// <summary>
-    /// Splits buffer[start..end) in place: an argument is never longer than its source, so unquoting only moves bytes to
-    /// the left. A line without quotes is only read. False: unbalanced quotes.
+    /// Splits buffer[start..end) in place. An argument is never longer than its source, so unquoting only moves bytes to the
+    /// left. A line without quotes is not written to. Returns false if the quotes are unbalanced.
     /// </summary>
     internal static bool Split(Span<byte> buffer, int start, int end, SliceList slices)
     {
@@ -73,14 +73,17 @@ public static class InlineSplitter
         return quote == Quote.None;
     }
 
-    /// <summary>Until the first quote, bytes stay where they are, and the line, which may lie in the pipe, is not written to.</summary>
+    /// <summary>
+    /// Writes a byte only if it moves. Before the first quote no byte moves, so a line in the buffer of the pipe is not written
+    /// to.
+    /// </summary>
     private static void Put(Span<byte> buffer, ref int write, int at, byte c)
     {
         if (write < at) buffer[write] = c;
         write++;
     }
 
-    /// <summary>The byte that the escape at <paramref name="at"/> stands for; leaves <paramref name="at"/> on its last character.</summary>
+    /// <summary>Decodes the escape at <paramref name="at"/>, and leaves <paramref name="at"/> at its last character.</summary>
     private static byte Unescape(ReadOnlySpan<byte> line, ref int at)
     {
         if (line[at + 1] == 'x' && at + 3 < line.Length
@@ -104,6 +107,6 @@ public static class InlineSplitter
 
     private static int HexValue(byte digit) => digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
 
-    /// <summary>C's isspace: more than what ends an argument, as in Redis.</summary>
+    /// <summary>The set of C's isspace. As in Redis, it is larger than the set of characters that end an argument.</summary>
     private static bool IsBlank(byte c) => c is (byte)' ' or (>= 9 and <= 13);
 }

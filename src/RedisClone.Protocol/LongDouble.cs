@@ -5,13 +5,13 @@ using System.Text.Unicode;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// The 80-bit floating-point number with which Redis on x86-64 does INCRBYFLOAT and HINCRBYFLOAT, in integer arithmetic:
-/// 64 bits of significand, rounded to nearest even. It reads, adds and prints to the same text. Not modelled: the gradual
-/// loss of bits below 1e-4932, which no output of 17 decimals can show.
+/// The 80-bit floating-point number that Redis on x86-64 uses for INCRBYFLOAT and HINCRBYFLOAT, in integer arithmetic: 64 bits of
+/// significand, rounded to nearest even. Parsing, addition and formatting give the same text as in Redis. Gradual underflow below
+/// 1e-4932 is not modelled, because 17 decimals cannot show it.
 /// </summary>
 public readonly record struct LongDouble : IComparable<LongDouble>
 {
-    /// <summary>The longest text: 4933 digits before the point, 17 behind it, and the sign.</summary>
+    /// <summary>The longest text: 4933 digits before the point, 17 after it, and the sign.</summary>
     public const int MaxLength = 5 * 1024;
 
     private const int MaxExponent = 16383 - 63;
@@ -23,7 +23,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
     private readonly bool _negative;
     private readonly bool _infinite;
 
-    // The value is _significand * 2^_exponent; the significand's top bit is set unless it is zero.
+    // The value is _significand * 2^_exponent. The top bit of a significand other than zero is set.
     private readonly ulong _significand;
     private readonly int _exponent;
 
@@ -35,10 +35,10 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         _infinite = significand != 0 && exponent > MaxExponent;
     }
 
-    /// <summary>The largest number that is not infinite.</summary>
+    /// <summary>The largest finite number.</summary>
     public static LongDouble MaxValue { get; } = new(false, ulong.MaxValue, MaxExponent);
 
-    /// <summary>A sum that is infinite or not a number; INCRBYFLOAT refuses both.</summary>
+    /// <summary>Whether a sum is infinite or not a number. INCRBYFLOAT refuses both.</summary>
     public bool IsInfinity => _infinite;
 
     private int Sign => _significand == 0 ? 0 : _negative ? -1 : 1;
@@ -56,7 +56,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         return Round(negative, fraction, false, Math.Max(exponent, 1) - 1075);
     }
 
-    /// <summary>Reads what C's strtold reads, if that is all of the text; neither blanks nor NaN, nothing out of range.</summary>
+    /// <summary>Parses the whole text as C's strtold does. Rejects blanks, NaN and numbers out of range.</summary>
     public static bool TryParse(ReadOnlySpan<byte> text, out LongDouble value)
     {
         value = default;
@@ -117,7 +117,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         if (right._significand == 0) return left;
         if (left._exponent < right._exponent) (left, right) = (right, left);
 
-        // 62 bits below the larger number's last one: what is shifted out beyond them matters only as not being zero.
+        // Keeps 62 bits below the last bit of the larger number. Of the bits shifted out, only whether any is set matters.
         const int guard = 62;
         int distance = Math.Min(left._exponent - right._exponent, 127);
         UInt128 a = (UInt128)left._significand << guard;
@@ -130,7 +130,9 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         return a >= b ? Round(left._negative && a != b, a - b, false, exponent) : Round(right._negative, b - a, false, exponent);
     }
 
-    /// <summary>Writes at most 17 decimals, rounded half to even, without trailing zeros (%.17Lf trimmed); returns the length.</summary>
+    /// <summary>
+    /// Writes at most 17 decimals, rounded half to even, without trailing zeros (%.17Lf trimmed). Returns the length.
+    /// </summary>
     public int Format(Span<byte> target)
     {
         if (_significand == 0)
@@ -147,7 +149,8 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         }
         if (_exponent >= 0)
         {
-            Utf8.TryWrite(target[at..], CultureInfo.InvariantCulture, $"{new BigInteger(_significand) << _exponent}", out int digits);
+            BigInteger shifted = new BigInteger(_significand) << _exponent;
+            Utf8.TryWrite(target[at..], CultureInfo.InvariantCulture, $"{shifted}", out int digits);
             return at + digits;
         }
 
@@ -173,10 +176,12 @@ public readonly record struct LongDouble : IComparable<LongDouble>
     {
         if (left._significand == 0) return 0;
         if (left._infinite || right._infinite) return left._infinite.CompareTo(right._infinite);
-        return left._exponent != right._exponent ? left._exponent.CompareTo(right._exponent) : left._significand.CompareTo(right._significand);
+        return left._exponent != right._exponent
+            ? left._exponent.CompareTo(right._exponent)
+            : left._significand.CompareTo(right._significand);
     }
 
-    /// <summary>fraction * 2^-shift in units of the last decimal, rounded half to even.</summary>
+    /// <summary>Computes fraction * 2^-shift in units of the last decimal, rounded half to even.</summary>
     private static ulong FractionDigits(ulong fraction, int shift)
     {
         if (shift >= 128) return 0;
@@ -199,7 +204,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         return target[..(Decimals + 1)].LastIndexOfAnyExcept((byte)'0') + 1;
     }
 
-    /// <summary>digits * 10^power, where both the digits and the power of ten fit 64 bits.</summary>
+    /// <summary>Computes digits * 10^power. Both the digits and the power of ten fit 64 bits.</summary>
     private static LongDouble FromSmall(bool negative, ulong digits, int power)
     {
         if (digits == 0) return new LongDouble(negative, 0, 0);
@@ -210,7 +215,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
         int up = BitOperations.LeadingZeroCount(digits);
         UInt128 dividend = (UInt128)(digits << up) << 64;
         (UInt128 quotient, UInt128 rest) = UInt128.DivRem(dividend, ten);
-        // When the power of ten is large, the quotient has too few bits to round: three more come from the rest.
+        // If the power of ten is large, the quotient has too few bits to round. Three more bits come from the remainder.
         UInt128 more = (rest << 3) / ten;
         bool exact = more * ten == rest << 3;
         if (quotient >> 120 == 0) return Round(negative, (quotient << 3) | more, !exact, -64 - up - 3);
@@ -220,7 +225,7 @@ public readonly record struct LongDouble : IComparable<LongDouble>
     private static LongDouble FromLarge(bool negative, BigInteger digits, long power)
     {
         if (digits.IsZero) return new LongDouble(negative, 0, 0);
-        // Far out of range either way: no need to compute the power.
+        // Far out of range, there is no need to compute the power.
         double magnitude = BigInteger.Log10(digits) + power;
         if (magnitude > 5000) return new LongDouble(negative, 1UL << 63, MaxExponent + 1);
         if (magnitude < -5000) return new LongDouble(negative, 0, 0);
@@ -235,7 +240,8 @@ public readonly record struct LongDouble : IComparable<LongDouble>
     }
 
     /// <summary>
-    /// (bits + a little, if sticky) * 2^exponent to 64 bits, half to even. Bits must have at least 66 bits if it is not exact.
+    /// Rounds (bits + a little, if sticky) * 2^exponent to 64 bits, half to even. If the number is not exact, it must have at
+    /// least 66 bits.
     /// </summary>
     private static LongDouble Round(bool negative, UInt128 bits, bool sticky, int exponent)
     {

@@ -3,12 +3,12 @@ using System.Buffers;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// A request that does not come from a parser, or must outlive its batch: MULTI's queue, a script's call, a line of the
-/// journal. All arguments lie in one pooled buffer.
+/// A request that does not come from a parser, or that outlives its batch: an entry of a MULTI queue, a command called by a
+/// script, a line of the journal. All arguments are in one pooled buffer.
 /// </summary>
 public sealed class OwnedRequest : IDisposable
 {
-    /// <summary>Larger buffers are the collector's: a pool would keep them for ever.</summary>
+    /// <summary>A larger buffer is left to the garbage collector, because a pool would keep it forever.</summary>
     private const int LargestPooled = 1 << 20;
 
     private readonly SliceList _slices = new();
@@ -17,7 +17,7 @@ public sealed class OwnedRequest : IDisposable
 
     public int Count => _slices.Count;
 
-    /// <summary>What it holds in memory.</summary>
+    /// <summary>Bytes of memory that the request holds.</summary>
     public int HeldBytes => _buffer.Length;
 
     public ReadOnlySpan<byte> this[int index]
@@ -31,7 +31,7 @@ public sealed class OwnedRequest : IDisposable
 
     public Request AsRequest() => new(_buffer, _slices.Items, _length);
 
-    /// <summary>Whether another argument fits: what adds one sees to it where arguments do not come from one request.</summary>
+    /// <summary>Whether another argument fits. A caller that combines arguments of several requests must check this.</summary>
     public bool HasRoomFor(int length) => _length + (long)length <= RequestLimits.MaxRequestBytes;
 
     public OwnedRequest Append(ReadOnlySpan<byte> argument)
@@ -40,7 +40,7 @@ public sealed class OwnedRequest : IDisposable
         return this;
     }
 
-    /// <summary>Appends an argument of the given length, to be filled in by the caller before the next call.</summary>
+    /// <summary>Appends an argument of this length. The caller fills it before the next call.</summary>
     public Span<byte> Reserve(int length)
     {
         MakeRoom(length);
@@ -50,14 +50,14 @@ public sealed class OwnedRequest : IDisposable
         return room;
     }
 
-    /// <summary>Forgets the arguments and keeps the buffer.</summary>
+    /// <summary>Removes the arguments and keeps the buffer.</summary>
     public void Reset()
     {
         _slices.Clear();
         _length = 0;
     }
 
-    /// <summary>Returns the buffer; the request is empty and can be used again.</summary>
+    /// <summary>Returns the buffer to the pool. The request is then empty and can be reused.</summary>
     public void Dispose()
     {
         Reset();
@@ -65,7 +65,7 @@ public sealed class OwnedRequest : IDisposable
         _buffer = [];
     }
 
-    /// <summary>Makes room for so many bytes more, of arguments yet to be added.</summary>
+    /// <summary>Reserves room for arguments of this many bytes in total.</summary>
     public void MakeRoom(int more)
     {
         if (_buffer.Length - _length >= more) return;

@@ -3,18 +3,16 @@ using System.Text;
 
 namespace RedisClone.Protocol;
 
-/// <summary>Numbers as text, by Redis's rules: which texts are numbers, and how numbers are written.</summary>
+/// <summary>Numbers as text by the rules of Redis: parsing and formatting.</summary>
 public static class RedisNumber
 {
-    /// <summary>The longest 64-bit integer: -9223372036854775808.</summary>
+    /// <summary>Length of the longest 64-bit integer: -9223372036854775808.</summary>
     public const int MaxInt64Length = 20;
 
-    /// <summary>The longest text of a double: -1.2345678901234567e-308.</summary>
+    /// <summary>At least the length of the longest double, such as -1.2345678901234567e-308.</summary>
     public const int MaxDoubleLength = 32;
 
-    /// <summary>
-    /// A 64-bit integer in its one canonical form: no blanks, no plus sign, no leading zeros, no -0.
-    /// </summary>
+    /// <summary>Parses a 64-bit integer in canonical form: no blanks, no plus sign, no leading zeros, no -0.</summary>
     public static bool TryParseInt64(ReadOnlySpan<byte> text, out long value)
     {
         value = 0;
@@ -31,13 +29,13 @@ public static class RedisNumber
             if (digit > 9) return false;
             sum = sum * 10 + digit;
         }
-        // Nineteen digits always fit 64 bits; twenty can only be too many.
+        // Nineteen digits always fit 64 bits; a number of twenty digits is out of range.
         if (digits.Length > 19 || sum > (ulong)long.MaxValue + (negative ? 1u : 0u)) return false;
         value = negative ? (long)(0 - sum) : (long)sum;
         return true;
     }
 
-    /// <summary>Writes the decimal digits; returns how many bytes.</summary>
+    /// <summary>Writes the decimal digits. Returns the length.</summary>
     public static int WriteInt64(long value, Span<byte> target)
     {
         value.TryFormat(target, out int written, default, CultureInfo.InvariantCulture);
@@ -45,8 +43,8 @@ public static class RedisNumber
     }
 
     /// <summary>
-    /// A double as C's strtod reads it, all of the text being used up: decimal, hexadecimal or infinite, neither blank nor NaN, and
-    /// neither too large nor too small to be told from zero.
+    /// Parses the whole text as a double as C's strtod does: decimal, hexadecimal or infinite. Rejects blanks, NaN, overflow and
+    /// underflow to zero.
     /// </summary>
     public static bool TryParseDouble(ReadOnlySpan<byte> text, out double value)
     {
@@ -57,7 +55,8 @@ public static class RedisNumber
         if (IsInfinity(unsigned)) value = double.PositiveInfinity;
         else if (HexadecimalText.IsHexadecimal(unsigned))
         {
-            if (!HexadecimalText.TryRead(unsigned, out HexadecimalText hexadecimal) || !hexadecimal.TryRound(out value)) return false;
+            if (!HexadecimalText.TryRead(unsigned, out HexadecimalText hexadecimal)) return false;
+            if (!hexadecimal.TryRound(out value)) return false;
         }
         else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, out value))
         {
@@ -67,7 +66,7 @@ public static class RedisNumber
         return true;
     }
 
-    /// <summary>The same where Redis asks strtod for no more: nothing at all is zero, and blanks may precede the number.</summary>
+    /// <summary>Parses a double where Redis is less strict: an empty text is zero, and blanks may precede the number.</summary>
     public static bool TryParseLooseDouble(ReadOnlySpan<byte> text, out double value)
     {
         value = 0;
@@ -78,10 +77,10 @@ public static class RedisNumber
         !unsigned.IsEmpty && (unsigned[0] | 0x20) == 'i'
         && (Ascii.EqualsIgnoreCase(unsigned, "inf"u8) || Ascii.EqualsIgnoreCase(unsigned, "infinity"u8));
 
-    /// <summary>The double nearest to the number; false if that would be infinite, or zero without the number being so.</summary>
+    /// <summary>Rounds to the nearest double. Returns false on overflow to infinity and on underflow to zero.</summary>
     private static bool TryRound(DecimalText number, ReadOnlySpan<byte> text, out double value)
     {
-        // Two exact doubles: their quotient or product is rounded once.
+        // Both operands are exact doubles, so their quotient or product is rounded only once.
         if (number.IsSmall && number.Small <= 1UL << 53)
         {
             double ten = ExactTens[Math.Abs(number.Power)];
@@ -98,14 +97,14 @@ public static class RedisNumber
         [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19];
 
     /// <summary>
-    /// Writes a double as in Redis's replies: a whole number plainly as far as it is exact, anything else by its short digits,
-    /// with an exponent only where the point would be far from them. Returns the length.
+    /// Writes a double as Redis replies do: an integer without exponent as long as it is exact, any other number with its short
+    /// digits, and with an exponent only if the point would be far from them. Returns the length.
     /// </summary>
     public static int FormatDouble(double value, Span<byte> target)
     {
         if (!double.IsFinite(value)) return FormatSpecial(value, target);
         if (value == 0) return Copy(double.IsNegative(value) ? "-0"u8 : "0"u8, target);
-        // Up to 2^62, as in Redis; every double beyond 2^53 is whole, but its digits may be more than are exact.
+        // Up to 2^62, as in Redis. A double beyond 2^53 is always an integer, but it may print more digits than are exact.
         if (Math.Abs(value) <= 1L << 62 && (long)value == value) return WriteInt64((long)value, target);
 
         int sign = value < 0 ? 1 : 0;
@@ -115,9 +114,7 @@ public static class RedisNumber
         return sign + PlacePoint(digits[..count], power, target[sign..]);
     }
 
-    /// <summary>
-    /// Writes a double like C's %.17g, or with fewer digits: what ZSCAN shows of a large sorted set.
-    /// </summary>
+    /// <summary>Writes a double like C's %.{precision}g. ZSCAN shows the scores of a large sorted set this way.</summary>
     public static int FormatGeneral(double value, int precision, Span<byte> target)
     {
         if (!double.IsFinite(value)) return FormatSpecial(value, target);
@@ -129,7 +126,9 @@ public static class RedisNumber
         return sign + PlaceGeneral(digits[..count], exponent, precision, target[sign..]);
     }
 
-    /// <summary>Writes a double with a fixed number of decimals, rounded half to even after scaling: GEODIST and its like.</summary>
+    /// <summary>
+    /// Writes a double with a fixed number of decimals, scaled and then rounded half to even. For GEODIST and similar commands.
+    /// </summary>
     public static int FormatFixed(double value, int decimals, Span<byte> target)
     {
         long scale = 1;
@@ -158,7 +157,7 @@ public static class RedisNumber
         return text.Length;
     }
 
-    /// <summary>digits * 10^power in the form that is shortest to read: plain, with a point, or with an exponent.</summary>
+    /// <summary>Writes digits * 10^power in the most readable form: plain, with a point, or with an exponent.</summary>
     private static int PlacePoint(ReadOnlySpan<byte> digits, int power, Span<byte> target)
     {
         int exponent = power + digits.Length - 1;
@@ -181,7 +180,7 @@ public static class RedisNumber
         return exponent + 1;
     }
 
-    /// <summary>Digits with a point among or before them.</summary>
+    /// <summary>Writes digits with a point among or before them.</summary>
     private static int PutDecimal(ReadOnlySpan<byte> digits, int exponent, Span<byte> target)
     {
         if (exponent < 0)
@@ -209,8 +208,8 @@ public static class RedisNumber
     }
 
     /// <summary>
-    /// So many digits, half to even as in C (the library rounds half up), without trailing zeros. Rounding starts from so many
-    /// exact digits that a tie cannot be mistaken.
+    /// Rounds to <paramref name="precision"/> digits, half to even as in C (the library rounds half up), without trailing zeros.
+    /// Starts from 60 exact digits, so a tie is always detected.
     /// </summary>
     private static int RoundedDigits(double value, int precision, Span<byte> digits, out int exponent)
     {

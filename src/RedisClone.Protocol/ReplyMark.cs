@@ -1,6 +1,6 @@
 namespace RedisClone.Protocol;
 
-/// <summary>The place in the replies where a command began; see <see cref="ReplyWriter.Mark"/>.</summary>
+/// <summary>The position in the replies where a command began. See <see cref="ReplyWriter.Mark"/>.</summary>
 public readonly record struct ReplyMark
 {
     internal ReplyMark(int sequence) => Sequence = sequence;
@@ -8,7 +8,7 @@ public readonly record struct ReplyMark
     internal int Sequence { get; }
 }
 
-/// <summary>An aggregate whose length is not known yet; see <see cref="ReplyWriter.BeginDeferred"/>.</summary>
+/// <summary>An aggregate whose length is not known yet. See <see cref="ReplyWriter.BeginDeferred"/>.</summary>
 public readonly record struct DeferredReply
 {
     internal DeferredReply(int hole) => Hole = hole;

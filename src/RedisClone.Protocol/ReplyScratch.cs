@@ -3,9 +3,8 @@ using System.Buffers;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Pooled chunks that hold the part of a reply that cannot go to the output yet. Holes are places kept free for the header
-/// of an aggregate whose length is known only at its end; what such a header does not use is left out when the
-/// scratch is copied to the output.
+/// Pooled chunks for the part of a reply that cannot go to the output yet. A hole is room for the header of an aggregate whose
+/// length is known only at its end. Copying the scratch to the output omits the unused part of each hole.
 /// </summary>
 internal sealed class ReplyScratch
 {
@@ -26,7 +25,7 @@ internal sealed class ReplyScratch
 
     public int HoleCount => _holes.Count;
 
-    /// <summary>A further chunk with room for at least <paramref name="size"/> bytes. The one before must be closed.</summary>
+    /// <summary>Adds a chunk of at least <paramref name="size"/> bytes. The previous chunk must be closed.</summary>
     public byte[] NextChunk(int size)
     {
         _chunks.EnsureCapacity(_chunks.Count + 1);
@@ -35,13 +34,14 @@ internal sealed class ReplyScratch
         return array;
     }
 
-    /// <summary>The last chunk once more, where what it holds no longer matters.</summary>
-    public byte[] SameChunk(int size) => _chunks.Count > 0 && _chunks[^1].Array.Length >= size ? _chunks[^1].Array : NextChunk(size);
+    /// <summary>Returns the last chunk again, to overwrite content that is no longer needed.</summary>
+    public byte[] SameChunk(int size) =>
+        _chunks.Count > 0 && _chunks[^1].Array.Length >= size ? _chunks[^1].Array : NextChunk(size);
 
-    /// <summary>States how much of the last chunk was written.</summary>
+    /// <summary>Sets the number of bytes written to the last chunk.</summary>
     public void CloseChunk(int length) => _chunks[^1] = _chunks[^1] with { Length = length };
 
-    /// <summary>Keeps <see cref="HoleSize"/> bytes at <paramref name="offset"/> of the last chunk free.</summary>
+    /// <summary>Reserves <see cref="HoleSize"/> bytes at <paramref name="offset"/> of the last chunk.</summary>
     public int AddHole(int offset)
     {
         _holes.Add(new Hole(_chunks.Count - 1, offset, 0));
@@ -56,7 +56,7 @@ internal sealed class ReplyScratch
         _holes[index] = hole with { Used = header.Length };
     }
 
-    /// <summary>Drops what was added after the given counts; returns the chunk that is the last one then.</summary>
+    /// <summary>Removes all chunks and holes after the given counts. Returns the chunk that is then the last one.</summary>
     public byte[] CutTo(int chunks, int holes)
     {
         for (int i = chunks; i < _chunks.Count; i++) ArrayPool<byte>.Shared.Return(_chunks[i].Array);
@@ -67,7 +67,7 @@ internal sealed class ReplyScratch
         return [];
     }
 
-    /// <summary>The length of all that would be copied.</summary>
+    /// <summary>The length of the content without the unused parts of holes.</summary>
     public long Length
     {
         get
@@ -79,7 +79,7 @@ internal sealed class ReplyScratch
         }
     }
 
-    /// <summary>Copies everything to the output and returns the chunks.</summary>
+    /// <summary>Copies everything to the output and returns the chunks to the pool.</summary>
     public void MoveTo(IBufferWriter<byte> output)
     {
         int hole = 0;
@@ -97,7 +97,9 @@ internal sealed class ReplyScratch
         CutTo(0, 0);
     }
 
-    /// <summary>Copies everything to <paramref name="target"/>, which is long enough, and returns the chunks.</summary>
+    /// <summary>
+    /// Copies everything to <paramref name="target"/>, which is long enough, and returns the chunks to the pool.
+    /// </summary>
     public void MoveTo(Span<byte> target)
     {
         int hole = 0;

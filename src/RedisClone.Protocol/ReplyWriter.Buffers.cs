@@ -4,22 +4,23 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Where the bytes of replies go. Usually straight into the output's current chunk, of which nothing behind the last mark is
-/// ever advanced over: so a command's reply can still be dropped. What of it does not fit there goes to pooled scratch, and
-/// so does everything within a deferred reply; scratch is copied to the output when the next command begins.
+/// The destination of the bytes of replies. Usually they go directly into the current chunk of the output. Bytes after the last
+/// mark are never committed to the output, so the reply of the current command can still be dropped. The part of a reply that
+/// does not fit into the chunk goes to pooled scratch, and so does everything within a deferred reply. The scratch is copied to
+/// the output when the next command begins.
 /// </summary>
 public sealed partial class ReplyWriter
 {
-    /// <summary>A half reply up to this length moves along to the next chunk instead of going to scratch.</summary>
+    /// <summary>A partial reply up to this length moves to the next chunk of the output instead of going to scratch.</summary>
     private const int MaxMovedTail = 1024;
 
-    /// <summary>What must stay droppable and is longer than this is not asked for as one chunk of the output.</summary>
+    /// <summary>The largest chunk that is requested from the output for a reply that must stay droppable.</summary>
     private const int MaxContiguous = 16 * 1024 * 1024;
 
     private readonly ReplyScratch _scratch = new();
     private IBufferWriter<byte> _output = output;
 
-    // The array written to now, be it of the output or of scratch. Bytes [_base, _pos) follow the _before bytes written earlier.
+    // The array in use, of the output or of scratch. The bytes [_base, _pos) follow the _before bytes written earlier.
     private byte[] _array = [];
     private int _pos;
     private int _end;
@@ -27,8 +28,8 @@ public sealed partial class ReplyWriter
     private long _before;
     private long _committed;
 
-    // The output's current chunk: [_chunkStart, _chunkPos) is written and not advanced over. While no scratch is in use, the
-    // array is that chunk, and _pos stands for _chunkPos.
+    // The current chunk of the output: [_chunkStart, _chunkPos) is written and not committed. While no scratch is in use, _array
+    // is this chunk and _pos replaces _chunkPos.
     private byte[] _chunk = [];
     private int _chunkStart;
     private int _chunkPos;
@@ -36,7 +37,7 @@ public sealed partial class ReplyWriter
     private bool _inScratch;
     private int _deferred;
 
-    // The last mark: a place in the output's chunk, or, within a deferred reply, in scratch.
+    // The last mark: a position in the chunk of the output, or in scratch within a deferred reply.
     private int _markSequence;
     private bool _marked;
     private bool _markInScratch;
@@ -47,17 +48,17 @@ public sealed partial class ReplyWriter
     private int _markErrors;
     private long _markBytes;
 
-    /// <summary>Bytes written since creation, whether committed yet or not.</summary>
+    /// <summary>Bytes written since creation, committed or not.</summary>
     public long BytesWritten => _before + (_pos - _base);
 
-    /// <summary>Bytes that may wait to be committed. What goes beyond is dropped with all that follows.</summary>
+    /// <summary>The largest number of uncommitted bytes. Bytes beyond it, and all later ones, are dropped.</summary>
     public long Limit { get; set; } = long.MaxValue;
 
-    /// <summary>More was written than may wait: the output is incomplete, and of no use to anybody.</summary>
+    /// <summary>The limit was exceeded. The output is incomplete and useless.</summary>
     public bool Overflowed { get; private set; }
 
     /// <summary>
-    /// A command begins: what it writes from here on can be dropped by <see cref="Rollback"/>, until the next mark or commit.
+    /// Marks the beginning of a command. <see cref="Rollback"/> can drop the following bytes until the next mark or commit.
     /// </summary>
     public ReplyMark Mark()
     {
@@ -77,8 +78,8 @@ public sealed partial class ReplyWriter
     }
 
     /// <summary>
-    /// Drops everything written since the mark. False, and nothing dropped, if that is not the latest mark or has been
-    /// committed: half a reply may be on its way then, and the connection cannot be saved.
+    /// Drops everything written since a mark. Returns false, with nothing dropped, if the mark is not the latest or is committed:
+    /// a part of the reply may then be sent already, and the connection must be closed.
     /// </summary>
     public bool Rollback(ReplyMark mark)
     {
@@ -102,10 +103,10 @@ public sealed partial class ReplyWriter
         return true;
     }
 
-    /// <summary>The latest mark, for what ends a command with an error after it has written a part of its reply.</summary>
+    /// <summary>The latest mark. For an error that replaces a partly written reply.</summary>
     public ReplyMark LatestMark => new(_markSequence);
 
-    /// <summary>Drops what is not committed. What is written from here on goes to the target, also after an overflow.</summary>
+    /// <summary>Drops all uncommitted bytes and continues with another output, even after an overflow.</summary>
     public void Restart(IBufferWriter<byte> target)
     {
         _scratch.CutTo(0, 0);
@@ -118,7 +119,7 @@ public sealed partial class ReplyWriter
         Overflowed = false;
     }
 
-    /// <summary>Hands everything written to the output; to be called before the output is flushed or written by others.</summary>
+    /// <summary>Commits everything written to the output. Called before the output is flushed, or written to directly.</summary>
     public void Commit()
     {
         if (_deferred > 0) throw new InvalidOperationException("a deferred reply is open");
@@ -130,7 +131,7 @@ public sealed partial class ReplyWriter
         _marked = false;
     }
 
-    /// <summary>What is written from here on goes elsewhere; what was written is committed to where it went.</summary>
+    /// <summary>Commits everything written and continues with another output.</summary>
     public void Redirect(IBufferWriter<byte> target)
     {
         Commit();
@@ -138,8 +139,8 @@ public sealed partial class ReplyWriter
     }
 
     /// <summary>
-    /// Begins an aggregate whose length is not known yet; everything up to its end goes to scratch. They nest, and end in
-    /// the reverse order.
+    /// Begins an aggregate whose length is not known yet. Everything up to its end goes to scratch. Deferred replies nest and end
+    /// in reverse order.
     /// </summary>
     public DeferredReply BeginDeferred()
     {
@@ -164,13 +165,15 @@ public sealed partial class ReplyWriter
         if (--_deferred == 0) LeaveScratch();
     }
 
-    /// <summary>Makes room for so many bytes, so that a short reply cannot fail for lack of memory after what it tells of was done.</summary>
+    /// <summary>
+    /// Makes room for this many bytes. A short reply then cannot fail for lack of memory after its command has taken effect.
+    /// </summary>
     public void EnsureRoom(int size)
     {
         if (_end - _pos < size) Grow(size);
     }
 
-    /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos; the caller moves _pos. Never for much at once.</summary>
+    /// <summary>Room for <paramref name="size"/> contiguous bytes at _pos. The caller advances _pos. For small sizes.</summary>
     private Span<byte> Reserve(int size)
     {
         if (_end - _pos < size) Grow(size);
@@ -192,7 +195,7 @@ public sealed partial class ReplyWriter
         _pos += bytes.Length;
     }
 
-    /// <summary>Gives the replies up: nothing that is not sent yet will be, and whoever owns the output ends it.</summary>
+    /// <summary>Gives the replies up: uncommitted bytes are never sent, and the owner of the output must close it.</summary>
     public void Overflow()
     {
         Overflowed = true;
@@ -213,8 +216,8 @@ public sealed partial class ReplyWriter
     }
 
     /// <summary>
-    /// Advances the output up to <paramref name="keepFrom"/> and gets a chunk that begins with the tail behind it. The tail is
-    /// carried on the stack, since asking for memory may give the old one back to its pool.
+    /// Commits the output up to <paramref name="keepFrom"/> and gets a chunk that begins with the tail after it. The tail is
+    /// carried on the stack, because the request for memory may return the old chunk to its pool.
     /// </summary>
     private bool TryNextChunk(int keepFrom, int tail, int size)
     {
@@ -265,7 +268,10 @@ public sealed partial class ReplyWriter
         _end = _array.Length;
     }
 
-    /// <summary>No deferred reply is open any more: back to the chunk if all fits there, else when the next command begins.</summary>
+    /// <summary>
+    /// Called when the last deferred reply ends. Copies the scratch to the chunk if it fits, or to the output if there is no
+    /// mark. Otherwise it stays in scratch until the next command begins.
+    /// </summary>
     private void LeaveScratch()
     {
         _scratch.CloseChunk(_pos);
@@ -289,7 +295,7 @@ public sealed partial class ReplyWriter
         _pos = _chunkPos;
     }
 
-    /// <summary>Hands the chunk and then all scratch to the output.</summary>
+    /// <summary>Commits the chunk and then all scratch to the output.</summary>
     private void MoveScratch()
     {
         _scratch.CloseChunk(_pos);

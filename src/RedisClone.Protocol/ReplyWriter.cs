@@ -7,15 +7,15 @@ using System.Text;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Writes replies in RESP2 or RESP3. One per connection (or per capture); not thread-safe. This part knows RESP, the other
-/// one (ReplyWriter.Buffers.cs) where the bytes go.
+/// Writes replies in RESP2 or RESP3. One per connection or per capture of replies; not thread-safe. This part implements RESP;
+/// ReplyWriter.Buffers.cs manages the bytes.
 /// </summary>
 public sealed partial class ReplyWriter(IBufferWriter<byte> output)
 {
-    /// <summary>Bulk strings up to this length are written as one piece, header and all.</summary>
+    /// <summary>A bulk string up to this length is written as one piece with its header.</summary>
     private const int SmallBulk = 8 * 1024;
 
-    /// <summary>The longest header: a type, a 64-bit number with its sign, CR LF; rounded up.</summary>
+    /// <summary>The longest header, rounded up: a type, a 64-bit number with its sign, CR LF.</summary>
     private const int MaxHeader = ReplyScratch.HoleSize;
 
     private const int MaxErrorCode = 31;
@@ -29,10 +29,10 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         private byte _first;
     }
 
-    /// <summary>The protocol spoken: 2 or 3.</summary>
+    /// <summary>The protocol version: 2 or 3.</summary>
     public int Version { get; set; } = 2;
 
-    /// <summary>Error replies written so far.</summary>
+    /// <summary>Number of error replies written so far.</summary>
     public int Errors { get; private set; }
 
     /// <summary>The code of the last error written, such as WRONGTYPE.</summary>
@@ -47,7 +47,7 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         PutLineEnd();
     }
 
-    /// <summary>An error, its code included ("ERR ..."). Line ends within it become blanks, as in Redis.</summary>
+    /// <summary>Writes an error with its code ("ERR ..."). Line ends within it become blanks, as in Redis.</summary>
     public void Error(ReadOnlySpan<byte> codeAndText)
     {
         codeAndText = codeAndText.Trim("\r\n"u8);
@@ -66,7 +66,7 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
     }
 
     /// <inheritdoc cref="Error(ReadOnlySpan{byte})"/>
-    /// <param name="codeAndText">A character a byte (Latin 1): an error shows what a client sent as it came.</param>
+    /// <param name="codeAndText">One character per byte (Latin 1): an error can quote the bytes of a client unchanged.</param>
     public void Error(string codeAndText)
     {
         byte[]? rented = codeAndText.Length <= 512 ? null : ArrayPool<byte>.Shared.Rent(codeAndText.Length);
@@ -120,14 +120,14 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
 
     public void ArrayHeader(long count) => Header((byte)'*', count);
 
-    /// <summary>A map of <paramref name="pairs"/> keys and values; an array of both in RESP2.</summary>
+    /// <summary>A map of <paramref name="pairs"/> keys and values. In RESP2, an array of both.</summary>
     public void MapHeader(long pairs) => Header(MapType, MapLength(pairs));
 
     public void SetHeader(long count) => Header(SetType, count);
 
     public void PushHeader(long count) => Header(Version >= 3 ? (byte)'>' : (byte)'*', count);
 
-    /// <summary>Attributes of the reply that follows; RESP2 has no such thing.</summary>
+    /// <summary>Attributes of the reply that follows. RESP2 does not have them.</summary>
     public void AttributeHeader(long pairs)
     {
         if (Version < 3) throw new InvalidOperationException("attributes need RESP3");
@@ -151,7 +151,7 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         else Raw(value ? ":1\r\n"u8 : ":0\r\n"u8);
     }
 
-    /// <summary>A text with its format, three letters: "txt", "mkd".</summary>
+    /// <summary>A text and its format of three letters: "txt", "mkd".</summary>
     public void Verbatim(ReadOnlySpan<byte> format, ReadOnlySpan<byte> text)
     {
         if (Version < 3)
@@ -184,7 +184,9 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
 
     public void EndSet(DeferredReply reply, long count) => EndDeferred(reply, SetType, count);
 
-    /// <summary>Ends what is no aggregate but a number that is known late, as a bulk string: a cursor.</summary>
+    /// <summary>
+    /// Ends a deferred reply with a bulk string of a number instead of an aggregate: a cursor that is known only at the end.
+    /// </summary>
     public void EndBulkNumber(DeferredReply reply, ulong number)
     {
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
@@ -238,9 +240,10 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output)
         }
         if ((ulong)number < 100)
         {
-            // Both digits and the line end in one store: most texts are this long.
+            // Writes both digits and the line end in one store, because most headers are this long.
             uint tens = (uint)number * 103 >> 10;
-            BinaryPrimitives.WriteUInt64LittleEndian(room, 0x0A_0D30_3000ul | type | tens << 8 | (ulong)((uint)number - tens * 10) << 16);
+            ulong ones = (uint)number - tens * 10;
+            BinaryPrimitives.WriteUInt64LittleEndian(room, 0x0A_0D30_3000ul | type | tens << 8 | ones << 16);
             return 5;
         }
         int at = 1 + RedisNumber.WriteInt64(number, room[1..]);

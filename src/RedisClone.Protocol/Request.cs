@@ -1,8 +1,7 @@
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// One request: the command's name and its arguments. A view only; it is valid as long as the batch or the owned request
-/// that it comes from.
+/// One request: the name of the command and its arguments. A view that is valid as long as its batch or its owned request.
 /// </summary>
 public readonly ref struct Request
 {
@@ -16,7 +15,7 @@ public readonly ref struct Request
         WireLength = wireLength;
     }
 
-    /// <summary>The number of arguments, the command's name included: at least one.</summary>
+    /// <summary>The number of arguments, including the name of the command: at least one.</summary>
     public int Count => _arguments.Length;
 
     public ReadOnlySpan<byte> this[int index]
@@ -28,13 +27,13 @@ public readonly ref struct Request
         }
     }
 
-    /// <summary>The request that begins with a later argument, such as the one that COMMAND GETKEYS is about.</summary>
+    /// <summary>The request that begins at a later argument, such as the subject of COMMAND GETKEYS.</summary>
     public Request From(int argument) => new(_buffer, _arguments[argument..], WireLength);
 
-    /// <summary>How many bytes the request took on the wire.</summary>
+    /// <summary>Bytes of the request on the wire.</summary>
     public int WireLength { get; }
 
-    /// <summary>The bytes of all arguments together.</summary>
+    /// <summary>Bytes of all arguments together.</summary>
     public long ArgumentBytes
     {
         get

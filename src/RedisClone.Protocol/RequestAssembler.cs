@@ -4,20 +4,22 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// The slow path of the parser: takes one request byte range by byte range, in whatever pieces they come, copies each
-/// argument once to its place in a pooled buffer, and remembers where it is. It also words the protocol errors: whatever
-/// the fast path does not understand ends here.
+/// The slow path of the parser. It receives one request in pieces of any size, copies each argument once to its place in a pooled
+/// buffer, and keeps its state between the pieces. It also formats the protocol errors, because every request that the fast path
+/// cannot parse ends here.
 /// </summary>
 internal sealed class RequestAssembler(RequestLimits limits)
 {
     /// <summary>
-    /// A bulk string up to this length gets its final buffer when announced. The room for a longer one is never more than this
-    /// and <see cref="Growth"/> times what has arrived, so that a client cannot take memory by announcing.
+    /// A bulk string up to this length gets its final buffer when it is announced. The room for a longer one never exceeds the
+    /// larger of this and <see cref="Growth"/> times the bytes received, so a client cannot make the server allocate memory by an
+    /// announcement.
     /// </summary>
     private const int TrustedLength = 1024 * 1024;
 
     /// <summary>
-    /// What is copied on the way makes a string of 64 MB cost half as much again by doubling, and nothing measurable so.
+    /// The factor by which the room for a long bulk string grows. With a factor of two, copying makes a string of 64 MB cost half
+    /// as much again; with this factor, the cost is not measurable.
     /// </summary>
     private const int Growth = 8;
 
@@ -54,7 +56,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
         Failed,
     }
 
-    /// <summary>The first bytes of a header line; a longer one is no number anyway.</summary>
+    /// <summary>The first bytes of a header line. A longer line is not a number.</summary>
     [InlineArray(32)]
     private struct HeaderText
     {
@@ -63,19 +65,19 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     public byte[] Error { get; private set; } = [];
 
-    /// <summary>What the half request holds in memory: beside a large string its header is nothing.</summary>
+    /// <summary>Bytes of memory that the incomplete request holds. A header beside a large string is not counted.</summary>
     public long HeldBytes => IsLarge ? _length : _length + Math.Min(_headerLength, 32);
 
-    /// <summary>The room that an announced argument has, and has not filled yet.</summary>
+    /// <summary>The part of the room of an announced argument that is not filled yet.</summary>
     public long RoomBytes => _step is Step.Bulk ? Math.Min(_bulkLeft, _buffer.Length - _length) : 0;
 
-    /// <summary>It is worth keeping what was copied: starting over would copy much again.</summary>
+    /// <summary>Whether to keep the copied bytes, because parsing the request again would copy too many.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
 
-    /// <summary>The wire length that the request has at least, as far as known.</summary>
+    /// <summary>The minimum length of the request on the wire, as far as it is known.</summary>
     public long KnownLength => _wireLength + (_step is Step.Bulk ? _bulkLeft + 2 : _step is Step.BulkEnd ? _bulkLeft : 1);
 
-    /// <summary>Takes what it can from <paramref name="input"/>; stops behind the request's last byte.</summary>
+    /// <summary>Consumes bytes of <paramref name="input"/>, at most up to the last byte of the request.</summary>
     public Outcome Feed(ReadOnlySpan<byte> input, bool restricted, out int used)
     {
         used = 0;
@@ -93,7 +95,8 @@ internal sealed class RequestAssembler(RequestLimits limits)
                     if (TakeHeader(rest, out taken, "too big mbulk count string", ref outcome)) outcome = ReadCount(restricted);
                     break;
                 case Step.BulkLength:
-                    if (TakeHeader(rest, out taken, "too big bulk count string", ref outcome)) outcome = ReadBulkLength(restricted);
+                    if (TakeHeader(rest, out taken, "too big bulk count string", ref outcome))
+                        outcome = ReadBulkLength(restricted);
                     break;
                 case Step.Bulk:
                     taken = TakeBulk(rest);
@@ -113,7 +116,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
         return outcome;
     }
 
-    /// <summary>Hands the complete request over to the batch.</summary>
+    /// <summary>Adds the complete request to a batch.</summary>
     public void MoveTo(RequestBatch batch)
     {
         int count = _slices.Count;
@@ -124,7 +127,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
         Reset();
     }
 
-    /// <summary>Forgets the request at hand.</summary>
+    /// <summary>Discards the request.</summary>
     public void Reset()
     {
         if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
@@ -147,8 +150,8 @@ internal sealed class RequestAssembler(RequestLimits limits)
     }
 
     /// <summary>
-    /// A header ends at a '\r' and whatever follows it, as in Redis; one that has a zero byte never ends, since Redis looks
-    /// for the end as for that of a C string.
+    /// Takes a header, which ends at a '\r' and the byte after it, as in Redis. A header with a zero byte never ends, because
+    /// Redis searches for its end as in a C string.
     /// </summary>
     private bool TakeHeader(ReadOnlySpan<byte> input, out int taken, string tooBig, ref Outcome outcome)
     {
@@ -261,7 +264,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
         _length += bytes.Length;
     }
 
-    /// <summary>More room for the bulk string that arrives, but not beyond its end.</summary>
+    /// <summary>Grows the buffer for the bulk string that arrives, but not beyond its end.</summary>
     private void Grow(int arrived) =>
         Resize(Math.Max((long)_length + arrived, Math.Min(Growth * (long)_buffer.Length, (long)_length + _bulkLeft)));
 

@@ -4,9 +4,9 @@ using System.Text;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// The requests of one read, reused by its connection. Arguments lie in the pipe's own memory, or, for a request that
-/// spans segments, in a pooled buffer that the batch owns until it is cleared. Only arrays and offsets are stored, so
-/// that any thread may read the batch until the pipe is advanced.
+/// The requests of one read, reused by its connection. Arguments are in the memory of the pipe, or, for a request that spans
+/// segments, in a pooled buffer that the batch owns until it is cleared. The batch stores only arrays and offsets, so any thread
+/// may read it until the pipe advances.
 /// </summary>
 public sealed class RequestBatch
 {
@@ -19,7 +19,7 @@ public sealed class RequestBatch
 
     public int Count { get; private set; }
 
-    /// <summary>What the requests so far took on the wire.</summary>
+    /// <summary>Bytes of the requests so far on the wire.</summary>
     public long WireBytes { get; private set; }
 
     public Request this[int index]
@@ -32,17 +32,17 @@ public sealed class RequestBatch
     }
 
     /// <summary>
-    /// The protocol error that follows the requests, without the leading '-'; the requests before it are valid, and
-    /// nothing behind it can be read any more.
+    /// The protocol error after the requests, without the leading '-'. The requests before it are valid. Nothing after it can be
+    /// parsed.
     /// </summary>
     public string? Error => _error is null ? null : Encoding.Latin1.GetString(_error);
 
-    /// <summary>The same as it goes to the client: it may quote a byte that is no text.</summary>
+    /// <summary>The protocol error as it is sent to the client. It may quote a byte that is not text.</summary>
     public ReadOnlySpan<byte> ErrorBytes => _error;
 
     public bool HasError => _error is not null;
 
-    /// <summary>Releases the pooled buffers and makes room for the next parse.</summary>
+    /// <summary>Returns the pooled buffers and prepares for the next parse.</summary>
     public void Clear()
     {
         if (_rented.Count > 0)
@@ -59,10 +59,10 @@ public sealed class RequestBatch
 
     internal void Fail(byte[] error) => _error = error;
 
-    /// <summary>Room for the arguments of the next request, in the order of <see cref="Add"/>.</summary>
+    /// <summary>Room for the arguments of the next request. <see cref="Add"/> takes them over.</summary>
     public Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
 
-    /// <summary>The slices written to <see cref="Room"/> become a request.</summary>
+    /// <summary>Adds a request with the slices written to <see cref="Room"/>.</summary>
     public void Add(byte[] buffer, int arguments, int wireLength)
     {
         int first = _slices.Count;
@@ -70,7 +70,7 @@ public sealed class RequestBatch
         AddEntry(new Entry(buffer, first, arguments, wireLength));
     }
 
-    /// <summary>Adds the inline command buffer[start..end), which has no quotes; a blank line adds nothing.</summary>
+    /// <summary>Adds the inline command buffer[start..end), which has no quotes. A blank line adds nothing.</summary>
     internal void AddLine(byte[] buffer, int start, int end, int wireLength)
     {
         int first = _slices.Count;
@@ -78,7 +78,7 @@ public sealed class RequestBatch
         if (_slices.Count > first) AddEntry(new Entry(buffer, first, _slices.Count - first, wireLength));
     }
 
-    /// <summary>Takes over a pooled buffer, to be returned when the batch is cleared.</summary>
+    /// <summary>Takes over a pooled buffer. <see cref="Clear"/> returns it.</summary>
     internal void Own(byte[] rented) => _rented.Add(rented);
 
     private void AddEntry(Entry entry)

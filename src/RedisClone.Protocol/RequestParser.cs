@@ -5,45 +5,51 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Protocol;
 
 /// <summary>
-/// Turns what was read into requests: RESP arrays of bulk strings, and inline commands. One per connection.
+/// Parses the bytes of a connection into requests: RESP arrays of bulk strings, and inline commands. One per connection.
 /// <para>
-/// The fast path works on the span of one segment and stores offsets only. Whatever it does not find complete and regular
-/// goes through the <see cref="RequestAssembler"/>: a request that spans segments, an odd one, a wrong one, a half one. A
-/// half request that is small is left in the pipe and parsed again when more is there; one that is large is taken out of
-/// the pipe as it comes, so that nothing is copied twice or scanned from its start again.
+/// The fast path parses the span of one segment and stores offsets only. Every request that is not complete and regular goes
+/// through the <see cref="RequestAssembler"/>: a request that spans segments, an unusual one, an invalid one, an incomplete one.
+/// A small incomplete request stays in the pipe and is parsed again when more bytes arrive. The bytes of a large one are taken
+/// out of the pipe as they arrive, so they are neither copied twice nor parsed again.
 /// </para>
 /// </summary>
 public sealed class RequestParser(RequestLimits limits)
 {
-    /// <summary>The least that an argument takes on the wire: $0\r\n\r\n.</summary>
+    /// <summary>The shortest argument on the wire: $0\r\n\r\n.</summary>
     private const int MinArgumentLength = 6;
 
     private readonly RequestAssembler _assembler = new(limits);
     private bool _assembling;
     private bool _failed;
 
-    /// <summary>Where in this call's input the request being assembled began; negative: in an earlier call's.</summary>
+    /// <summary>
+    /// The position in the input of this call at which the request being assembled began. Negative: in the input of an earlier
+    /// call.
+    /// </summary>
     private long _assemblyStart;
 
-    /// <summary>A parse of fewer bytes than this would find the same half request again.</summary>
+    /// <summary>A parse of fewer bytes would find the same incomplete request again.</summary>
     private long _needed;
 
     private long _leftInPipe;
 
-    /// <summary>The client has not authenticated: it may only announce what AUTH needs, and each request is a batch of its own.</summary>
+    /// <summary>
+    /// Whether the client has not authenticated. It may then announce only what AUTH needs, and each batch has one request.
+    /// </summary>
     public bool Restricted { get; set; }
 
-    /// <summary>What a half received request holds, here or in the pipe.</summary>
+    /// <summary>Bytes that an incomplete request holds, here and in the pipe.</summary>
     public long BufferedBytes => _leftInPipe + (_assembling ? _assembler.HeldBytes : 0);
 
-    /// <summary>What it holds besides, for an argument that was announced and has not all come.</summary>
+    /// <summary>Bytes that it holds in addition, for an announced argument that has not arrived completely.</summary>
     public long RoomBytes => _assembling ? _assembler.RoomBytes : 0;
 
     /// <summary>
-    /// Parses every complete request of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
-    /// After an error everything is consumed and the same error reported again.
+    /// Parses the complete requests of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
+    /// After an error, every call consumes all input and reports the same error.
     /// </summary>
-    public void Parse(in ReadOnlySequence<byte> input, RequestBatch batch, out SequencePosition consumed, out SequencePosition examined)
+    public void Parse(
+        in ReadOnlySequence<byte> input, RequestBatch batch, out SequencePosition consumed, out SequencePosition examined)
     {
         long length = input.Length;
         if (length < _needed)
@@ -88,7 +94,9 @@ public sealed class RequestParser(RequestLimits limits)
         examined = sawAll ? input.End : consumed;
     }
 
-    /// <summary>How many bytes were taken: all of them, unless the batch is full or the input wrong.</summary>
+    /// <summary>
+    /// Parses one segment. Returns the number of bytes consumed: all, unless the batch is full or the input is invalid.
+    /// </summary>
     private int ParseSegment(ReadOnlyMemory<byte> segment, long segmentStart, RequestBatch batch)
     {
         ArraySegment<byte> array = ArrayOf(segment, batch);
@@ -140,7 +148,7 @@ public sealed class RequestParser(RequestLimits limits)
         return new ArraySegment<byte>(copy, 0, segment.Length);
     }
 
-    /// <summary>The fast path: whole, regular requests, until the first that is not. Returns where that begins.</summary>
+    /// <summary>The fast path: parses complete, regular requests and returns the position of the first other one.</summary>
     private int ParseWhole(byte[] buffer, int at, int end, RequestBatch batch)
     {
         ReadOnlySpan<byte> input = buffer.AsSpan(0, end);
@@ -171,8 +179,8 @@ public sealed class RequestParser(RequestLimits limits)
     }
 
     /// <summary>
-    /// The number of a header such as $256\r\n, and the position behind it; -1 if it is not a complete plain number. What
-    /// follows the '\r' is not looked at, as in Redis.
+    /// Reads the number of a header such as $256\r\n and advances past it. Returns -1 if it is not a complete plain number. As in
+    /// Redis, the byte after '\r' is not checked.
     /// </summary>
     private static int ReadHeader(ReadOnlySpan<byte> input, char type, ref int at)
     {
@@ -200,12 +208,15 @@ public sealed class RequestParser(RequestLimits limits)
         return value;
     }
 
-    /// <summary>An inline command that lies whole in the segment and needs no unquoting. Returns the position behind it.</summary>
+    /// <summary>
+    /// Parses an inline command that is complete in the segment and has no quotes. Returns the position after it.
+    /// </summary>
     private int ParseLine(byte[] buffer, int at, int end, RequestBatch batch)
     {
         ReadOnlySpan<byte> input = buffer.AsSpan(at, end - at);
         int length = input.IndexOfAny((byte)'\n', (byte)0);
-        if (length < 0 || input[length] == 0 || length > limits.MaxInlineLength || InlineSplitter.HasQuotes(input[..length])) return at;
+        bool isWhole = length >= 0 && input[length] != 0 && length <= limits.MaxInlineLength;
+        if (!isWhole || InlineSplitter.HasQuotes(input[..length])) return at;
         int lineEnd = length > 0 && input[length - 1] == '\r' ? length - 1 : length;
         batch.AddLine(buffer, at, at + lineEnd, length + 1);
         return at + length + 1;

@@ -4,8 +4,8 @@ namespace RedisClone.Protocol;
 
 /// <summary>
 /// The decimal digits of a double by Grisu2 (Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with Integers",
-/// 2010). They always read back as the same double. In one case of some thousand they are not the shortest that do so,
-/// nor the closest; Redis prints exactly those, so the library's formatting, which is always shortest, would not do.
+/// 2010). They always read back as the same double. In one of some thousand cases they are neither the shortest such digits nor
+/// the closest. Redis prints exactly these digits, so the library's formatting, which is always shortest, cannot be used.
 /// </summary>
 internal static class ShortDigits
 {
@@ -16,7 +16,7 @@ internal static class ShortDigits
     private const ulong HiddenBit = 1UL << FractionBits;
     private const int ExponentBias = 1023 + FractionBits;
 
-    // The cached powers of ten, and the range in which a scaled boundary's exponent has to be.
+    // The cached powers of ten, and the required range of the exponent of a scaled boundary.
     private const int FirstPower = -348;
     private const int PowerStep = 8;
     private const int PowerCount = 87;
@@ -44,7 +44,7 @@ internal static class ShortDigits
     }
 
     /// <summary>
-    /// Writes the digits of a positive finite number as characters, and says by which power of ten they are to be multiplied.
+    /// Writes the digits of a positive finite number as characters. The number is the digits times 10^<paramref name="power"/>.
     /// </summary>
     public static int Generate(double value, Span<byte> digits, out int power)
     {
@@ -55,7 +55,7 @@ internal static class ShortDigits
             ? new Scaled(fraction, 1 - ExponentBias)
             : new Scaled(fraction | HiddenBit, exponent - ExponentBias);
 
-        // Halfway to the neighbours; below a power of two the neighbour is twice as close.
+        // The boundaries are halfway to the neighbours. Below a power of two, the neighbour is half as far away.
         Scaled upper = new Scaled((number.Fraction << 1) + 1, number.Exponent - 1).Normalized();
         int lowerShift = number.Fraction == HiddenBit ? 2 : 1;
         int lowerExponent = number.Exponent - lowerShift;
@@ -70,8 +70,8 @@ internal static class ShortDigits
     }
 
     /// <summary>
-    /// Digits of <paramref name="upper"/> until the rest is within the interval, then the last one lowered towards
-    /// <paramref name="middle"/>. All three have <paramref name="shift"/> bits behind the binary point.
+    /// Generates digits of <paramref name="upper"/> until the rest is within the interval, then lowers the last one towards
+    /// <paramref name="middle"/>. All three have <paramref name="shift"/> bits after the binary point.
     /// </summary>
     private static int Generate(ulong middle, ulong upper, ulong lower, int shift, Span<byte> digits, ref int power)
     {
@@ -118,7 +118,9 @@ internal static class ShortDigits
         }
     }
 
-    /// <summary>The cached power that brings the exponent into range. Sometimes two would do: the search's start decides.</summary>
+    /// <summary>
+    /// The cached power that brings the exponent into range. If two powers do, the start of the search decides which one.
+    /// </summary>
     private static Scaled PowerFor(int exponent, out int tenExponent)
     {
         const double log10Of2 = 0.30102999566398114;
@@ -143,7 +145,7 @@ internal static class ShortDigits
         BigInteger power = BigInteger.Pow(10, Math.Abs(n));
         int shift = n >= 0 ? 65 - (int)power.GetBitLength() : 65 + (int)power.GetBitLength();
         BigInteger bits = n < 0 ? (BigInteger.One << shift) / power : shift >= 0 ? power << shift : power >> -shift;
-        // Now 65 or 66 bits; the ones beyond 64 round.
+        // The number now has 65 or 66 bits. The bits beyond 64 determine the rounding.
         int surplus = (int)bits.GetBitLength() - 64;
         bits = (bits + (BigInteger.One << (surplus - 1))) >> surplus;
         return new Scaled((ulong)bits, surplus - shift);

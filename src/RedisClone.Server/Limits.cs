@@ -54,8 +54,8 @@ internal static class Limits
     /// <summary>Elements that one command returns with repetitions (a negative count): its shard is held, and its reply grows, for no longer than that.</summary>
     public const long ReplyElements = 1 << 22;
 
-    /// <summary>Bytes of a client that is disconnected when the heap is full and no other holds more.</summary>
-    public const long MuchForAClient = 256 << 10;
+    /// <summary>A client that holds less is not disconnected when the heap is full.</summary>
+    public const long MuchForAClient = 64 << 10;
 
     /// <summary>Bytes that the reply of a write command finds room for before the command runs: a number or a status.</summary>
     public const int ShortReply = 64;

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>In steady state neither parsing nor replying allocates.</summary>
+/// <summary>In the steady state, neither parsing nor replying allocates.</summary>
 public sealed class AllocationTests
 {
     [Fact]
@@ -56,7 +56,7 @@ public sealed class AllocationTests
     private static void AssertNoAllocation(Action action)
     {
         for (int i = 0; i < 50; i++) action();
-        // A pool may trim, and the runtime may compile, in any one round; not in all of them.
+        // A pool may trim and the runtime may compile in any single round, but not in every round.
         long least = long.MaxValue;
         for (int i = 0; i < 10; i++)
         {

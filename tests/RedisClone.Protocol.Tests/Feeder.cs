@@ -3,8 +3,8 @@ using System.Buffers;
 namespace RedisClone.Protocol.Tests;
 
 /// <summary>
-/// Plays the pipe for a parser: keeps what was not consumed, hands it over in pieces, calls again only when a pipe would, and
-/// destroys the memory after every advance.
+/// Acts as the pipe of a parser: keeps unconsumed bytes, passes them on in pieces, calls the parser only when a pipe would, and
+/// overwrites the memory after every advance.
 /// </summary>
 internal sealed class Feeder(RequestLimits limits, Func<byte[], ReadOnlySequence<byte>> cut)
 {
@@ -42,7 +42,7 @@ internal sealed class Feeder(RequestLimits limits, Func<byte[], ReadOnlySequence
             }
             Error = _batch.Error;
             bool stopped = seen < input.Length;
-            Assert.True(!stopped || _batch.Count > 0, "the parser would be called again for nothing");
+            Assert.True(!stopped || _batch.Count > 0, "the parser would be called again without progress");
             _batch.Clear();
             Array.Fill(copy, (byte)0xDD);
             _pending = _pending[(int)done..];

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Globs against a recursive matcher that tries everything.</summary>
+/// <summary>Compares globs with a recursive matcher that tries everything.</summary>
 public sealed class GlobTests
 {
     [Theory]
@@ -29,7 +29,7 @@ public sealed class GlobTests
     public void KnownAnswers(string pattern, string text, bool matches) => Assert.Equal(matches, Matches(pattern, text, false));
 
     [Fact]
-    public void CaseIsIgnoredOnRequestButNotBehindABackslashInAClass()
+    public void CaseIsIgnoredExceptForEscapedBytesInClasses()
     {
         Assert.True(Matches("HELLO*[A-C]", "helloxb", true));
         Assert.True(Matches("\\H", "h", true));
@@ -38,20 +38,20 @@ public sealed class GlobTests
     }
 
     [Fact]
-    public void AThousandStarsMatchAndMoreDoNot()
+    public void PatternWithMoreThanThousandStarsNeverMatches()
     {
         Assert.True(Matches(string.Concat(Enumerable.Repeat("*a", 1000)), new string('a', 2000), false));
         Assert.False(Matches(string.Concat(Enumerable.Repeat("*a", 1001)), new string('a', 2000), false));
     }
 
     [Fact]
-    public void ManyStarsTakeNoTime()
+    public void ManyStarsAreMatchedQuickly()
     {
         string pattern = string.Concat(Enumerable.Repeat("*?*a", 200)) + "b";
         Assert.False(Matches(pattern, new string('a', 20_000), false));
     }
 
-    /// <summary>Each would take minutes to years where all places are tried for all bytes.</summary>
+    /// <summary>Each of these would take minutes to years with a comparison at every position.</summary>
     [Fact]
     public void LongPatternsOnLongTextsAreBounded()
     {
@@ -67,7 +67,7 @@ public sealed class GlobTests
         Assert.False(Matches(string.Concat(Enumerable.Repeat($"*{half}[a]", 500)) + "*", many, false));
     }
 
-    /// <summary>Long pieces of few letters, found by another search than short ones.</summary>
+    /// <summary>Long pieces with few different letters, which a different search finds than short ones.</summary>
     [Fact]
     public void RandomLongPieces()
     {
@@ -113,7 +113,7 @@ public sealed class GlobTests
     private static bool Matches(string pattern, string text, bool ignoreCase) =>
         Glob.Matches(Encoding.Latin1.GetBytes(pattern), Encoding.Latin1.GetBytes(text), ignoreCase);
 
-    /// <summary>Every possibility in turn, element by element.</summary>
+    /// <summary>Tries every possibility, element by element.</summary>
     private static bool Naive(byte[] pattern, int p, byte[] text, int t, bool ignoreCase)
     {
         if (p == pattern.Length) return t == text.Length;
@@ -130,7 +130,8 @@ public sealed class GlobTests
         bool matches;
         if (pattern[p] == '?') matches = true;
         else if (pattern[p] == '[') matches = Class(pattern, ref next, text[t], ignoreCase);
-        else if (pattern[p] == '\\' && next < pattern.Length) matches = Fold(pattern[next++], ignoreCase) == Fold(text[t], ignoreCase);
+        else if (pattern[p] == '\\' && next < pattern.Length)
+            matches = Fold(pattern[next++], ignoreCase) == Fold(text[t], ignoreCase);
         else matches = Fold(pattern[p], ignoreCase) == Fold(text[t], ignoreCase);
         return matches && Naive(pattern, next, text, t + 1, ignoreCase);
     }
@@ -152,7 +153,8 @@ public sealed class GlobTests
             {
                 int from = Math.Min((sbyte)pattern[p], (sbyte)pattern[p + 2]);
                 int to = Math.Max((sbyte)pattern[p], (sbyte)pattern[p + 2]);
-                for (int member = (sbyte)Fold((byte)from, ignoreCase); member <= (sbyte)Fold((byte)to, ignoreCase); member++) members.Add((byte)member);
+                int last = (sbyte)Fold((byte)to, ignoreCase);
+                for (int member = (sbyte)Fold((byte)from, ignoreCase); member <= last; member++) members.Add((byte)member);
                 p += 3;
             }
             else members.Add(Fold(pattern[p++], ignoreCase));

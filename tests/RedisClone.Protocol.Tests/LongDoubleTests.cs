@@ -2,7 +2,10 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Arithmetic with 64 significant bits, against known answers of C's long double; random ones are asked of redis-server in OracleTests.</summary>
+/// <summary>
+/// Arithmetic with 64 significant bits, compared with known results of long double in C. OracleTests compares random numbers with
+/// redis-server.
+/// </summary>
 public sealed class LongDoubleTests
 {
     [Theory]
@@ -47,10 +50,10 @@ public sealed class LongDoubleTests
     [InlineData("1.2.3")]
     [InlineData("0xg")]
     [InlineData("1x")]
-    public void RefusesWhatIsNoNumber(string text) => Assert.False(LongDouble.TryParse(Encoding.ASCII.GetBytes(text), out _));
+    public void RefusesInvalidNumbers(string text) => Assert.False(LongDouble.TryParse(Encoding.ASCII.GetBytes(text), out _));
 
     [Fact]
-    public void InfinityIsANumberThatArithmeticShows()
+    public void InfinityIsDetected()
     {
         LongDouble infinity = Parse("inf"), negative = Parse("-Infinity");
         Assert.True((infinity + LongDouble.FromInt64(1)).IsInfinity);

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Numbers whose text is known, without a server.</summary>
+/// <summary>Numbers with known texts, without a server.</summary>
 public sealed class NumberTests
 {
     [Theory]
@@ -59,9 +59,9 @@ public sealed class NumberTests
         Assert.Equal(text, Encoding.ASCII.GetString(buffer, 0, RedisNumber.FormatFixed(value, 4, buffer)));
     }
 
-    /// <summary>The digest of what Redis 7.4.1 prints for these doubles, of all kinds and sizes.</summary>
+    /// <summary>Compares with the digest of the texts that Redis 7.4.1 prints for these doubles of all kinds and sizes.</summary>
     [Fact]
-    public void ShortFormIsRedissOwnForAHundredThousandDoubles()
+    public void ShortFormMatchesRedisForManyDoubles()
     {
         const string digestOfRedis = "832E6C23B7EFAFAA5124A0DF24E7748B4CD98219D1DD34A6169F29CABC30814C";
         using IncrementalHash hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
@@ -76,7 +76,9 @@ public sealed class NumberTests
         Assert.Equal(digestOfRedis, Convert.ToHexString(hash.GetHashAndReset()));
     }
 
-    /// <summary>Bits of a fixed generator (splitmix64): any double, or a decimal fraction, or a multiple of a power of two.</summary>
+    /// <summary>
+    /// Doubles from a fixed generator (splitmix64): any bits, decimal fractions, and multiples of powers of two.
+    /// </summary>
     internal static double GoldenDouble(ref ulong state)
     {
         while (true)
@@ -101,7 +103,7 @@ public sealed class NumberTests
     }
 
     [Fact]
-    public void EveryDoubleReadsBack()
+    public void DoublesRoundTrip()
     {
         Random random = Seed.Random(30);
         var buffer = new byte[RedisNumber.MaxDoubleLength];
@@ -109,7 +111,8 @@ public sealed class NumberTests
         {
             double value = OracleTests.RandomDouble(random);
             int length = RedisNumber.FormatDouble(value, buffer);
-            Assert.True(RedisNumber.TryParseDouble(buffer.AsSpan(0, length), out double back) && back == value, $"{Seed.Note} {value:R}");
+            bool isParsed = RedisNumber.TryParseDouble(buffer.AsSpan(0, length), out double back);
+            Assert.True(isParsed && back == value, $"{Seed.Note} {value:R}");
         }
     }
 
@@ -129,7 +132,7 @@ public sealed class NumberTests
     [InlineData("0x1.1p-1075", 5e-324)]
     [InlineData("0x1.fffffffffffff7p1023", 1.7976931348623157e+308)]
     [InlineData("0x123456789abcdef0123456789abcdef0123456789p-40", 1.512366075204171e+36)]
-    public void HexadecimalIsReadAsC(string text, double expected)
+    public void HexadecimalIsParsedAsInC(string text, double expected)
     {
         Assert.True(RedisNumber.TryParseDouble(Encoding.ASCII.GetBytes(text), out double value));
         Assert.Equal(expected, value);
@@ -145,10 +148,11 @@ public sealed class NumberTests
     [InlineData("0x1p-1075")]
     [InlineData("0x1.fffffffffffff8p1023")]
     [InlineData("0x1p999999999999")]
-    public void HexadecimalThatIsNoDoubleIsRefused(string text) => Assert.False(RedisNumber.TryParseDouble(Encoding.ASCII.GetBytes(text), out _));
+    public void InvalidHexadecimalIsRefused(string text) =>
+        Assert.False(RedisNumber.TryParseDouble(Encoding.ASCII.GetBytes(text), out _));
 
     [Fact]
-    public void EveryIntegerReadsBack()
+    public void IntegersRoundTrip()
     {
         Random random = Seed.Random(31);
         var buffer = new byte[RedisNumber.MaxInt64Length];
@@ -156,7 +160,8 @@ public sealed class NumberTests
         {
             long value = random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64);
             int length = RedisNumber.WriteInt64(value, buffer);
-            Assert.True(RedisNumber.TryParseInt64(buffer.AsSpan(0, length), out long back) && back == value, $"{Seed.Note} {value}");
+            bool isParsed = RedisNumber.TryParseInt64(buffer.AsSpan(0, length), out long back);
+            Assert.True(isParsed && back == value, $"{Seed.Note} {value}");
         }
     }
 
@@ -171,6 +176,7 @@ public sealed class NumberTests
         Assert.True(LongDouble.TryParse("1e4932"u8, out LongDouble large));
         Assert.True((large + large).IsInfinity);
         Assert.Equal("0", Encoding.ASCII.GetString(buffer, 0, LongDouble.FromDouble(-0.0).Format(buffer)));
-        Assert.Equal("13.36138933897018433", Encoding.ASCII.GetString(buffer, 0, LongDouble.FromDouble(13.361389338970184).Format(buffer)));
+        int length = LongDouble.FromDouble(13.361389338970184).Format(buffer);
+        Assert.Equal("13.36138933897018433", Encoding.ASCII.GetString(buffer, 0, length));
     }
 }

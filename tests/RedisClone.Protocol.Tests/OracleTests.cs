@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>What a real redis-server says, to the byte.</summary>
+/// <summary>Compares with a real redis-server, to the byte.</summary>
 public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
 {
     [Theory]
@@ -35,7 +35,7 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     [InlineData("\t\v PING\r\nPING \vx\r\n")]
     [InlineData("PING\0\r\n")]
     [InlineData("*1\0\r\n$4\r\nPING\r\n")]
-    public void ProtocolErrorsAndOddRequests(string wire)
+    public void ProtocolErrorsAndUnusualRequestsMatchServer(string wire)
     {
         byte[] data = Encoding.Latin1.GetBytes(wire);
         using RedisConnection connection = server.Connect();
@@ -63,7 +63,7 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     }
 
     [Fact]
-    public void DoublesAsTheServerPrintsThem()
+    public void DoublesMatchServer()
     {
         Random random = Seed.Random(11);
         double[] values = [.. Enumerable.Range(0, 4000).Select(i => RandomDouble(random))];
@@ -72,7 +72,7 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
             ["ZADD", "z", Show(value), "m"],
             new[] { "ZSCORE", "z", "m" },
         })]);
-        // Since 7.2 it prints the short digits; before, 17 of them.
+        // Since 7.2 the server prints the short digits; earlier versions print 17 digits.
         bool shortDigits = server.Version >= 70200;
         var buffer = new byte[RedisNumber.MaxDoubleLength];
         for (int i = 0; i < values.Length; i++)
@@ -104,13 +104,14 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     }
 
     [Fact]
-    public void WhichTextsAreDoubles()
+    public void AcceptedDoublesMatchServer()
     {
         string[] texts =
         [
-            "0", "-0", "+1", "1.", ".5", "-.5", ".", "", " 1", "1 ", "1e5", "1E+5", "1e", "1e+", "e5", "--1", "+-1", "1.2.3", "inf", "+inf",
-            "-inf", "INF", "Infinity", "-infinity", "infinit", "nan", "-nan", "NaN", "1e400", "-1e400", "1e-400", "0e-400", "0e999999999999",
-            "4.9e-324", "1e-308", "1\0", "1_0", "1,5", "∞", "0x", "1d", "00012", "9007199254740993", "1e22", "179769313486231570000e290",
+            "0", "-0", "+1", "1.", ".5", "-.5", ".", "", " 1", "1 ", "1e5", "1E+5", "1e", "1e+", "e5", "--1", "+-1", "1.2.3",
+            "inf", "+inf", "-inf", "INF", "Infinity", "-infinity", "infinit", "nan", "-nan", "NaN",
+            "1e400", "-1e400", "1e-400", "0e-400", "0e999999999999", "4.9e-324", "1e-308", "1\0", "1_0", "1,5", "∞", "0x", "1d",
+            "00012", "9007199254740993", "1e22", "179769313486231570000e290",
         ];
         List<string> replies = server.Pipeline([.. texts.Select(text => new[] { "ZADD", "texts", text, "m" })]);
         for (int i = 0; i < texts.Length; i++)
@@ -121,12 +122,13 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     }
 
     [Fact]
-    public void WhichTextsAreIntegers()
+    public void AcceptedIntegersMatchServer()
     {
         string[] texts =
         [
-            "0", "-0", "+1", "1", "-1", "01", "-01", "", "-", " 1", "1 ", "1.0", "1e3", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
-            "-9223372036854775809", "18446744073709551615", "18446744073709551616", "99999999999999999999", "-99999999999999999999", "1\0", "0x1", "00",
+            "0", "-0", "+1", "1", "-1", "01", "-01", "", "-", " 1", "1 ", "1.0", "1e3",
+            "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+            "18446744073709551615", "18446744073709551616", "99999999999999999999", "-99999999999999999999", "1\0", "0x1", "00",
         ];
         List<string> replies = server.Pipeline([.. texts.SelectMany(text => new[]
         {
@@ -138,26 +140,32 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
         {
             string reply = replies[i * 3 + 2];
             bool mine = RedisNumber.TryParseInt64(Encoding.Latin1.GetBytes(texts[i]), out long value);
-            Assert.Equal(mine ? value.ToString(CultureInfo.InvariantCulture) : "ERR value is not an integer or out of range", reply);
+            string expected = mine
+                ? value.ToString(CultureInfo.InvariantCulture)
+                : "ERR value is not an integer or out of range";
+            Assert.Equal(expected, reply);
         }
     }
 
     [Fact]
-    public void LongDoublesAddAsTheServerAddsThem()
+    public void LongDoubleSumsMatchServer()
     {
         Random random = Seed.Random(12);
         (string, string)[] pairs =
         [
-            ("10.5", "0.1"), ("5.0e3", "2.0e2"), ("3.0", "1.1"), ("0.1", "0.2"), ("1000.1", "0.1"), ("-0", "0"), ("1", "-1"), ("1e-17", "4e-18"),
-            ("1e4000", "1"), ("0.5e-17", "0"), ("1.5e-17", "0"), ("123456789012345678901234567890", "1"), ("18446744073709551615", "0.5"),
+            ("10.5", "0.1"), ("5.0e3", "2.0e2"), ("3.0", "1.1"), ("0.1", "0.2"), ("1000.1", "0.1"), ("-0", "0"), ("1", "-1"),
+            ("1e-17", "4e-18"), ("1e4000", "1"), ("0.5e-17", "0"), ("1.5e-17", "0"), ("123456789012345678901234567890", "1"),
+            ("18446744073709551615", "0.5"),
             .. Enumerable.Range(0, 3000).Select(_ => (RandomDecimal(random), RandomDecimal(random))),
         ];
-        List<string> replies = server.Pipeline([.. pairs.SelectMany(pair => new[] { ["SET", "f", pair.Item1], new[] { "INCRBYFLOAT", "f", pair.Item2 } })]);
+        List<string> replies = server.Pipeline(
+            [.. pairs.SelectMany(pair => new[] { ["SET", "f", pair.Item1], new[] { "INCRBYFLOAT", "f", pair.Item2 } })]);
         var buffer = new byte[LongDouble.MaxLength];
         for (int i = 0; i < pairs.Length; i++)
         {
-            Assert.True(LongDouble.TryParse(Encoding.ASCII.GetBytes(pairs[i].Item1), out LongDouble a), $"{Seed.Note} {pairs[i]}");
-            Assert.True(LongDouble.TryParse(Encoding.ASCII.GetBytes(pairs[i].Item2), out LongDouble b), $"{Seed.Note} {pairs[i]}");
+            bool isFirst = LongDouble.TryParse(Encoding.ASCII.GetBytes(pairs[i].Item1), out LongDouble a);
+            bool isSecond = LongDouble.TryParse(Encoding.ASCII.GetBytes(pairs[i].Item2), out LongDouble b);
+            Assert.True(isFirst && isSecond, $"{Seed.Note} {pairs[i]}");
             string sum = Encoding.ASCII.GetString(buffer, 0, (a + b).Format(buffer));
             Assert.True(sum == replies[i * 2 + 1], $"{Seed.Note} {pairs[i]}: {sum} / {replies[i * 2 + 1]}");
         }
@@ -169,23 +177,27 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
         string whole = Digits(random, kind == 0 ? random.Next(30) : random.Next(5));
         string fraction = Digits(random, kind == 1 ? random.Next(40) : random.Next(6));
         string text = (random.Next(3) == 0 ? "-" : "") + (whole + fraction == "" ? "7" : whole + "." + fraction);
-        return random.Next(4) == 0 ? text + "e" + random.Next(-25, 25) : random.Next(50) == 0 ? text + "e" + random.Next(-4900, 4900) : text;
+        if (random.Next(4) == 0) return text + "e" + random.Next(-25, 25);
+        return random.Next(50) == 0 ? text + "e" + random.Next(-4900, 4900) : text;
     }
 
     private static string Digits(Random random, int count) =>
         string.Concat(Enumerable.Range(0, count).Select(_ => (char)('0' + random.Next(10))));
 
     [Fact]
-    public void WhichTextsAreLongDoubles()
+    public void AcceptedLongDoublesMatchServer()
     {
         string[] texts =
         [
-            "0", "+1", "1.", ".5", ".", "", " 1", "1 ", "1e5", "1e", "--1", "nan", "1e5000", "1e-5000", "0e-99999", "1e4932", "2e4932", "1e-4950", "1e-4960",
-            "1\0", "0.e5", "1e+05", "12345678901234567890123456789012345678901234567890", new string('1', 4900), new string('1', 5119), new string('0', 5200),
+            "0", "+1", "1.", ".5", ".", "", " 1", "1 ", "1e5", "1e", "--1", "nan", "1e5000", "1e-5000", "0e-99999",
+            "1e4932", "2e4932", "1e-4950", "1e-4960", "1\0", "0.e5", "1e+05",
+            "12345678901234567890123456789012345678901234567890",
+            new string('1', 4900), new string('1', 5119), new string('0', 5200),
             "0." + new string('0', 4900) + "1",
         ];
         server.Call("SET", "zero", "0");
-        List<string> replies = server.Pipeline([.. texts.SelectMany(text => new[] { ["SET", "f", "0"], new[] { "INCRBYFLOAT", "f", text } })]);
+        List<string> replies = server.Pipeline(
+            [.. texts.SelectMany(text => new[] { ["SET", "f", "0"], new[] { "INCRBYFLOAT", "f", text } })]);
         for (int i = 0; i < texts.Length; i++)
         {
             bool mine = LongDouble.TryParse(Encoding.Latin1.GetBytes(texts[i]), out _);
@@ -195,7 +207,7 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
     }
 
     [Fact]
-    public void GlobsAsTheServerMatchesThem()
+    public void GlobsMatchServer()
     {
         Random random = Seed.Random(14);
         const string keyLetters = "aAbB-]^z\u00e9";
@@ -206,7 +218,7 @@ public sealed class OracleTests(RedisServer server) : IClassFixture<RedisServer>
         for (int i = 0; i < 400; i++)
         {
             string pattern = Letters(random, patternLetters, random.Next(1, 9));
-            // A script counts what the server's own matching lets through.
+            // A script counts the matches of the server's own matcher.
             string count = server.Call(
                 "EVAL", "return #redis.call('SSCAN', 'keys', 0, 'COUNT', 100000, 'MATCH', ARGV[1])[2]", "0", pattern);
             byte[] bytes = Encoding.Latin1.GetBytes(pattern);

@@ -5,8 +5,8 @@ using System.Text;
 namespace RedisClone.Protocol.Tests;
 
 /// <summary>
-/// A real redis-server as oracle, on a unix socket of its own; REDIS_SERVER names another binary. It must be there: without
-/// it the tests that compare fail.
+/// A real redis-server as the oracle, on its own unix socket. REDIS_SERVER names another binary. Without a server, the tests that
+/// compare with it fail.
 /// </summary>
 public sealed class RedisServer : IDisposable
 {
@@ -55,7 +55,7 @@ public sealed class RedisServer : IDisposable
 
     public RedisConnection Connect() => new(SocketPath);
 
-    /// <summary>Calls a command and returns the payload of its reply, which is no aggregate.</summary>
+    /// <summary>Calls a command and returns the payload of its reply, which must not be an aggregate.</summary>
     public string Call(params string[] arguments)
     {
         _connection.Send(arguments);
@@ -115,7 +115,7 @@ public sealed class RedisConnection : IDisposable
         return Encoding.Latin1.GetString(payload);
     }
 
-    /// <summary>All lines until the server closes.</summary>
+    /// <summary>All lines until the server closes the connection.</summary>
     public List<string> ReadToEnd()
     {
         _stream.Flush();

@@ -3,7 +3,9 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>The replies to the byte, on outputs that give as little room as they may, and against a model that only appends.</summary>
+/// <summary>
+/// Compares replies to the byte, on outputs that give as little room as allowed, and with a model that only appends.
+/// </summary>
 public sealed class ReplyWriterTests
 {
     public static TheoryData<string, string, string> Replies() => new()
@@ -11,8 +13,16 @@ public sealed class ReplyWriterTests
         { "ok", "+OK\r\n", "+OK\r\n" },
         { "simple", "+PONG\r\n", "+PONG\r\n" },
         { "error", "-ERR a  b c\r\n", "-ERR a  b c\r\n" },
-        { "integers", ":0\r\n:9\r\n:10\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n", ":0\r\n:9\r\n:10\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n" },
-        { "bulk", "$0\r\n\r\n$5\r\nhello\r\n$11\r\nhello world\r\n$3\r\n-12\r\n$3\r\n\u00c3\u00a9!\r\n", "$0\r\n\r\n$5\r\nhello\r\n$11\r\nhello world\r\n$3\r\n-12\r\n$3\r\n\u00c3\u00a9!\r\n" },
+        {
+            "integers",
+            ":0\r\n:9\r\n:10\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n",
+            ":0\r\n:9\r\n:10\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n"
+        },
+        {
+            "bulk",
+            "$0\r\n\r\n$5\r\nhello\r\n$11\r\nhello world\r\n$3\r\n-12\r\n$3\r\n\u00c3\u00a9!\r\n",
+            "$0\r\n\r\n$5\r\nhello\r\n$11\r\nhello world\r\n$3\r\n-12\r\n$3\r\n\u00c3\u00a9!\r\n"
+        },
         { "null", "$-1\r\n*-1\r\n*0\r\n", "_\r\n_\r\n*0\r\n" },
         { "headers", "*3\r\n*8\r\n*5\r\n*2\r\n", "*3\r\n%4\r\n~5\r\n>2\r\n" },
         { "doubles", "$3\r\n1.5\r\n$1\r\n3\r\n$3\r\ninf\r\n$5\r\n1e+30\r\n", ",1.5\r\n,3\r\n,inf\r\n,1e+30\r\n" },
@@ -87,7 +97,7 @@ public sealed class ReplyWriterTests
 
     [Theory]
     [MemberData(nameof(Replies))]
-    public void ToTheByte(string what, string inResp2, string inResp3)
+    public void RepliesMatchToTheByte(string what, string inResp2, string inResp3)
     {
         foreach (bool marked in new[] { false, true })
         {
@@ -122,7 +132,7 @@ public sealed class ReplyWriterTests
     }
 
     [Fact]
-    public void ErrorsAreCountedByTheirCode()
+    public void ErrorsAreCountedAndTheLastCodeIsKept()
     {
         var writer = new ReplyWriter(new HostileOutput(64, 1));
         writer.Error("WRONGTYPE Operation against a key holding the wrong kind of value"u8);
@@ -153,7 +163,7 @@ public sealed class ReplyWriterTests
     }
 
     [Fact]
-    public void RandomRepliesAgainstAModel()
+    public void RandomRepliesMatchModel()
     {
         for (int round = 0; round < 200; round++)
         {
@@ -168,7 +178,8 @@ public sealed class ReplyWriterTests
                 ReplyMark mark = marked ? writer.Mark() : default;
                 long before = writer.BytesWritten;
                 bool fails = marked && random.Next(4) == 0;
-                bool complete = WriteRandom(writer, random, random.Next(20) == 0 ? 40 : 4, chunk < 100 ? 3000 : 100_000, fails, out byte[] expected);
+                int depth = random.Next(20) == 0 ? 40 : 4, longest = chunk < 100 ? 3000 : 100_000;
+                bool complete = WriteRandom(writer, random, depth, longest, fails, out byte[] expected);
                 if (fails)
                 {
                     Assert.True(writer.Rollback(mark));
@@ -190,7 +201,9 @@ public sealed class ReplyWriterTests
         }
     }
 
-    /// <summary>Writes a reply of random shape and says what it should be; may stop halfway, its deferred parts still open.</summary>
+    /// <summary>
+    /// Writes a random reply and returns its expected bytes. It may stop halfway, with deferred replies still open.
+    /// </summary>
     private static bool WriteRandom(ReplyWriter writer, Random random, int size, int longest, bool mayStop, out byte[] expected)
     {
         var stream = new MemoryStream();
@@ -220,7 +233,8 @@ public sealed class ReplyWriterTests
                     stream.Write(raw);
                     break;
                 default:
-                    var value = new byte[random.Next(10) switch { 0 => random.Next(longest), 1 => random.Next(3000), _ => random.Next(300) }];
+                    int most = random.Next(10) switch { 0 => longest, 1 => 3000, _ => 300 };
+                    var value = new byte[random.Next(most)];
                     random.NextBytes(value);
                     writer.Bulk(value);
                     stream.Write(Encoding.ASCII.GetBytes($"${value.Length}\r\n"));
@@ -234,8 +248,8 @@ public sealed class ReplyWriterTests
     }
 
     /// <summary>
-    /// Gives a new chunk at every request, of the size asked for or little more, sometimes without an array; destroys what was
-    /// not advanced over when it is asked again.
+    /// Returns a new chunk at every request, hardly larger than the size asked for and sometimes without an array. Overwrites all
+    /// uncommitted bytes when it is asked again.
     /// </summary>
     private sealed class HostileOutput(int chunk, int seed) : IBufferWriter<byte>
     {

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>The parser against the slow one, on inputs cut in every way.</summary>
+/// <summary>Compares the parser with the slow one on inputs split in every way.</summary>
 public sealed class RequestParserTests
 {
     private static readonly string[] Samples =
@@ -35,7 +35,8 @@ public sealed class RequestParserTests
         "*1\r\n$\u00e9\r\n",
         "*1\r\n\u00e9\r\n",
         "\0",
-        "*12\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n$1\r\n5\r\n$1\r\n6\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$2\r\n11\r\n",
+        "*12\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n$1\r\n5\r\n"
+            + "$1\r\n6\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$2\r\n11\r\n",
     ];
 
     public static TheoryData<int> SampleIndexes() => [.. Enumerable.Range(0, Samples.Length)];
@@ -44,7 +45,7 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
-    public void EveryCutOfTheInputIntoTwoReads(int index)
+    public void InputSplitIntoTwoReads(int index)
     {
         byte[] data = Sample(index);
         for (int cut = 0; cut <= data.Length; cut++)
@@ -63,7 +64,7 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
-    public void EveryCutOfTheInputIntoSegments(int index)
+    public void InputSplitIntoSegments(int index)
     {
         byte[] data = Sample(index);
         Parsed expected = SlowParser.Parse(data);
@@ -89,7 +90,8 @@ public sealed class RequestParserTests
         foreach (bool restricted in new[] { false, true })
         {
             var whole = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
-            var pieces = new Feeder(new RequestLimits(), bytes => Segments.SplitAt(bytes, [.. Enumerable.Range(1, bytes.Length - 1)]));
+            var pieces = new Feeder(
+                new RequestLimits(), bytes => Segments.SplitAt(bytes, [.. Enumerable.Range(1, bytes.Length - 1)]));
             whole.Parser.Restricted = pieces.Parser.Restricted = restricted;
             for (int i = 0; i < data.Length; i++)
             {
@@ -110,7 +112,7 @@ public sealed class RequestParserTests
     [InlineData("*", 65536, "ERR Protocol error: too big mbulk count string")]
     [InlineData("*1\r\n$", 65535, null)]
     [InlineData("*1\r\n$", 65536, "ERR Protocol error: too big bulk count string")]
-    public void HeadersThatNeverEnd(string start, int more, string? error)
+    public void UnterminatedHeaders(string start, int more, string? error)
     {
         foreach (int step in new[] { 1000, 100_000 })
         {
@@ -125,7 +127,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void TheLongestLineIsAccepted()
+    public void LongestLineIsAccepted()
     {
         var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
         byte[] line = [.. Enumerable.Repeat((byte)'a', 65536), (byte)'\n'];
@@ -135,7 +137,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void ABigBulkLeavesThePipeAsItComes()
+    public void LargeBulkIsConsumedAsItArrives()
     {
         var value = new byte[2_000_000];
         Seed.Random(1).NextBytes(value);
@@ -153,7 +155,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void AnAnnouncedBulkIsBelievedOnlyUpToALimit()
+    public void RoomForAnnouncedBulkIsLimited()
     {
         var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
         feeder.Feed("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"u8);
@@ -162,12 +164,12 @@ public sealed class RequestParserTests
         Assert.InRange(feeder.Parser.RoomBytes, 1, 2 << 20);
     }
 
-    /// <summary>However much was announced, by one argument or by several.</summary>
+    /// <summary>The room follows the bytes received, whatever one or several arguments announced.</summary>
     [Theory]
     [InlineData("*2\r\n$3\r\nSET\r\n$536870912\r\n")]
     [InlineData("*3\r\n$400000\r\n{0}\r\n$100000000\r\n")]
     [InlineData("*1048576\r\n$3\r\nDEL\r\n$536870912\r\n")]
-    public void RoomGrowsWithWhatHasArrived(string beginning)
+    public void RoomGrowsWithReceivedBytes(string beginning)
     {
         byte[] head = Encoding.ASCII.GetBytes(string.Format(null, beginning, new string('x', 400_000)));
         byte[] piece = new byte[64 * 1024];
@@ -182,9 +184,9 @@ public sealed class RequestParserTests
         Assert.InRange(feeder.Parser.BufferedBytes, 500 * piece.Length, 500 * piece.Length + head.Length);
     }
 
-    /// <summary>No memory is taken for arguments that were only counted.</summary>
+    /// <summary>Arguments that are only counted take no memory.</summary>
     [Fact]
-    public void AnAnnouncedCountTakesNoMemory()
+    public void AnnouncedCountTakesNoMemory()
     {
         byte[] head = "*1048576\r\n$1\r\na\r\n"u8.ToArray();
         var warm = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
@@ -210,7 +212,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void ATurnIsBounded()
+    public void TurnIsBounded()
     {
         byte[] data = [.. Enumerable.Repeat("*1\r\n$4\r\nPING\r\n"u8.ToArray(), 100).SelectMany(b => b)];
         var parser = new RequestParser(new RequestLimits { MaxBatchRequests = 30 });
@@ -224,9 +226,10 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void ARestrictedClientGetsOneRequestATurnSoThatAuthCanFreeIt()
+    public void RestrictedClientGetsOneRequestPerTurn()
     {
-        byte[] data = Encoding.ASCII.GetBytes("*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n*1\r\n$20000\r\n" + new string('v', 20000) + "\r\n");
+        byte[] data = Encoding.ASCII.GetBytes(
+            "*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n*1\r\n$20000\r\n" + new string('v', 20000) + "\r\n");
         var parser = new RequestParser(new RequestLimits()) { Restricted = true };
         var batch = new RequestBatch();
         var input = new ReadOnlySequence<byte>(data);
@@ -240,7 +243,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void AContiguousRequestPointsIntoThePipe()
+    public void ContiguousRequestIsNotCopied()
     {
         byte[] data = "xx*2\r\n$3\r\nGET\r\n$3\r\nkey\r\nGET inline\r\n"u8.ToArray();
         var parser = new RequestParser(new RequestLimits());
@@ -254,7 +257,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void AnErrorIsFinal()
+    public void ErrorIsFinal()
     {
         var parser = new RequestParser(new RequestLimits());
         var batch = new RequestBatch();
@@ -271,7 +274,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void OwnedRequestsAreLikeParsedOnes()
+    public void OwnedRequestsMatchParsedRequests()
     {
         using var owned = new OwnedRequest();
         owned.Append("SET"u8).Append("key"u8).Append(new byte[3000]).Append(""u8);

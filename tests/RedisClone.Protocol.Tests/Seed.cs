@@ -1,6 +1,6 @@
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Random tests take their seed from RC_SEED, and name it when they fail.</summary>
+/// <summary>The seed of random tests. RC_SEED sets it, and a failed test prints it.</summary>
 internal static class Seed
 {
     public static int Value { get; } =

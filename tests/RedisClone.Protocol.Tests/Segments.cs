@@ -2,7 +2,9 @@ using System.Buffers;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Builds sequences out of pieces, as hostile as a pipe may be: one byte each, empty ones, memory without an array.</summary>
+/// <summary>
+/// Builds sequences of pieces as unfavourable as a pipe may deliver: single bytes, empty ones, memory without an array.
+/// </summary>
 internal static class Segments
 {
     public static ReadOnlySequence<byte> Of(IEnumerable<ReadOnlyMemory<byte>> pieces)
@@ -29,7 +31,7 @@ internal static class Segments
         return Of(pieces);
     }
 
-    /// <summary>Random pieces of at most <paramref name="longest"/> bytes, some of them empty, some without an array.</summary>
+    /// <summary>Random pieces of at most <paramref name="longest"/> bytes, some empty, some without an array.</summary>
     public static ReadOnlySequence<byte> Random(byte[] data, Random random, int longest)
     {
         var pieces = new List<ReadOnlyMemory<byte>>();
@@ -46,7 +48,7 @@ internal static class Segments
         return Of(pieces);
     }
 
-    /// <summary>Memory that does not begin at its array's start.</summary>
+    /// <summary>Memory that does not start at the beginning of its array.</summary>
     private static ReadOnlyMemory<byte> Offset(ReadOnlySpan<byte> data, int offset)
     {
         var array = new byte[offset + data.Length + offset];
@@ -71,7 +73,7 @@ internal static class Segments
     }
 }
 
-/// <summary>Memory that TryGetArray knows nothing of.</summary>
+/// <summary>Memory for which TryGetArray fails.</summary>
 internal sealed class ArraylessMemory(byte[] data) : MemoryManager<byte>
 {
     public override Span<byte> GetSpan() => data;

@@ -2,10 +2,10 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>What a parser made of some input: requests, maybe an error behind them, and how many bytes they took.</summary>
+/// <summary>The result of parsing some input: requests, an optional error after them, and the number of bytes consumed.</summary>
 internal sealed record Parsed(List<string> Requests, string? Error, int Consumed)
 {
-    /// <summary>One request as comparable text.</summary>
+    /// <summary>A request as comparable text.</summary>
     public static string Show(IEnumerable<byte[]> arguments) => string.Join(' ', arguments.Select(Convert.ToHexString)) + ".";
 
     public static string Show(Request request)
@@ -17,8 +17,8 @@ internal sealed record Parsed(List<string> Requests, string? Error, int Consumed
 }
 
 /// <summary>
-/// The slow parser that is obviously right: byte by byte over the whole input, strings for everything, no state. It knows
-/// Redis's rules as they are written down in its networking.c.
+/// A slow parser that is easy to verify: byte by byte over the whole input, strings for everything, no state. It follows the
+/// rules of networking.c in Redis.
 /// </summary>
 internal static class SlowParser
 {
@@ -95,7 +95,10 @@ internal static class SlowParser
         return arguments;
     }
 
-    /// <summary>The text up to the end character, which some characters (itself included) must follow; a zero byte hides all behind it.</summary>
+    /// <summary>
+    /// The text up to the end character, which must be followed by some characters (itself included). A zero byte hides
+    /// everything after it.
+    /// </summary>
     private static string? Line(byte[] input, ref int at, char end, int skip, string tooBig, ref string? error)
     {
         for (int i = at; i < input.Length && input[i] != 0; i++)

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Digests agree with those of the reference library, at every length where the algorithm changes its way.</summary>
+/// <summary>Compares digests with those of the reference library, at every length where the algorithm changes.</summary>
 public sealed class XxHash3Tests
 {
     [Theory]
@@ -42,7 +42,7 @@ public sealed class XxHash3Tests
     [InlineData(4096, 0x9ddd66c14af0daffUL)]
     [InlineData(5000, 0xe4007929540f095cUL)]
     [InlineData(10000, 0x9e5d23d943285455UL)]
-    public void AgreesWithTheReference(int length, ulong expected)
+    public void MatchesReferenceLibrary(int length, ulong expected)
     {
         byte[] data = [.. Enumerable.Range(0, length).Select(i => (byte)(i * 131 + 7))];
         Assert.Equal(expected, XxHash3.Hash(data));
@@ -51,6 +51,8 @@ public sealed class XxHash3Tests
     [Theory]
     [InlineData("Hello world", 0xb6acb9d84a38ff74UL)]
     [InlineData("hello", 0x9555e8555c62dcfdUL)]
-    [InlineData("v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwlj7626sd", 0x00006c38adf31777UL)]
-    public void AgreesWithPublishedDigests(string text, ulong expected) => Assert.Equal(expected, XxHash3.Hash(Encoding.ASCII.GetBytes(text)));
+    [InlineData("v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwlj7626sd",
+        0x00006c38adf31777UL)]
+    public void MatchesPublishedDigests(string text, ulong expected) =>
+        Assert.Equal(expected, XxHash3.Hash(Encoding.ASCII.GetBytes(text)));
 }

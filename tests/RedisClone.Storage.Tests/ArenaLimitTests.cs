@@ -3,13 +3,13 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>What an arena does where handles or memory end.</summary>
+/// <summary>The behaviour of an arena at the limits of handles and memory.</summary>
 public sealed class ArenaLimitTests(ITestOutputHelper output)
 {
     private const int Page = 4096, Chunk = 512 << 10;
 
     [Fact]
-    public void LargeBuffersDoNotUseUpTheHandlesOfOthers()
+    public void LargeBuffersLeaveHandlesToSharedBuffers()
     {
         var arena = new Arena();
         arena.Restrict(chunks: 4, dedicated: 1_000);
@@ -36,7 +36,7 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void ArenasShareABudget()
+    public void ArenasShareBudget()
     {
         var budget = new HeapBudget(16 * Chunk);
         Arena one = new(), other = new();
@@ -63,10 +63,10 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     [InlineData(32, 16)]
     [InlineData(96, 72)]
     [InlineData(1600, 1500)]
-    public void PartOfTheHeapIsLeftToTheRest(long heap, long arenas) => Assert.Equal(arenas << 20, HeapBudget.PartOf(heap << 20));
+    public void BudgetLeavesPartOfHeapFree(long heap, long arenas) => Assert.Equal(arenas << 20, HeapBudget.PartOf(heap << 20));
 
     [Fact]
-    public void ThereIsRoomLeftWhenItIsSaidToBeNearlyFull()
+    public void NearlyFullArenaStillHasRoom()
     {
         var arena = new Arena();
         arena.Restrict(chunks: 33, dedicated: 16);
@@ -93,9 +93,9 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
         Assert.Equal(0, arena.BytesReserved);
     }
 
-    /// <summary>Handles are used again: no number of values that come and go uses them up.</summary>
+    /// <summary>Handles are reused: no number of short-lived values uses them up.</summary>
     [Fact]
-    public void HandlesOfLargeBuffersAreUsedAgain()
+    public void HandlesOfLargeBuffersAreReused()
     {
         var arena = new Arena();
         arena.Restrict(chunks: 4, dedicated: 3);
@@ -113,7 +113,7 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     [InlineData(200)]
     [InlineData(20_000)]
     [InlineData(700_000)]
-    public void AFailedAllocationChangesNothing(int largest)
+    public void FailedAllocationChangesNothing(int largest)
     {
         Random random = Seeded.Random(output);
         var arena = new Arena();
@@ -146,7 +146,7 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void ABufferThatIsFreedTwiceIsDamage()
+    public void FreeingBufferTwiceTearsArena()
     {
         var arena = new Arena();
         uint handle = arena.Allocate(50);

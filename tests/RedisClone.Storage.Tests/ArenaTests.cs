@@ -5,7 +5,7 @@ namespace RedisClone.Storage.Tests;
 
 public sealed class ArenaTests(ITestOutputHelper output)
 {
-    /// <summary>Live buffers keep what was written to them, whatever is taken and freed around them, and every byte is counted.</summary>
+    /// <summary>Live buffers keep their content while other buffers are allocated and freed, and every byte is counted.</summary>
     [Theory]
     [InlineData(200, 20_000)]
     [InlineData(9_000, 5_000)]
@@ -57,7 +57,7 @@ public sealed class ArenaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void FreedMemoryIsUsedAgain()
+    public void FreedMemoryIsReused()
     {
         var arena = new Arena();
         long reserved = 0;
@@ -72,7 +72,7 @@ public sealed class ArenaTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void TrimmedMemoryCanBeUsedAgain()
+    public void TrimmedMemoryIsReusable()
     {
         var arena = new Arena();
         for (int round = 0; round < 3; round++)

@@ -3,22 +3,22 @@ using RedisClone.Benchmarks;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>Every benchmark, small, so that none rots; no time is looked at.</summary>
+/// <summary>Runs every benchmark at a small size, to keep the benchmarks working. Measures nothing.</summary>
 public sealed class BenchmarksRunTests
 {
     [Theory]
     [InlineData(1_000, 16)]
     [InlineData(3_000, 256)]
-    public void OfTheKeyspace(int keys, int valueBytes) =>
+    public void KeyspaceBenchmarksRun(int keys, int valueBytes) =>
         RunAll(new KeyspaceBenchmarks { Keys = keys, ValueBytes = valueBytes });
 
     [Theory]
     [InlineData(20)]
     [InlineData(5_000)]
-    public void OfCollections(int elements) => RunAll(new CollectionBenchmarks { Elements = elements });
+    public void CollectionBenchmarksRun(int elements) => RunAll(new CollectionBenchmarks { Elements = elements });
 
     [Fact]
-    public void ReportOfMemory()
+    public void MemoryReportRuns()
     {
         var output = new StringWriter();
         MemoryReport.Write(output, 2_000);

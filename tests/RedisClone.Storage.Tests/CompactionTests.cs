@@ -4,7 +4,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>After most of the data has gone, memory goes too, and what is left is what it was.</summary>
+/// <summary>After most of the data is removed, compaction returns memory and keeps the remaining data unchanged.</summary>
 public sealed class CompactionTests(ITestOutputHelper output)
 {
     private readonly ShardStore _store = new(2, 1);
@@ -12,7 +12,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
     private Keyspace Keyspace => _store.Database(0);
 
     [Fact]
-    public void MemoryFollowsTheDataDown()
+    public void CompactionReturnsMemory()
     {
         Random random = Seeded.Random(output);
         for (int round = 0; round < 3; round++)
@@ -27,7 +27,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
             Shrink(model, random);
             foreach (string name in model.Keys) model[name] = Describe(name);
 
-            // While the walk goes on, keys come, go and change.
+            // Keys are added, removed and changed during the walk.
             int steps = 0;
             while (_store.Compact(random.Next(1, 200)))
             {
@@ -42,7 +42,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
                 }
                 while (!_store.FreeAbandoned(100)) { }
                 if (steps % 200 == 0) Check(model);
-                Assert.True(steps < 100_000, "a compaction that does not end");
+                Assert.True(steps < 100_000, "the compaction does not end");
             }
             Check(model);
             Assert.InRange(steps, 2, 100_000);
@@ -58,9 +58,10 @@ public sealed class CompactionTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void MembersOfOneLargeValueMoveToo()
+    public void MembersOfLargeValueAreCompacted()
     {
-        foreach (ValueType type in (ValueType[])[ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List, ValueType.Stream])
+        ValueType[] types = [ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List, ValueType.Stream];
+        foreach (ValueType type in types)
         {
             byte[] key = Bytes(type.ToString());
             Entry entry = Create(type, key);
@@ -82,7 +83,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
     private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text);
 
     [Fact]
-    public void OfManyGroupsOfAStreamAFewAreLookedAtAtATime()
+    public void ManyGroupsOfStreamAreCompactedInSteps()
     {
         const int groups = 2_000, others = 60_000, budget = 16;
         Entry entry = Create(ValueType.Stream, Bytes("stream"));
@@ -148,14 +149,15 @@ public sealed class CompactionTests(ITestOutputHelper output)
 
     private static StreamId IdOf(int number) => new((ulong)number / 10, (ulong)number % 10 + 1);
 
-    /// <summary>Half of the entries are pending with one of many consumers.</summary>
+    /// <summary>Half of the entries are pending, with one of many consumers each.</summary>
     private static void AddToStream(in Entry entry, int number, byte[] text)
     {
         StreamId id = IdOf(number);
         if (id <= StreamValue.State(entry).Last) return;
         StreamValue.Append(entry, id, new Field(text));
         if (number % 2 == 0) return;
-        if (!StreamGroup.TryGet(entry, "group"u8, out StreamGroup group)) group = StreamGroup.Add(entry, "group"u8, StreamId.Min, 0);
+        if (!StreamGroup.TryGet(entry, "group"u8, out StreamGroup group))
+            group = StreamGroup.Add(entry, "group"u8, StreamId.Min, 0);
         byte[] name = Bytes($"consumer {number % 100}");
         if (!group.TryGetConsumer(name, out StreamConsumer consumer)) consumer = group.AddConsumer(name, 1);
         group.SetPending(id, consumer, number, 1);
@@ -203,7 +205,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
         foreach ((string name, string description) in model) Assert.Equal(description, Describe(name));
     }
 
-    /// <summary>All that can be told of a value, in words.</summary>
+    /// <summary>The whole content of a value as text.</summary>
     private string Describe(string name)
     {
         Entry entry = Find(name);
@@ -221,7 +223,10 @@ public sealed class CompactionTests(ITestOutputHelper output)
             case ValueType.Hash:
                 var fields = new List<string>();
                 foreach (HashField field in HashValue.Fields(entry))
-                    fields.Add($"{Encoding.UTF8.GetString(field.Name.Bytes)}={Encoding.UTF8.GetString(field.Value.Bytes)}@{field.Expiry}");
+                {
+                    string pair = $"{Encoding.UTF8.GetString(field.Name.Bytes)}={Encoding.UTF8.GetString(field.Value.Bytes)}";
+                    fields.Add($"{pair}@{field.Expiry}");
+                }
                 fields.Sort(StringComparer.Ordinal);
                 words.Append(HashValue.NextExpiry(entry)).AppendJoin(',', fields);
                 break;
@@ -229,11 +234,13 @@ public sealed class CompactionTests(ITestOutputHelper output)
                 foreach (ScoredMember member in SortedSetValue.Members(entry))
                 {
                     words.Append(Encoding.UTF8.GetString(member.Member.Bytes)).Append(member.Score).Append(',');
-                    Assert.True(SortedSetValue.TryGetRank(entry, member.Member.Bytes, out _, out double score) && score == member.Score);
+                    bool isRanked = SortedSetValue.TryGetRank(entry, member.Member.Bytes, out _, out double score);
+                    Assert.True(isRanked && score == member.Score);
                 }
                 break;
             case ValueType.List:
-                foreach (Element element in ListValue.Elements(entry)) words.Append(Encoding.UTF8.GetString(element.Bytes)).Append(',');
+                foreach (Element element in ListValue.Elements(entry))
+                    words.Append(Encoding.UTF8.GetString(element.Bytes)).Append(',');
                 break;
             case ValueType.Stream:
                 foreach (StreamEntry item in StreamValue.Entries(entry))
@@ -242,7 +249,8 @@ public sealed class CompactionTests(ITestOutputHelper output)
                     foreach (StreamFields field in item) words.Append(Encoding.UTF8.GetString(field.Value.Bytes));
                 }
                 if (!StreamGroup.TryGet(entry, "group"u8, out StreamGroup group)) break;
-                for (StreamId next = StreamId.Min; group.TryNextPending(next, out PendingEntry pending) && pending.Id.TryNext(out next);)
+                for (StreamId next = StreamId.Min;
+                    group.TryNextPending(next, out PendingEntry pending) && pending.Id.TryNext(out next);)
                     words.Append(pending.Id).Append(Encoding.UTF8.GetString(group.ConsumerOf(pending).Name));
                 break;
             default:

@@ -4,12 +4,12 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>Whatever is deleted, no single step frees more than a slice.</summary>
+/// <summary>No single step of a deletion frees more than a slice.</summary>
 public sealed class FreeingTests
 {
     private const int Slice = 64;
 
-    // A bucket holds a dozen records at most but for very few; a slice of blocks frees one leaf of them too many.
+    // A bucket rarely has more than a dozen records. A slice of blocks can exceed its budget by one leaf.
     private const int MostBuffers = Slice * 16 + 200;
 
     private readonly ShardStore _store = new(1, 1);
@@ -17,7 +17,7 @@ public sealed class FreeingTests
     private Keyspace Keyspace => _store.Database(0);
 
     [Fact]
-    public void LargeValuesGoInSlices()
+    public void LargeValuesAreFreedInSlices()
     {
         foreach (Func<int, byte[], ulong, Entry> fill in (Func<int, byte[], ulong, Entry>[])[Set, Hash, SortedSet, List, Stream])
         {
@@ -34,7 +34,7 @@ public sealed class FreeingTests
     }
 
     [Fact]
-    public void SmallLargeValuesGoAtOnce()
+    public void SmallLargeValuesAreFreedAtOnce()
     {
         byte[] key = "key"u8.ToArray();
         Set(200, key, KeyHash.Of(key));
@@ -44,7 +44,7 @@ public sealed class FreeingTests
     }
 
     [Fact]
-    public void WhatWasBuiltApartGoesAtOnce()
+    public void ScratchValuesAreFreedAtOnce()
     {
         byte[] key = "key"u8.ToArray();
         ulong hash = KeyHash.Of(key);
@@ -56,7 +56,7 @@ public sealed class FreeingTests
     }
 
     [Fact]
-    public void ADatabaseGoesInSlicesWithAllThatItHolds()
+    public void DatabaseIsFreedInSlices()
     {
         for (int i = 0; i < 1_500; i++)
         {
@@ -74,13 +74,13 @@ public sealed class FreeingTests
         Assert.Equal(1_500 + 30, _store.LazyFreed);
     }
 
-    /// <summary>A flush that frees a part right away must not free it a second time later.</summary>
+    /// <summary>A flush that frees a part at once must not free that part again later.</summary>
     [Theory]
     [InlineData(0)]
     [InlineData(10)]
     [InlineData(200)]
     [InlineData(100_000)]
-    public void APartOfADatabaseGoesAtOnceAndTheRestInSlices(int buckets)
+    public void PartOfDatabaseIsFreedAtOnceAndRestInSlices(int buckets)
     {
         for (int i = 0; i < 2_000; i++)
         {
@@ -115,7 +115,8 @@ public sealed class FreeingTests
         return slices;
     }
 
-    private static byte[] Name(int number) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"member {number:D6}"));
+    private static byte[] Name(int number) =>
+        Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"member {number:D6}"));
 
     private Entry Set(int members, byte[] key, ulong hash)
     {
@@ -145,7 +146,7 @@ public sealed class FreeingTests
         return entry;
     }
 
-    /// <summary>With a group that has all of it pending, in the order of claiming too, and producers who sent it.</summary>
+    /// <summary>A stream with a group in which all entries are pending, and with the producers of these entries.</summary>
     private Entry Stream(int entries, byte[] key, ulong hash)
     {
         Entry entry = StreamValue.Create(Keyspace, key, hash);

@@ -8,7 +8,7 @@ namespace RedisClone.Storage.Tests;
 
 public sealed class HashIndexTests(ITestOutputHelper output)
 {
-    /// <summary>An index of numbers, each the record of itself: handle and hash are made of it.</summary>
+    /// <summary>An index of numbers. A number is its own record: its handle and hash are derived from it.</summary>
     private sealed class Numbers(Func<int, ulong> hash)
     {
         private readonly Arena _arena = new();
@@ -28,7 +28,8 @@ public sealed class HashIndexTests(ITestOutputHelper output)
 
         public void Remove(int number) => Index.Remove(Hash(number), ref Find(number));
 
-        private static ReadOnlySpan<byte> Key(ref int number) => MemoryMarshal.AsBytes(MemoryMarshal.CreateReadOnlySpan(ref number, 1));
+        private static ReadOnlySpan<byte> Key(ref int number) =>
+            MemoryMarshal.AsBytes(MemoryMarshal.CreateReadOnlySpan(ref number, 1));
 
         private readonly struct Keys : IRecordKeys
         {
@@ -50,7 +51,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(Hashes))]
-    public void HoldsWhatADictionaryHolds(string hashes)
+    public void MatchesDictionaryModel(string hashes)
     {
         Random random = Seeded.Random(output);
         Numbers numbers = Make(hashes);
@@ -89,9 +90,11 @@ public sealed class HashIndexTests(ITestOutputHelper output)
         Assert.Equal(0, numbers.Arena.LiveBuffers);
     }
 
-    /// <summary>What is there from the first call of a scan to the last is met, while everything else comes and goes.</summary>
+    /// <summary>
+    /// A scan visits every record that is present from its first call to its last, while other records come and go.
+    /// </summary>
     [Fact]
-    public void ScanMeetsWhatStays()
+    public void ScanVisitsPermanentEntries()
     {
         Random random = Seeded.Random(output);
         for (int round = 0; round < 60; round++)
@@ -130,7 +133,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
                         numbers.Remove(gone);
                     }
                 }
-                Assert.True(++calls < 100_000, "a scan that does not end");
+                Assert.True(++calls < 100_000, "the scan does not end");
             }
             while (cursor != 0);
             Assert.Empty(staying.Except(found.Select(handle => (int)handle)));
@@ -138,7 +141,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void UndisturbedScanMeetsEachOnce()
+    public void UndisturbedScanVisitsEachRecordOnce()
     {
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= 5_000; i++) numbers.Add(i);
@@ -174,17 +177,17 @@ public sealed class HashIndexTests(ITestOutputHelper output)
         for (int i = 1; i <= Members; i++) numbers.Add(i);
         var drawn = new int[Members + 1];
         for (int i = 0; i < Draws; i++) drawn[numbers.Index.RandomHandle(random)]++;
-        // Chi-squared with 299 degrees of freedom: mean 299, deviation 24.5; eight deviations are out of the question.
+        // Chi-squared with 299 degrees of freedom: mean 299, deviation 24.5. Eight deviations are practically impossible.
         double expected = (double)Draws / Members;
         Assert.InRange(drawn.Skip(1).Sum(n => (n - expected) * (n - expected) / expected), 0, 500);
     }
 
-    /// <summary>Keys as programs make them fall evenly on shards (upper bits) and buckets (lower bits).</summary>
+    /// <summary>Keys of common forms are distributed evenly over shards (upper bits) and buckets (lower bits).</summary>
     [Theory]
     [InlineData("key:{0}")]
     [InlineData("{0}")]
     [InlineData("user:{0:D12}:session:cache")]
-    public void KeyHashSpreadsLikelyKeys(string form)
+    public void KeyHashSpreadsTypicalKeys(string form)
     {
         const int Keys = 100_000, Cells = 1024;
         int[] low = new int[Cells], high = new int[Cells];

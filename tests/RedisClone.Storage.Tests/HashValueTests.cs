@@ -18,7 +18,7 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
     [InlineData(20, 30, 500, true)]
     [InlineData(0, 64, 2_000, true)]
     [InlineData(50, 64, 2_000, false)]
-    public void IsADictionaryOfFields(int entries, int value, int fields, bool expiring)
+    public void MatchesDictionaryModel(int entries, int value, int fields, bool expiring)
     {
         Store.Limits = new ValueLimits { HashMaxListpackEntries = entries, HashMaxListpackValue = value };
         Store.Now = 1_000;
@@ -107,14 +107,15 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
                 drawn[Text(field.Name)] = drawn.GetValueOrDefault(Text(field.Name)) + 1;
             }
             double expected = (double)Draws / fields;
-            double deviation = drawn.Values.Sum(n => (n - expected) * (n - expected) / expected) + (fields - drawn.Count) * expected;
+            double differences = drawn.Values.Sum(n => (n - expected) * (n - expected) / expected);
+            double deviation = differences + (fields - drawn.Count) * expected;
             Assert.InRange(deviation, 0, fields + 10 * Math.Sqrt(2 * fields));
             Keyspace.Remove(hash);
         }
     }
 
     [Fact]
-    public void EncodingFollowsTheLimits()
+    public void EncodingFollowsLimits()
     {
         Store.Limits = new ValueLimits { HashMaxListpackEntries = 4, HashMaxListpackValue = 10 };
         Entry hash = HashValue.Create(Keyspace, Key, Hash);
@@ -142,7 +143,7 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
     }
 
     [Fact]
-    public void ScanMeetsWhatStays()
+    public void ScanVisitsPermanentEntries()
     {
         Entry hash = HashValue.Create(Keyspace, Key, Hash);
         for (int i = 0; i < 2_000; i++) HashValue.Set(hash, Bytes($"stays {i}"), "v"u8);
@@ -163,14 +164,17 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
         Assert.Equal(2_000, met.Count(name => name.StartsWith("stays", StringComparison.Ordinal)));
     }
 
-    /// <summary>The names are there once, however many hashes have them, and go with the last of these.</summary>
+    /// <summary>All hashes with these names store them once. The last one frees them.</summary>
     [Fact]
-    public void HashesOfOneShapeShareTheirNames()
+    public void HashesOfOneShapeShareNames()
     {
         var names = new FieldNames([.. Enumerable.Range(0, 8).Select(i => Bytes($"a rather long name of a field {i}"))]);
         byte[][] keys = [.. Enumerable.Range(0, 500).Select(i => Bytes($"key {i}"))];
         foreach (byte[] key in keys)
-            HashValue.Import(Keyspace, key, KeyHash.Of(key), names, new Values([.. Enumerable.Range(0, 8).Select(i => Bytes($"{i}"))]));
+        {
+            var values = new Values([.. Enumerable.Range(0, 8).Select(i => Bytes($"{i}"))]);
+            HashValue.Import(Keyspace, key, KeyHash.Of(key), names, values);
+        }
         Assert.InRange(Store.ShapeBytes, 1, 2_000);
         Assert.InRange(Store.Arena.BytesUsed, 500 * 16, 500 * 100);
         long shared = Store.Arena.BytesUsed;
@@ -187,15 +191,18 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
         Assert.Equal(0, Store.Arena.BytesUsed);
     }
 
-    /// <summary>What a file brings shares its names from the second hash of a shape on; what stands alone does not.</summary>
+    /// <summary>
+    /// Loaded hashes share their names from the second hash of a shape on. A hash with other names does not share them.
+    /// </summary>
     [Fact]
-    public void HashesFromAFileShareTheirNamesAgain()
+    public void LoadedHashesShareNamesAgain()
     {
         for (int i = 0; i < 100; i++)
         {
             byte[] key = Bytes($"key {i}");
             Entry hash = HashValue.Create(Keyspace, key, KeyHash.Of(key));
-            for (int j = 0; j < 6; j++) HashValue.Set(hash, Bytes(i == 50 ? $"another {j}" : $"a field of some length {j}"), Bytes($"{i * j}"));
+            for (int j = 0; j < 6; j++)
+                HashValue.Set(hash, Bytes(i == 50 ? $"another {j}" : $"a field of some length {j}"), Bytes($"{i * j}"));
             HashValue.ShareNames(hash);
         }
         Assert.InRange(Store.ShapeBytes, 1, 1_000);
@@ -259,7 +266,8 @@ public sealed class HashValueTests(ITestOutputHelper output) : ValueTestBase(out
         foreach (HashField field in HashValue.Fields(hash)) found.Add(Text(field.Name), (Text(field.Value), field.Expiry));
         Dictionary<string, (string, long)> alive =
             _model.Where(pair => IsAlive(pair.Value.Expiry)).ToDictionary(pair => pair.Key, pair => pair.Value);
-        Assert.Equal(alive.OrderBy(pair => pair.Key, StringComparer.Ordinal), found.OrderBy(pair => pair.Key, StringComparer.Ordinal));
+        Assert.Equal(
+            alive.OrderBy(pair => pair.Key, StringComparer.Ordinal), found.OrderBy(pair => pair.Key, StringComparer.Ordinal));
         Assert.Equal(_model.Count, HashValue.Count(hash));
 
         long next = _model.Values.Where(field => field.Expiry != 0).Select(field => field.Expiry).DefaultIfEmpty().Min();

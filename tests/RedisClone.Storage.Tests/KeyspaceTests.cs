@@ -8,9 +8,9 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
 {
     private sealed record Model(byte[] Value, long Expiry, ValueEncoding Encoding);
 
-    /// <summary>A hint is given without holding the shard, so that whatever handle it gets may be another's by then, or nobody's.</summary>
+    /// <summary>Prefetching does not hold the shard, so its handle may be stale or belong to another record.</summary>
     [Fact]
-    public void HintsAtMembersBearAnyHandle()
+    public void MemberPrefetchToleratesAnyHandle()
     {
         Random random = Seeded.Random(output);
         var store = new ShardStore(1, 1);
@@ -18,7 +18,11 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
         ulong hash = KeyHash.Of("key"u8);
         Entry set = SetValue.Create(keyspace, "key"u8, hash);
         for (int i = 0; i < 20_000; i++) SetValue.Add(set, random.Bytes(random.Next(1, 40)));
-        for (int i = 0; i < 200; i++) keyspace.Insert(random.Bytes(random.Length(300)), KeyHash.Of(random.Bytes(8)), ValueType.String, ValueEncoding.Raw, random.Length(500));
+        for (int i = 0; i < 200; i++)
+        {
+            ReadOnlySpan<byte> key = random.Bytes(random.Length(300));
+            keyspace.Insert(key, KeyHash.Of(random.Bytes(8)), ValueType.String, ValueEncoding.Raw, random.Length(500));
+        }
         uint record = keyspace.PrefetchRecord(hash);
         Assert.True(store.PrefetchMemberBucket(record, "member"u8, out ulong member));
         Assert.Equal(KeyHash.Of("member"u8), member);
@@ -32,7 +36,7 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void HoldsWhatADictionaryHolds()
+    public void MatchesDictionaryModel()
     {
         Random random = Seeded.Random(output);
         var store = new ShardStore(1, 1);

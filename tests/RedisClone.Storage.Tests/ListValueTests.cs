@@ -15,7 +15,7 @@ public sealed class ListValueTests(ITestOutputHelper output) : ValueTestBase(out
     [InlineData(100, 3_000, 60)]
     [InlineData(-2, 3_000, 3_000)]
     [InlineData(-2, 300, 30_000)]
-    public void IsAList(int setting, int elements, int longest)
+    public void MatchesListModel(int setting, int elements, int longest)
     {
         Store.Limits = new ValueLimits { ListMaxListpackSize = setting };
         for (int step = 0; step < 6_000; step++)
@@ -82,7 +82,7 @@ public sealed class ListValueTests(ITestOutputHelper output) : ValueTestBase(out
     }
 
     [Fact]
-    public void EncodingFollowsTheLimits()
+    public void EncodingFollowsLimits()
     {
         Store.Limits = new ValueLimits { ListMaxListpackSize = 4 };
         Entry list = ListValue.Create(Keyspace, Key, Hash);
@@ -104,7 +104,7 @@ public sealed class ListValueTests(ITestOutputHelper output) : ValueTestBase(out
         Assert.Equal("listpack", Encoding_(list));
     }
 
-    /// <summary>A queue that is pushed and popped for ever keeps to the memory of what is in it.</summary>
+    /// <summary>A queue with a constant number of elements takes a constant amount of memory.</summary>
     [Theory]
     [InlineData(20)]
     [InlineData(5_000)]

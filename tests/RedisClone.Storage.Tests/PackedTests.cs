@@ -11,7 +11,8 @@ public sealed class PackedTests(ITestOutputHelper output)
     private static List<byte[]> Texts(Random random)
     {
         var texts = new List<byte[]>();
-        foreach (int length in (int[])[0, 1, 5, 62, 63, 64, 65, 125, 126, 127, 128, 4093, 4094, 4095, 4096, 16_370, 16_380, 16_390, 70_000])
+        int[] lengths = [0, 1, 5, 62, 63, 64, 65, 125, 126, 127, 128, 4093, 4094, 4095, 4096, 16_370, 16_380, 16_390, 70_000];
+        foreach (int length in lengths)
         {
             byte[] text = random.Bytes(length);
             if (length > 0) text[0] = (byte)'x';
@@ -25,7 +26,8 @@ public sealed class PackedTests(ITestOutputHelper output)
                 texts.Add(Ascii((-(1L << shift) + near).ToString(CultureInfo.InvariantCulture)));
             }
         }
-        foreach (string text in (string[])["-", "-0", "00", "01", "+1", "1 ", " 1", "1.0", "9223372036854775808", "-9223372036854775809",
+        foreach (string text in (string[])["-", "-0", "00", "01", "+1", "1 ", " 1", "1.0",
+            "9223372036854775808", "-9223372036854775809",
             "18446744073709551616", "99999999999999999999", "123456789012345678901", "a", "-a"])
             texts.Add(Ascii(text));
         return texts;
@@ -36,7 +38,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     private static byte[] Text(Element element) => element.Text(stackalloc byte[IntegerText.MaxLength]).ToArray();
 
     [Fact]
-    public void IntegersAreThoseWithOneText()
+    public void OnlyCanonicalTextIsStoredAsInteger()
     {
         Random random = Seeded.Random(output);
         foreach (byte[] text in Texts(random))
@@ -54,7 +56,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void EntriesAreReadBothWaysAndFound()
+    public void EntriesCanBeReadBothWaysAndFound()
     {
         Random random = Seeded.Random(output);
         List<byte[]> texts = Texts(random);
@@ -95,7 +97,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void ElementsAreEqualByText()
+    public void ElementsWithEqualTextAreEqual()
     {
         Random random = Seeded.Random(output);
         List<byte[]> texts = Texts(random);
@@ -114,7 +116,7 @@ public sealed class PackedTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>As they stand in what redis-server's DUMP gives for a list of the one element.</summary>
+    /// <summary>The bytes are those in the DUMP of a list with this one element in redis-server.</summary>
     [Theory]
     [InlineData("0", "00-01")]
     [InlineData("127", "7F-01")]
@@ -128,7 +130,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [InlineData("2147483648", "F4-00-00-00-80-00-00-00-00-09")]
     [InlineData("abc", "83-61-62-63-04")]
     [InlineData("", "80-01")]
-    public void EntriesAreThoseOfAListpack(string text, string bytes)
+    public void EntriesMatchRedisListpack(string text, string bytes)
     {
         var entry = new byte[16];
         int size = Packed.Write(entry, Element.Of(Ascii(text)));
@@ -136,7 +138,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void BlocksAreDequesWithAMiddle()
+    public void BlockMatchesListModel()
     {
         Random random = Seeded.Random(output);
         for (int round = 0; round < 200; round++)
@@ -163,7 +165,8 @@ public sealed class PackedTests(ITestOutputHelper output)
                 if (random.Next(20) == 0) block.Compact();
                 Assert.Equal(model.Count, block.Count);
                 var found = new List<string>();
-                for (int at = 0; at < block.Used;) found.Add(Encoding.ASCII.GetString(Text(Packed.Read(block.Entries, at, out at))));
+                for (int at = 0; at < block.Used;)
+                    found.Add(Encoding.ASCII.GetString(Text(Packed.Read(block.Entries, at, out at))));
                 Assert.Equal(model, found);
                 Assert.Equal(bytes.Length, ListBlock.HeaderBytes + block.Used + block.Free);
             }

@@ -72,7 +72,7 @@ public sealed class RankTreeTests(ITestOutputHelper output)
     [InlineData(Order.Descending, 20_000)]
     [InlineData(Order.Clustered, 20_000)]
     [InlineData(Order.Random, 300)]
-    public void IsASortedSequence(Order order, int items)
+    public void MatchesSortedModel(Order order, int items)
     {
         Random random = Seeded.Random(output);
         var trees = new Trees();
@@ -97,7 +97,9 @@ public sealed class RankTreeTests(ITestOutputHelper output)
             }
             else if (model.Count > 0)
             {
-                int number = order == Order.Random ? model.Keys.ElementAt(random.Next(Math.Min(model.Count, 50))) : model.Keys.First();
+                int number = order == Order.Random
+                    ? model.Keys.ElementAt(random.Next(Math.Min(model.Count, 50)))
+                    : model.Keys.First();
                 if (random.Next(3) == 0)
                 {
                     var item = new Item(number, random.Next(4));
@@ -122,7 +124,7 @@ public sealed class RankTreeTests(ITestOutputHelper output)
         Assert.Equal(0, trees.Arena.LiveBuffers);
     }
 
-    /// <summary>Bytes an item, for items of 8 bytes: nodes filled from one end are full, others mostly.</summary>
+    /// <summary>Bytes per item, for items of 8 bytes. Nodes that are filled from one end are full, others mostly.</summary>
     [Theory]
     [InlineData(Order.Ascending, 8.6)]
     [InlineData(Order.Descending, 8.6)]
@@ -162,7 +164,7 @@ public sealed class RankTreeTests(ITestOutputHelper output)
         }
         Assert.Equal(model.Values, backwards);
 
-        // Ranks: of every item, and of a rank every item.
+        // Checks the rank of every item, and the item at every rank.
         long rank = 0;
         foreach (Item item in forwards)
         {

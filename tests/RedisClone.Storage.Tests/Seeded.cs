@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>Randomness of a test: its seed is printed, and taken from RC_SEED to repeat a failure.</summary>
+/// <summary>The random numbers of a test. The test prints the seed; RC_SEED repeats a run.</summary>
 public static class Seeded
 {
     public static Random Random(ITestOutputHelper output)
@@ -14,7 +14,7 @@ public static class Seeded
         return new Random(seed);
     }
 
-    /// <summary>A length that is often small, sometimes large, and every so often at the edge of something.</summary>
+    /// <summary>A random length: often small, sometimes large, sometimes next to a power of two.</summary>
     public static int Length(this Random random, int most) => random.Next(10) switch
     {
         < 5 => random.Next(Math.Min(most, 32) + 1),

@@ -14,12 +14,17 @@ public sealed class SetValueTests(ITestOutputHelper output) : ValueTestBase(outp
     [InlineData(1_000, 10, 64, 2_000, false)]
     [InlineData(10, 1_000, 2, 500, true)]
     [InlineData(0, 0, 64, 3_000, false)]
-    public void IsASet(int integers, int entries, int value, int members, bool often)
+    public void MatchesSetModel(int integers, int entries, int value, int members, bool often)
     {
-        Store.Limits = new ValueLimits { SetMaxIntsetEntries = integers, SetMaxListpackEntries = entries, SetMaxListpackValue = value };
+        Store.Limits = new ValueLimits
+        {
+            SetMaxIntsetEntries = integers,
+            SetMaxListpackEntries = entries,
+            SetMaxListpackValue = value,
+        };
         for (int step = 0; step < Math.Max(members * 4, 4_000); step++)
         {
-            // Now and then all goes, so that the next set begins small: some sets hold integers only.
+            // Sometimes all members are removed and the set starts small again: some sets then have integers only.
             if (often && Random.Next(300) == 0 && Entry.Exists)
             {
                 Keyspace.Remove(Entry);
@@ -32,7 +37,8 @@ public sealed class SetValueTests(ITestOutputHelper output) : ValueTestBase(outp
                 : RandomText(members, 80);
             byte[] bytes = Bytes(member);
             Assert.Equal(_model.Contains(member), SetValue.Contains(set, bytes));
-            Assert.Equal(_model.Contains(member), SetValue.Contains(set, Random.Next(2) == 0 ? Element.Of(bytes) : new Element(bytes)));
+            Element element = Random.Next(2) == 0 ? Element.Of(bytes) : new Element(bytes);
+            Assert.Equal(_model.Contains(member), SetValue.Contains(set, element));
             if (Random.Next(3) != 0)
             {
                 if (Random.Next(20) == 0) SetValue.Reserve(set, Random.Next(1, 40), bytes);
@@ -52,7 +58,7 @@ public sealed class SetValueTests(ITestOutputHelper output) : ValueTestBase(outp
     }
 
     [Fact]
-    public void EncodingFollowsTheLimits()
+    public void EncodingFollowsLimits()
     {
         Store.Limits = new ValueLimits { SetMaxIntsetEntries = 3, SetMaxListpackEntries = 5 };
         AssertEncodings("intset intset intset hashtable", "1", "2", "3", "4");

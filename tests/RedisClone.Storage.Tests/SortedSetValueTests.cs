@@ -57,7 +57,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
     }
 
     [Fact]
-    public void ScoresKeepTheirBits()
+    public void ScoresKeepAllBits()
     {
         foreach (int entries in (int[])[128, 0])
         {
@@ -65,8 +65,10 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
             Entry set = SortedSetValue.Create(Keyspace, Key, Hash);
             double[] scores =
             [
-                0, -0.0, 1, -1, 0.1, double.MaxValue, double.MinValue, double.Epsilon, double.PositiveInfinity, double.NegativeInfinity,
-                int.MaxValue, int.MinValue, int.MaxValue + 1.0, 1L << 53, -(1L << 53), (1L << 53) + 2.0, 1e17, long.MaxValue, long.MinValue,
+                0, -0.0, 1, -1, 0.1,
+                double.MaxValue, double.MinValue, double.Epsilon, double.PositiveInfinity, double.NegativeInfinity,
+                int.MaxValue, int.MinValue, int.MaxValue + 1.0, 1L << 53, -(1L << 53), (1L << 53) + 2.0, 1e17,
+                long.MaxValue, long.MinValue,
             ];
             foreach (double first in scores)
             {
@@ -75,7 +77,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
                     SortedSetValue.Remove(set, "m"u8);
                     SortedSetValue.Set(set, "m"u8, first, out _);
                     SortedSetValue.Set(set, "m"u8, then, out double previous);
-                    // As in Redis: a small sorted set has no -0, and neither has one that only changes from 0.
+                    // As in Redis, a small sorted set has no -0, and a score of 0 in a large one does not change to -0.
                     double expected = then == first ? first : then;
                     if (entries > 0 && expected == 0) expected = 0;
                     Assert.Equal(first, previous);
@@ -117,12 +119,13 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
             }
             Assert.Equal(members.Length, SortedSetValue.Ranks(set, LexBound.Lowest, LexBound.Highest).Count);
             Assert.Equal(0, SortedSetValue.Ranks(set, LexBound.Highest, LexBound.Lowest).Count);
-            Assert.Equal(Array.IndexOf(members, low), SortedSetValue.Ranks(set, LexBound.Lowest, LexBound.Exclusive(Bytes(low))).Count);
+            LexBound bound = LexBound.Exclusive(Bytes(low));
+            Assert.Equal(Array.IndexOf(members, low), SortedSetValue.Ranks(set, LexBound.Lowest, bound).Count);
         }
     }
 
     [Fact]
-    public void LimitCutsARange()
+    public void LimitSelectsPartOfRange()
     {
         var range = new RankRange(10, 20);
         Assert.Equal(new RankRange(10, 20), range.Limit(0, -1, false));
@@ -155,7 +158,8 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
         long count = ordered.Count;
         for (int i = 0; i < 4; i++)
         {
-            RankRange range = SortedSetValue.Ranks(set, Random.NextInt64(-count - 3, count + 3), Random.NextInt64(-count - 3, count + 3));
+            long first = Random.NextInt64(-count - 3, count + 3), last = Random.NextInt64(-count - 3, count + 3);
+            RankRange range = SortedSetValue.Ranks(set, first, last);
             List<KeyValuePair<string, double>> part = ordered.GetRange((int)range.Start, (int)range.Count);
             Assert.Equal(part, Read(SortedSetValue.Members(set, range)));
             part.Reverse();
@@ -163,7 +167,8 @@ public sealed class SortedSetValueTests(ITestOutputHelper output) : ValueTestBas
 
             double min = RandomScore(100), max = RandomScore(100);
             bool minOut = Random.Next(2) == 0, maxOut = Random.Next(2) == 0;
-            part = [.. ordered.Where(pair => (minOut ? pair.Value > min : pair.Value >= min) && (maxOut ? pair.Value < max : pair.Value <= max))];
+            part = [.. ordered.Where(pair => minOut ? pair.Value > min : pair.Value >= min)
+                .Where(pair => maxOut ? pair.Value < max : pair.Value <= max)];
             range = SortedSetValue.Ranks(set, new ScoreRange(min, max, minOut, maxOut));
             Assert.Equal(part, Read(SortedSetValue.Members(set, range)));
 

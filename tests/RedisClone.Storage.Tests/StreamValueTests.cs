@@ -14,7 +14,7 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     [InlineData(0, 0, 300)]
     [InlineData(1, 1, 3_000)]
     [InlineData(100, 4096, 30_000)]
-    public void IsAStream(int entries, int bytes, int longest)
+    public void MatchesStreamModel(int entries, int bytes, int longest)
     {
         Store.Limits = new ValueLimits { StreamNodeMaxEntries = entries, StreamNodeMaxBytes = bytes };
         for (int step = 0; step < 4_000; step++)
@@ -32,7 +32,7 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     }
 
     [Fact]
-    public void IdentifiersEndWhereNumbersEnd()
+    public void IdentifiersStopAtLargestNumber()
     {
         Assert.True(new StreamId(1, ulong.MaxValue).TryNext(out StreamId next));
         Assert.Equal(new StreamId(2, 0), next);
@@ -53,22 +53,24 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
         Assert.Equal(ids[^2], StreamValue.LastEntry(stream));
     }
 
-    /// <summary>Field names that repeat cost nothing: entries of short values stay within a few bytes of their values.</summary>
+    /// <summary>Repeated field names cost nothing: entries with short values take a few bytes more than their values.</summary>
     [Fact]
-    public void NamesAreKeptOncePerBlock()
+    public void NamesAreStoredOncePerBlock()
     {
         Entry stream = StreamValue.Create(Keyspace, Key, Hash);
         const int Entries = 20_000, ValueBytes = 3 * 8;
         for (ulong i = 1; i <= Entries; i++)
-            StreamValue.Append(stream, new StreamId(1_700_000_000_000 + i, 0), new Fields([("a rather long name", "value 12"), ("another long name", "value 34"), ("name", "value 56")]));
+            StreamValue.Append(stream, new StreamId(1_700_000_000_000 + i, 0), new Fields(
+                [("a rather long name", "value 12"), ("another long name", "value 34"), ("name", "value 56")]));
         Assert.InRange(ValueInfo.MemoryUsage(stream), 0, Entries * (ValueBytes + 12));
     }
 
     [Fact]
-    public void ALongCutIsFreedInSlices()
+    public void LongTrimIsFreedInSlices()
     {
         Entry stream = StreamValue.Create(Keyspace, Key, Hash);
-        for (ulong i = 1; i <= 60_000; i++) StreamValue.Append(stream, new StreamId(i, 0), new Fields([("a", "a value of some length")]));
+        for (ulong i = 1; i <= 60_000; i++)
+            StreamValue.Append(stream, new StreamId(i, 0), new Fields([("a", "a value of some length")]));
         long buffers = Store.Arena.LiveBuffers;
         Assert.Equal(59_950, new StreamTrim { MaxLength = 50 }.Apply(stream));
         Assert.InRange(buffers - Store.Arena.LiveBuffers, -20, 20);
@@ -80,7 +82,7 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     }
 
     [Fact]
-    public void GroupsAreWhatTheModelSays()
+    public void GroupsMatchModel()
     {
         Entry stream = StreamValue.Create(Keyspace, Key, Hash);
         for (ulong i = 1; i <= 2_000; i++) StreamValue.Append(stream, new StreamId(i / 3, i), new Fields([("a", "1")]));
@@ -100,7 +102,8 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
                 case 0:
                     group.RemoveConsumer(consumer);
                     consumers.Remove(name);
-                    foreach (StreamId gone in pending.Where(p => p.Value.Owner == name).Select(p => p.Key).ToArray()) pending.Remove(gone);
+                    foreach (StreamId gone in pending.Where(p => p.Value.Owner == name).Select(p => p.Key).ToArray())
+                        pending.Remove(gone);
                     break;
                 case < 5:
                     Assert.Equal(pending.Remove(id), group.RemovePending(id));
@@ -118,7 +121,7 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
                     returned.Remove(id);
                     break;
             }
-            // From some step on, the order of claiming is kept up; before, nobody has asked for it.
+            // The group builds the order of claiming at its first use, after 5,000 steps, and maintains it from then on.
             if (step == 5_000 || step % 1_000 == 999) CheckGroup(group, pending, returned, consumers, withTimes: step >= 5_000);
             if (step % 100 == 0) CheckMemory();
         }
@@ -130,7 +133,7 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     }
 
     [Fact]
-    public void ProducersForgetTheOldestAndTheOld()
+    public void ProducersForgetOldestAndExpiredMessages()
     {
         Entry stream = StreamValue.Create(Keyspace, Key, Hash);
         StreamProducers producers = StreamProducers.Obtain(stream, seconds: 10, most: 3);
@@ -152,12 +155,16 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     private void Append(in Entry stream, int longest)
     {
         StreamId id = Random.Next(20) == 0
-            ? new StreamId(_state.Last.Milliseconds + (ulong)Random.NextInt64(1L << Random.Next(1, 40)), (ulong)Random.NextInt64(1L << Random.Next(1, 60)))
+            ? new StreamId(
+                _state.Last.Milliseconds + (ulong)Random.NextInt64(1L << Random.Next(1, 40)),
+                (ulong)Random.NextInt64(1L << Random.Next(1, 60)))
             : new StreamId(_state.Last.Milliseconds + (ulong)Random.Next(2), _state.Last.Sequence + (ulong)Random.Next(1, 3));
         if (id <= _state.Last) return;
         var fields = new (string, string)[Random.Next(8) == 0 ? Random.Next(1, 6) : 2];
         for (int i = 0; i < fields.Length; i++)
-            fields[i] = (Random.Next(6) == 0 ? RandomText(20, longest) : $"f{i}", Random.Next(30) == 0 ? new string('L', Random.Next(longest * 2)) : RandomText(200, longest));
+            fields[i] = (
+                Random.Next(6) == 0 ? RandomText(20, longest) : $"f{i}",
+                Random.Next(30) == 0 ? new string('L', Random.Next(longest * 2)) : RandomText(200, longest));
         Assert.True(StreamValue.Append(stream, id, new Fields(fields)));
         _model[id] = fields;
         _state = _state with { Last = id, Added = _state.Added + 1 };
@@ -177,7 +184,12 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
         }
         var trim = choice == 7
             ? new StreamTrim { ById = true, MinId = SomeId() }
-            : new StreamTrim { MaxLength = Random.Next(_model.Count + 5), Approximate = choice == 9, Limit = Random.Next(2) * Random.Next(200) };
+            : new StreamTrim
+            {
+                MaxLength = Random.Next(_model.Count + 5),
+                Approximate = choice == 9,
+                Limit = Random.Next(2) * Random.Next(200),
+            };
         int most = trim.ById ? _model.Keys.Count(id => id < trim.MinId) : Math.Max(0, _model.Count - (int)trim.MaxLength);
         long gone = trim.Apply(stream);
         if (!trim.Approximate && trim.Limit == 0) Assert.Equal(most, gone);
@@ -188,7 +200,9 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
 
     private StreamId SomeId()
     {
-        StreamId id = _model.Count == 0 || Random.Next(5) == 0 ? new StreamId((ulong)Random.Next(50), (ulong)Random.Next(50)) : _model.Keys.ElementAt(Random.Next(Math.Min(_model.Count, 300)));
+        StreamId id = _model.Count == 0 || Random.Next(5) == 0
+            ? new StreamId((ulong)Random.Next(50), (ulong)Random.Next(50))
+            : _model.Keys.ElementAt(Random.Next(Math.Min(_model.Count, 300)));
         return Random.Next(6) == 0 && id.TryNext(out StreamId next) ? next : id;
     }
 
@@ -217,20 +231,29 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
     }
 
     private static void CheckGroup(
-        StreamGroup group, SortedDictionary<StreamId, (string? Owner, long Time, long Count)> model, List<StreamId> returned, HashSet<string> consumers, bool withTimes)
+        StreamGroup group, SortedDictionary<StreamId, (string? Owner, long Time, long Count)> model,
+        List<StreamId> returned, HashSet<string> consumers, bool withTimes)
     {
         var found = new List<(StreamId, string?, long, long)>();
         for (StreamId next = StreamId.Min; group.TryNextPending(next, out PendingEntry pending) && pending.Id.TryNext(out next);)
-            found.Add((pending.Id, pending.HasConsumer ? System.Text.Encoding.Latin1.GetString(group.ConsumerOf(pending).Name) : null, pending.Delivered, pending.Deliveries));
+        {
+            string? owner = pending.HasConsumer
+                ? System.Text.Encoding.Latin1.GetString(group.ConsumerOf(pending).Name)
+                : null;
+            found.Add((pending.Id, owner, pending.Delivered, pending.Deliveries));
+        }
         Assert.Equal(model.Select(p => (p.Key, p.Value.Owner, p.Value.Time, p.Value.Count)), found);
         Assert.Equal(model.Count, group.PendingCount);
         Assert.Equal(returned.Count, group.ReturnedCount);
-        Assert.Equal(consumers.Order(StringComparer.Ordinal), Enumerable.Range(0, (int)group.ConsumerCount).Select(i => System.Text.Encoding.Latin1.GetString(group.ConsumerAt(i).Name)));
+        IEnumerable<string> names = Enumerable.Range(0, (int)group.ConsumerCount)
+            .Select(i => System.Text.Encoding.Latin1.GetString(group.ConsumerAt(i).Name));
+        Assert.Equal(consumers.Order(StringComparer.Ordinal), names);
         foreach (string name in consumers)
         {
             Assert.True(group.TryGetConsumer(Bytes(name), out StreamConsumer consumer));
             var owned = new List<StreamId>();
-            for (StreamId next = StreamId.Min; consumer.TryNextPending(next, out StreamId id) && id.TryNext(out next);) owned.Add(id);
+            for (StreamId next = StreamId.Min; consumer.TryNextPending(next, out StreamId id) && id.TryNext(out next);)
+                owned.Add(id);
             Assert.Equal(model.Where(p => p.Value.Owner == name).Select(p => p.Key), owned);
             Assert.Equal(owned.Count, consumer.PendingCount);
         }
@@ -243,7 +266,9 @@ public sealed class StreamValueTests(ITestOutputHelper output) : ValueTestBase(o
             place = pending.Order;
             Assert.True(pending.Id.TryNext(out from));
         }
-        Assert.Equal(returned.Concat(model.Where(p => p.Value.Owner is not null).OrderBy(p => p.Value.Time).ThenBy(p => p.Key).Select(p => p.Key)), order);
+        IEnumerable<StreamId> byTime = model.Where(p => p.Value.Owner is not null)
+            .OrderBy(p => p.Value.Time).ThenBy(p => p.Key).Select(p => p.Key);
+        Assert.Equal(returned.Concat(byTime), order);
     }
 
     private static List<StreamId> Ids(in Entry stream, StreamId from, StreamId to, bool backwards)

@@ -33,7 +33,7 @@ public abstract class ValueTestBase
 
     protected static string Encoding_(in Entry entry) => Encoding.ASCII.GetString(ValueInfo.EncodingName(entry));
 
-    /// <summary>Integers of every width, their look-alikes, short and long texts.</summary>
+    /// <summary>Integers of every width, texts that look like integers, short and long texts.</summary>
     protected string RandomText(int kinds, int longest)
     {
         int number = Random.Next(kinds);
@@ -50,7 +50,7 @@ public abstract class ValueTestBase
         };
     }
 
-    /// <summary>Every byte in use is the key's or an index's, as the accounting says; without the key, none is.</summary>
+    /// <summary>Checks that every byte in use is accounted for as a part of the key or of an index.</summary>
     protected void CheckMemory()
     {
         long bytes = Keyspace.IndexBytes + Store.Database(1).IndexBytes + Store.ShapeBytes;
@@ -62,7 +62,9 @@ public abstract class ValueTestBase
         if (Store.PendingFrees == 0) Assert.Equal(Store.Arena.BytesUsed, bytes);
     }
 
-    /// <summary>A copy in another database, which is independent; then the key goes, and nothing is left.</summary>
+    /// <summary>
+    /// Checks that copies in another database and another store are independent, and that nothing is left without the key.
+    /// </summary>
     protected void CheckCopyAndRemoval(Action<Keyspace> check)
     {
         if (Entry.Exists)

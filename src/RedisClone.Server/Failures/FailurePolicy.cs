@@ -138,11 +138,11 @@ internal sealed class FailurePolicy(ServerCore server)
         server.Log.LogError(failure, "A connection failed unexpectedly");
     }
 
-    /// <summary>Takes back the memory that a failure was given. Where it cannot be had, the client that holds most of it is disconnected.</summary>
+    /// <summary>Takes back the memory that a failure was given. Where it cannot be had, the clients that hold the most are disconnected.</summary>
     public void Tend()
     {
         _reserve.Refill();
-        if (_reserve.IsOut) server.ClientMemory.EvictLargest();
+        if (_reserve.IsOut) server.ClientMemory.EvictLargest(Limits.FailureReserve);
     }
 
     /// <summary>An allocation has failed, and there is not enough memory yet to be prepared for the next: what may take more is refused.</summary>

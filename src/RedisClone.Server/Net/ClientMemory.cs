@@ -52,20 +52,22 @@ internal sealed class ClientMemory(ServerCore server)
         if (Total > Limit) EvictToLimit();
     }
 
-    /// <summary>Disconnects the client that holds the most memory, if one holds much: the heap is full.</summary>
-    public void EvictLargest()
+    /// <summary>
+    /// Disconnects the clients that hold the most memory, until they have held so many bytes: the heap is full. Clients that hold
+    /// little stay.
+    /// </summary>
+    public void EvictLargest(long bytes)
     {
-        Session? largest = null;
-        long most = Limits.MuchForAClient;
-        foreach (Session session in server.Sessions.Unordered)
+        foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
         {
-            if (session.NoEvict || session.IsReplica || ClientDescription.MemoryOf(session) is var bytes && bytes < most) continue;
-            (largest, most) = (session, bytes);
+            long held = ClientDescription.MemoryOf(session);
+            if (bytes <= 0 || held < Limits.MuchForAClient) break;
+            if (session.NoEvict || session.IsReplica) continue;
+            bytes -= held;
+            server.Statistics.Count(RareEvent.EvictedClient);
+            server.Log.LogWarning("Out of memory. Evicting client: {Client}", ClientDescription.Of(session));
+            session.Connection!.Kill();
         }
-        if (largest is null) return;
-        server.Statistics.Count(RareEvent.EvictedClient);
-        server.Log.LogWarning("Out of memory. Evicting client: {Client}", ClientDescription.Of(largest));
-        largest.Connection!.Kill();
     }
 
     private void CountAll()

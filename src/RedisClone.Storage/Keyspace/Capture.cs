@@ -3,41 +3,49 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
-/// <summary>Where a captured value goes on; all zero is its beginning.</summary>
+/// <summary>A position within a captured value. All zero is the beginning.</summary>
 public struct CapturePlace
 {
     public bool Begun;
     public ulong Cursor;
 
-    /// <summary>Behind the cursor, where that is an identifier of a stream.</summary>
+    /// <summary>The second part of the cursor if the cursor is an identifier of a stream entry.</summary>
     public ulong Sequence;
 }
 
-/// <summary>Receives the records of a store as they were when the capture began. Called under the shard's hold.</summary>
+/// <summary>Receives the records of a store as they were when the capture began. Called under the hold of the shard.</summary>
 public interface ICaptureSink
 {
-    /// <summary>A record as a whole, whatever its size.</summary>
+    /// <summary>Takes a whole record, whatever its size.</summary>
     void Take(int database, in Entry entry);
 
-    /// <summary>A part of a large one, which does not change before its last part was taken; true when that was it.</summary>
+    /// <summary>
+    /// Takes a part of a large record. The record does not change before its last part is taken. Returns true after the last
+    /// part.
+    /// </summary>
     bool TakePart(int database, in Entry entry, ref CapturePlace place);
 }
 
 /// <summary>
-/// One moment of a store, handed out in slices while the store goes on. Every record has a bit that is turned when it was taken: what is about to be
-/// changed or removed and was not taken yet is taken first, the rest when the walk comes by. Databases that are abandoned meanwhile are freed once
-/// they were walked.
+/// A snapshot capture: the state of a store at one moment, passed to a sink in slices while the store continues to serve
+/// commands. Every record has an epoch bit, which says whether the record is captured. A record that is about to change or to be
+/// removed is captured first; a walk over the keyspaces captures the rest. A database that is emptied during the capture is freed
+/// after the walk.
 /// </summary>
 /// <remarks>
-/// A record that is inserted has the new bit at once. The walk may meet a record twice, since the index grows and shrinks under it, but takes it once.
-/// Large values are taken in parts, one value at a time; whoever must change one right now makes it be taken as a whole.
+/// A record that is inserted during the capture counts as captured. The index can grow and shrink during the walk, so the walk
+/// can meet a record twice; the epoch bit ensures that it is captured once. Large values are captured in parts, one value at a
+/// time. A change that cannot wait captures the rest of the value at once.
 /// </remarks>
 public sealed class Capture
 {
-    /// <summary>A value of more bytes is taken in parts.</summary>
+    /// <summary>A value with more bytes is captured in parts.</summary>
     private const long LargeBytes = 1 << 20;
 
-    /// <summary>Records lie anywhere in memory: those of so many positions of the index are asked for together, and the rest of each shortly before it is taken.</summary>
+    /// <summary>
+    /// Records are scattered over memory. The headers of the records of several positions are prefetched together, and the rest
+    /// of each record a few records ahead.
+    /// </summary>
     private const int PositionsAtOnce = 8, Ahead = 4;
 
     private readonly ShardStore _store;
@@ -63,12 +71,14 @@ public sealed class Capture
             if (store.ExistingDatabase(database) is { Count: > 0 } keyspace) keyspace.CapturedAs = database;
     }
 
-    /// <summary>A large value has begun and must be ended before the parts of another may begin.</summary>
+    /// <summary>A large value is captured in part. It must be completed before the capture of another one begins.</summary>
     public bool IsWithinValue => _place.Begun;
 
     public bool IsOver { get; private set; }
 
-    /// <summary>Takes about so many records, or one part of a large value; true when nothing is left.</summary>
+    /// <summary>
+    /// Captures about <paramref name="records"/> records, or one part of a large value. Returns true when nothing is left.
+    /// </summary>
     public bool Step(int records)
     {
         while (records > 0 && !IsOver)
@@ -93,7 +103,7 @@ public sealed class Capture
         return IsOver;
     }
 
-    /// <summary>Takes the records of some positions, having asked for all of them before; about how many they were.</summary>
+    /// <summary>Captures the records of a few positions. Returns the number of positions and records.</summary>
     private int TakeSome(Keyspace keyspace)
     {
         ulong from = _cursor;
@@ -103,7 +113,7 @@ public sealed class Capture
         }
         catch
         {
-            // These positions are walked again: what was taken of them is told by its epoch.
+            // The positions are walked again. The epoch bits say which of their records are captured already.
             _met.Clear();
             (_cursor, _scanned) = (from, false);
             throw;
@@ -138,7 +148,10 @@ public sealed class Capture
         else BeforeChange(entry);
     }
 
-    /// <summary>Whether changing this value now would mean to take much at once: who can wait asks, and makes it be taken next.</summary>
+    /// <summary>
+    /// Whether a change of this value now would have to capture a large value at once. Also makes the capture take this value
+    /// next. A caller that can wait asks this before the change.
+    /// </summary>
     public bool IsLargeAndLeft(in Entry entry)
     {
         if (!IsLeft(entry.Keyspace, entry.Record) || !IsLarge(entry)) return false;
@@ -148,7 +161,7 @@ public sealed class Capture
         return true;
     }
 
-    /// <summary>The record is about to change or to go.</summary>
+    /// <summary>Captures a record that is about to change or to be removed, if it is not captured yet.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal void BeforeChange(in Entry entry)
     {
@@ -168,7 +181,10 @@ public sealed class Capture
         record.Epoch = _store.Epoch;
     }
 
-    /// <summary>Takes over a database that was emptied, if it is not walked yet: true, and it is freed when it is.</summary>
+    /// <summary>
+    /// Takes over an emptied database that is not completely walked yet. Returns false if the capture does not need it. The
+    /// database is freed after the walk.
+    /// </summary>
     internal bool Adopt(Keyspace keyspace)
     {
         if (!_keyspaces.Contains(keyspace)) return false;
@@ -181,21 +197,21 @@ public sealed class Capture
 
     private bool IsLeft(Keyspace keyspace, Record record) => keyspace.CapturedAs >= 0 && record.Epoch != _store.Epoch;
 
-    /// <summary>One part of the value that is being taken, or of the next one; false when there is none.</summary>
+    /// <summary>Captures one part of the current value, or of the next one. Returns false if there is none.</summary>
     private bool TakePart()
     {
         while (!_place.Begun)
         {
             if (!_large.TryPeek(out _part)) return false;
             Entry next = _part.Keyspace.Locate(_part.Hash, _part.Handle);
-            // It may have been taken since, and its place may be another's.
+            // The record may have been captured or removed since, and another record may have its handle.
             if (next.Exists && IsLeft(_part.Keyspace, next.Record)) break;
             _large.Pop();
         }
         Entry entry = _part.Keyspace.Locate(_part.Hash, _part.Handle);
         CapturePlace place = _place;
         bool isLast = _sink.TakePart(_part.Keyspace.CapturedAs, entry, ref place);
-        // Only now: a sink that throws is given the same part once more.
+        // The state changes only after the call: a sink that throws receives the same part again.
         if (!_place.Begun) _large.Pop();
         _place = place;
         if (!isLast)

@@ -4,13 +4,16 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// Makes memory follow the data down: when much of the slabs is slack, walks a store's keyspaces, a few buckets a call, and moves
-/// buffers out of the slabs that the arena has chosen to empty. A key that it misses, because the table changed under the walk,
-/// merely stays where it is.
+/// Compacts a store when the slabs of its arena are largely empty: walks its keyspaces, a few buckets per call, and moves buffers
+/// out of the slabs that the arena has chosen. If the table changes during the walk, the walk can miss a key, which then stays
+/// where it is.
 /// </summary>
 internal sealed class Compactor(ShardStore store)
 {
-    /// <summary>Slack that is not worth the work: some is always there, and what is freed is soon used again. A server has many stores, each with its own.</summary>
+    /// <summary>
+    /// Slack below this is not compacted: some slack is always there, and freed memory is soon used again. A server has many
+    /// stores, each with slack of its own.
+    /// </summary>
     private const long LeastSlackBytes = 256 << 10;
 
     private readonly List<(uint Tag, uint Handle)> _large = [];
@@ -19,7 +22,7 @@ internal sealed class Compactor(ShardStore store)
     private CompactionPlace _place;
     private long _slackLeft;
 
-    /// <summary>Goes on for about so many buckets, if there is anything to do; true when there was.</summary>
+    /// <summary>Continues for about <paramref name="budget"/> buckets. Returns false if there is nothing to compact.</summary>
     public bool Run(int budget)
     {
         Arena arena = store.Arena;
@@ -43,7 +46,7 @@ internal sealed class Compactor(ShardStore store)
 
     private bool Begin(Arena arena)
     {
-        // What the last round could not help is not tried again until there is a quarter more of it.
+        // Slack that the last compaction could not reduce causes a new attempt only after it grows by a quarter.
         long least = Math.Max(LeastSlackBytes, arena.BytesUsed / 4);
         if (arena.SlackBytes < least) _slackLeft = 0;
         if (arena.SlackBytes < Math.Max(least, _slackLeft + _slackLeft / 4)) return false;
@@ -54,7 +57,7 @@ internal sealed class Compactor(ShardStore store)
         return false;
     }
 
-    /// <summary>One step in a keyspace; true when its last bucket is done.</summary>
+    /// <summary>One step in a keyspace. Returns true after its last bucket.</summary>
     private bool Compact(Keyspace keyspace, ref int budget)
     {
         if (_large.Count > 0)

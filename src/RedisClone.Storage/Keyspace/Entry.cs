@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// A key found in a keyspace, or its absence. Valid until the next insert or remove in the same keyspace; changes made through it
-/// (a value that grows and so moves) keep it valid.
+/// A key that was looked up in a keyspace, present or absent. Valid until the next insert or remove in the same keyspace. A
+/// change through the entry itself keeps it valid, even if the value grows and its record moves.
 /// </summary>
 public readonly ref struct Entry
 {
@@ -31,7 +31,9 @@ public readonly ref struct Entry
 
     public ReadOnlySpan<byte> Key => Record.Key;
 
-    /// <summary>The value's bytes within the record: the string itself, a packed collection, or the root of a large one.</summary>
+    /// <summary>
+    /// The bytes of the value within the record: the string itself, a packed collection, or the root of a large value.
+    /// </summary>
     public Span<byte> Value => Record.Value;
 
     /// <summary>Unix milliseconds, 0 for never.</summary>
@@ -47,7 +49,7 @@ public readonly ref struct Entry
         }
     }
 
-    /// <summary>Bytes that this key takes of the arena, its part of the index not counted.</summary>
+    /// <summary>Bytes of the arena that the record of this key takes, without its share of the index.</summary>
     public int RecordBytes => Keyspace.Store.Arena.Capacity(_slot);
 
     internal ref uint Slot => ref _slot;

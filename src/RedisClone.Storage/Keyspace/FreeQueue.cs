@@ -4,13 +4,13 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// What was deleted but is too large to be freed at once: whole keyspaces, and the structures of single large values. It is freed
-/// in slices, values first: each slice of a keyspace may add some. Nothing here needs memory: a value that cannot wait is freed
-/// at once.
+/// Values that are deleted but too large to be freed at once: whole keyspaces, and the structures of single large values. They
+/// are freed in slices, single values first, because each slice of a keyspace can add some. Nothing here needs memory: if the
+/// queue cannot grow, a value is freed at once.
 /// </summary>
 internal sealed class FreeQueue(Arena arena)
 {
-    /// <summary>Values that take less outside their record are freed at once.</summary>
+    /// <summary>A value with at most this many bytes outside its record is freed at once.</summary>
     private const long SmallBytes = 16 * 1024;
 
     private readonly Queue<LargeValue> _values = new();
@@ -18,16 +18,16 @@ internal sealed class FreeQueue(Arena arena)
     private LargeValue _value;
     private bool _hasValue;
 
-    /// <summary>Values and keys that wait.</summary>
+    /// <summary>Number of values and keys in the queue.</summary>
     public long Pending { get; private set; }
 
-    /// <summary>Values and keys that were freed here so far.</summary>
+    /// <summary>Number of values and keys that this queue has freed so far.</summary>
     public long Freed { get; private set; }
 
     /// <summary>Nothing is left to free, not even the empty buckets of a keyspace.</summary>
     public bool IsEmpty => Pending == 0 && _oldest is null;
 
-    /// <summary>Takes what a large value holds outside its record; the record is the caller's to free or to fill anew.</summary>
+    /// <summary>Takes over the structures of a large value outside its record. The caller frees or refills the record.</summary>
     public void Add(ValueType type, ReadOnlySpan<byte> root, bool atOnce)
     {
         var value = new LargeValue { Type = type };
@@ -41,7 +41,8 @@ internal sealed class FreeQueue(Arena arena)
     }
 
     /// <summary>
-    /// Takes a keyspace. As far as so many buckets go it is freed at once, which does not count as freed here, as with a small value.
+    /// Takes over a keyspace. Up to <paramref name="buckets"/> buckets are freed at once; like small values, they do not count as
+    /// freed by this queue.
     /// </summary>
     public void Add(Keyspace keyspace, int buckets)
     {
@@ -53,7 +54,7 @@ internal sealed class FreeQueue(Arena arena)
         _newest = keyspace;
     }
 
-    /// <summary>Frees a slice: about so many buckets or blocks; true when nothing is left.</summary>
+    /// <summary>Frees a slice of about <paramref name="budget"/> buckets or blocks. Returns true when nothing is left.</summary>
     public bool Free(int budget)
     {
         while (budget > 0 && FreeValues(ref budget) && budget > 0 && _oldest is { } oldest)

@@ -5,9 +5,13 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The lists of field names that hashes of a store share: each is kept once, in the arena, for as long as any hash has it.
+/// The lists of field names that hashes of a store share. Each list (a shape) is stored once, in the arena, as long as a hash
+/// uses it.
 /// </summary>
-/// <remarks>A shape is a buffer: how many hashes have it, the number of names, their bytes, and the names as packed entries.</remarks>
+/// <remarks>
+/// A shape is a buffer: the number of hashes that use it, the number of names, the length of the names in bytes, and the names as
+/// packed entries.
+/// </remarks>
 internal sealed class HashShapes(Arena arena)
 {
     private const int UsersAt = 0, CountAt = 4, LengthAt = 8, NamesAt = 12;
@@ -18,12 +22,12 @@ internal sealed class HashShapes(Arena arena)
     private IndexRoot _root;
     private long _buffers;
 
-    /// <summary>All bytes that shapes take in the arena.</summary>
+    /// <summary>Bytes that all shapes take in the arena.</summary>
     public long Bytes => _buffers + Index.Bytes;
 
     internal HashIndex Index => new(arena, ref _root);
 
-    /// <summary>The shape of these names, with one hash more that has it.</summary>
+    /// <summary>Returns the shape of these names, and counts one more hash that uses it.</summary>
     public uint Acquire(ReadOnlySpan<byte> names, int count)
     {
         ulong hash = KeyHash.Of(names);
@@ -48,7 +52,7 @@ internal sealed class HashShapes(Arena arena)
         return shape;
     }
 
-    /// <summary>Whether it is worth a shape to meet these names: there is one, or they were met not long ago.</summary>
+    /// <summary>Whether a shape for these names pays off: there is one, or the names were seen recently.</summary>
     public bool Recur(ReadOnlySpan<byte> names)
     {
         ulong hash = KeyHash.Of(names);
@@ -59,10 +63,10 @@ internal sealed class HashShapes(Arena arena)
         return again;
     }
 
-    /// <summary>One hash more has a shape.</summary>
+    /// <summary>Counts one more hash that uses a shape.</summary>
     public void Share(uint shape) => Users(shape)++;
 
-    /// <summary>One hash less has a shape, which goes with the last.</summary>
+    /// <summary>Counts one hash less that uses a shape. The last one frees the shape.</summary>
     public void Release(uint shape)
     {
         if (--Users(shape) > 0) return;

@@ -5,7 +5,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>One shard's part of one database: its records by key, and again those that expire.</summary>
+/// <summary>One shard's part of one database: an index of its records by key, and one of the records that expire.</summary>
 public sealed class Keyspace(ShardStore store)
 {
     private IndexRoot _keys, _expires;
@@ -13,34 +13,32 @@ public sealed class Keyspace(ShardStore store)
 
     public ShardStore Store => store;
 
-    /// <summary>The database that this was when the capture began that has not walked it yet, else -1.</summary>
+    /// <summary>The number of this database at the beginning of a capture that still has to walk it, otherwise -1.</summary>
     internal int CapturedAs { get; set; } = -1;
 
-    /// <summary>Values are built in it that take another key's place: what happens here changes nothing that a client sees.</summary>
+    /// <summary>Commands build values here that then replace another key's value. Clients do not see changes in it.</summary>
     internal bool IsScratch { get; init; }
 
-    /// <summary>It was emptied, and is kept for a capture only.</summary>
+    /// <summary>The database was emptied, and only a capture still needs this keyspace.</summary>
     internal bool IsAbandoned { get; set; }
 
-    /// <summary>
-    /// The one after it in the queue of what is to be freed; a queue of such links takes any number without memory.
-    /// </summary>
+    /// <summary>The next keyspace in the queue of keyspaces to free. A linked queue needs no memory of its own.</summary>
     internal Keyspace? NextToFree { get; set; }
 
-    /// <summary>Up to where it is freed: what lies before must not be looked at again.</summary>
+    /// <summary>The bucket up to which this keyspace is freed. Earlier buckets must not be read.</summary>
     private uint _freedTo;
 
     public long Count => Keys.Count;
 
     public long ExpiringCount => Expires.Count;
 
-    /// <summary>How many hashes have fields that expire.</summary>
+    /// <summary>Number of hashes that have expiring fields.</summary>
     public long ExpiringHashCount => FieldExpiries.Count;
 
-    /// <summary>Bytes of the indexes.</summary>
+    /// <summary>Bytes of all indexes.</summary>
     public long IndexBytes => Keys.Bytes + Expires.Bytes + _fieldExpiries.Bytes;
 
-    /// <summary>The part of them that the index of expiring keys takes.</summary>
+    /// <summary>Bytes of the index of expiring keys, which <see cref="IndexBytes"/> includes.</summary>
     public long ExpiringIndexBytes => Expires.Bytes;
 
     public uint ExpiringBucketCount => Expires.BucketCount;
@@ -58,8 +56,8 @@ public sealed class Keyspace(ShardStore store)
     internal TimeTree FieldExpiries => new(store.Arena, ref _fieldExpiries);
 
     /// <summary>
-    /// Counts a change: at the end of a change of one element or of a key, which has changed nothing when it fails; at the
-    /// beginning of a change of several elements, which may fail halfway.
+    /// Counts a change. A change of one element or of a key is counted at its end: it has changed nothing when it fails. A change
+    /// of several elements may fail halfway, so it is counted at its beginning.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void CountChange()
@@ -67,7 +65,7 @@ public sealed class Keyspace(ShardStore store)
         if (!IsScratch) store.Changes++;
     }
 
-    /// <summary>The same, where a change ends with its result.</summary>
+    /// <summary>Counts a change and returns its result.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool CountChange(bool result)
     {
@@ -75,7 +73,7 @@ public sealed class Keyspace(ShardStore store)
         return result;
     }
 
-    /// <summary>Finds a key, whether or not its time has passed: expiry has effects that are the caller's to write down.</summary>
+    /// <summary>Finds a key even if it has expired. The caller decides, and records the effect of an expiry.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Entry Find(ReadOnlySpan<byte> key, ulong hash)
     {
@@ -83,10 +81,10 @@ public sealed class Keyspace(ShardStore store)
         return new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
     }
 
-    /// <summary>Finds the key of a record handle.</summary>
+    /// <summary>Finds the entry of a record handle.</summary>
     public Entry Locate(ulong hash, uint handle) => new(this, hash, ref Keys.FindHandle(hash, handle));
 
-    /// <summary>What a find gives that finds nothing.</summary>
+    /// <summary>An entry that represents an absent key.</summary>
     public Entry Absent(ulong hash) => new(this, hash, ref Unsafe.NullRef<uint>());
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -97,8 +95,8 @@ public sealed class Keyspace(ShardStore store)
     public uint PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash, lines: 2);
 
     /// <summary>
-    /// Says that a key, or a value in its place, is about to be changed: a capture that has not taken it takes it now. What changes a record as a whole
-    /// says so itself; whoever changes a value's bytes does before.
+    /// Announces that a key or its value is about to change, so that a running capture takes the old state first. Methods that
+    /// change a whole record do this themselves. A caller that writes to the bytes of a value calls this before.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Preserve(in Entry entry)
@@ -106,7 +104,7 @@ public sealed class Keyspace(ShardStore store)
         if (store.Capture is { } capture) capture.BeforeChange(entry);
     }
 
-    /// <summary>Adds a key that is absent. The value's bytes are undefined until the caller fills them.</summary>
+    /// <summary>Adds an absent key. The bytes of the value are undefined until the caller fills them.</summary>
     public Entry Insert(
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
@@ -125,8 +123,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Gives an existing key another value of any form; what the old value held elsewhere is freed. The new value's bytes are
-    /// undefined until the caller fills them.
+    /// Replaces the value of a key by one of any type and form, and frees the structures of the old value outside the record. The
+    /// bytes of the new value are undefined until the caller fills them.
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
@@ -154,8 +152,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Changes a value's length, keeping its first bytes; those beyond its old length are undefined.
-    /// <paramref name="spare"/> asks for room beyond, for values that will grow again.
+    /// Changes the length of a value and keeps its first bytes. Bytes beyond the old length are undefined.
+    /// <paramref name="spare"/> reserves room for further growth.
     /// </summary>
     public void Resize(in Entry entry, int valueLength, int spare = 0)
     {
@@ -169,7 +167,7 @@ public sealed class Keyspace(ShardStore store)
         CountChange();
     }
 
-    /// <summary>Changes the form without touching the value's bytes.</summary>
+    /// <summary>Changes the type and the encoding of a value, but not its bytes.</summary>
     public static void SetForm(in Entry entry, ValueType type, ValueEncoding encoding)
     {
         Record record = entry.Record;
@@ -178,7 +176,7 @@ public sealed class Keyspace(ShardStore store)
         record.Access = access;
     }
 
-    /// <summary>Sets when a key expires, in Unix milliseconds; 0 for never.</summary>
+    /// <summary>Sets the time at which a key expires, in Unix milliseconds; 0 for never.</summary>
     public void SetExpiry(in Entry entry, long expiry)
     {
         FaultPoint.Call();
@@ -198,7 +196,7 @@ public sealed class Keyspace(ShardStore store)
         CountChange();
     }
 
-    /// <summary>The same, as a part of another operation.</summary>
+    /// <summary>Like <see cref="Remove"/>, as a part of another operation.</summary>
     internal void RemoveNow(in Entry entry)
     {
         Preserve(entry);
@@ -206,7 +204,7 @@ public sealed class Keyspace(ShardStore store)
         Detach(entry);
     }
 
-    /// <summary>Removes a key whose value has been given to another (RENAME, MOVE): only the record itself is freed.</summary>
+    /// <summary>Removes a key whose value now belongs to another key (RENAME, MOVE): frees the record only.</summary>
     public void Detach(in Entry entry)
     {
         Preserve(entry);
@@ -219,20 +217,21 @@ public sealed class Keyspace(ShardStore store)
         store.Arena.EndChange();
     }
 
-    /// <summary>Visits one cursor position; the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
+    /// <summary>Visits one cursor position and returns the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
     public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
         Keys.Scan(cursor, ref visitor);
 
-    /// <summary>The same over the keys that expire only.</summary>
-    public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
+    /// <summary>Like <see cref="Scan"/>, over expiring keys only.</summary>
+    public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor)
+        where TVisitor : struct, IScanVisitor, allows ref struct =>
         Expires.Scan(cursor, ref visitor);
 
-    /// <summary>The key behind a record handle that a scan or a sample gave.</summary>
+    /// <summary>The key of a record handle that a scan or a sample returned.</summary>
     public ReadOnlySpan<byte> KeyOf(uint handle) => new Record(store.Arena.FromStart(handle)).Key;
 
     internal Record RecordOf(uint handle) => new(store.Arena.FromStart(handle));
 
-    /// <summary>Hints at a record that a scan gave: at its header, and when that is there, at the rest of it.</summary>
+    /// <summary>Prefetches the header of a record, which <see cref="PrefetchRest"/> reads later.</summary>
     internal void PrefetchHeader(uint handle) => store.Arena.Prefetch(handle, lines: 1);
 
     internal void PrefetchRest(uint handle) => MemoryHints.PrefetchRest(RecordOf(handle).Whole);
@@ -244,17 +243,17 @@ public sealed class Keyspace(ShardStore store)
 
     public ValueType TypeOf(uint handle) => new Record(store.Arena.FromStart(handle)).Type;
 
-    /// <summary>The hash of which a field expires soonest, 0 if none is due by now.</summary>
+    /// <summary>The hash with the earliest expired field, 0 if no field has expired.</summary>
     public uint DueHash => FieldExpiries.First is { Handle: not 0 } first && first.Time < store.Now ? first.Handle : 0;
 
-    /// <summary>A random key's record handle, 0 when there is none.</summary>
+    /// <summary>The record handle of a random key, 0 if there is none.</summary>
     public uint RandomHandle(Random random) => Keys.RandomHandle(random);
 
     public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
     /// <summary>
-    /// Frees a part of a keyspace that was taken out of service; true when all is freed. Needs no memory.
-    /// <paramref name="budget"/> is lowered by the work done, in buckets and nodes.
+    /// Frees a part of an abandoned keyspace. Returns true when everything is freed. Needs no memory. <paramref name="budget"/>
+    /// decreases by the work done, in buckets and nodes.
     /// </summary>
     internal bool Drain(ref int budget)
     {
@@ -271,16 +270,14 @@ public sealed class Keyspace(ShardStore store)
             budget -= (int)(_freedTo - from) + 1;
             return false;
         }
-        // Few buckets at a time, lest a database of large values hands all of them over at once.
+        // Few buckets at a time: otherwise a database of large values would pass all of them to the queue at once.
         var owner = new RecordOwner(store);
         bool done = Keys.Drain(ref _freedTo, Math.Min(budget, 64), ref owner);
         budget -= (int)(_freedTo - from) + 1;
         return done;
     }
 
-    /// <summary>
-    /// Moves what a compaction wants moved of one bucket, telling which of its values are large; false when there is no such bucket.
-    /// </summary>
+    /// <summary>Compacts one bucket and lists its large values. Returns false if there is no such bucket.</summary>
     internal bool Compact(uint bucket, List<(uint Tag, uint Handle)> large)
     {
         if (bucket < Keys.BucketCount)
@@ -297,7 +294,7 @@ public sealed class Keyspace(ShardStore store)
         return bucket < Keys.BucketCount;
     }
 
-    /// <summary>Goes on with the compaction of a large value; true when it is done, or gone.</summary>
+    /// <summary>Continues the compaction of a large value. Returns true when it is complete, or when the value is gone.</summary>
     internal bool CompactLarge(uint tag, uint handle, ref CompactionPlace place, ref int budget)
     {
         if (Unsafe.IsNullRef(ref Keys.FindHandle(tag, handle))) return true;
@@ -307,8 +304,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Notes that no field of a hash expires before this, 0 for never: in its value and in the order of all such hashes. Called
-    /// before the field gets its time.
+    /// Records the earliest time at which a field of a hash expires (0 for never), in the value and in the order of all hashes
+    /// with such fields. Called before the field gets its expiry.
     /// </summary>
     internal void SetNextFieldExpiry(in Entry entry, long next)
     {
@@ -323,8 +320,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// The same after fields lost their time: where memory is missing for a later time, the one before stays, and the hash is
-    /// looked at too early.
+    /// Like <see cref="SetNextFieldExpiry"/>, after fields lost their expiry. If memory for the later time is missing, the old
+    /// time stays, and the hash is only visited too early.
     /// </summary>
     internal void TrySetNextFieldExpiry(in Entry entry, long next)
     {
@@ -338,7 +335,7 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Takes note of a hash whose value was copied into a new record as it is. Where memory is missing the record goes again.
+    /// Registers a hash that was copied into a new record. If memory is missing, removes the record and throws.
     /// </summary>
     internal void AdoptFieldExpiry(in Entry entry)
     {
@@ -356,12 +353,10 @@ public sealed class Keyspace(ShardStore store)
         return size <= capacity && !IsWaste(size, capacity);
     }
 
-    /// <summary>
-    /// A value that shrank to less than half moves to a smaller buffer, or memory would not follow the data down.
-    /// </summary>
+    /// <summary>Whether a value is so small for its buffer that it moves: memory follows the data down.</summary>
     private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
 
-    /// <summary>A value is about to be replaced in its record: what it has elsewhere goes.</summary>
+    /// <summary>Frees the structures outside the record of a value that is about to be replaced.</summary>
     private void LeaveValue(Record record, uint handle)
     {
         if (record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
@@ -369,8 +364,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Gives a value of another length a record of another size; false where the old record is large enough and memory for a
-    /// smaller one is missing.
+    /// Moves a value of another length to a record of another size. Returns false if the old record is large enough and memory
+    /// for a smaller one is missing.
     /// </summary>
     private bool TryResizeMoved(in Entry entry, Record record, int valueLength, int spare, bool hasRoom)
     {
@@ -385,7 +380,7 @@ public sealed class Keyspace(ShardStore store)
         }
     }
 
-    /// <summary>Gives a value a new record.</summary>
+    /// <summary>Moves a value to a new record.</summary>
     private void Move(in Entry entry, Record old, int valueLength, int spare, long expiry)
     {
         uint moved = MakeMoved(entry, old.Type, old.Encoding, old.Access, valueLength, spare, expiry);
@@ -398,8 +393,8 @@ public sealed class Keyspace(ShardStore store)
     }
 
     /// <summary>
-    /// Makes a record that is to take the place of another one. If it expires and the other does not, it is in the index of those
-    /// that do already: what follows needs no memory.
+    /// Allocates a record that will replace another one. If only the new record expires, it is added to the index of expiring
+    /// keys here, so the steps after this need no memory.
     /// </summary>
     private uint MakeMoved(
         in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry)
@@ -411,7 +406,7 @@ public sealed class Keyspace(ShardStore store)
         return moved;
     }
 
-    /// <summary>Puts a record in the place of the one before, which is freed.</summary>
+    /// <summary>Replaces a record by a new one and frees the old one.</summary>
     private void Publish(in Entry entry, uint moved)
     {
         uint old = entry.Slot;

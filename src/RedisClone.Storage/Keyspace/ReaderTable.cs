@@ -4,8 +4,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// Who has read which of a shard's keys: numbers of readers by key. It lies in the shard's own buffers, so a million keys are nothing for
-/// the collector to walk, and count as memory like any data.
+/// The readers of each key of a shard, for client-side caching. A number identifies a reader. The table lies in the arena of the
+/// shard, so a million keys cost the garbage collector nothing and count as memory like any data.
 /// </summary>
 public sealed class ReaderTable(ShardStore store)
 {
@@ -15,13 +15,13 @@ public sealed class ReaderTable(ShardStore store)
 
     internal Keyspace Content => _keys;
 
-    /// <summary>Keys that have readers.</summary>
+    /// <summary>Number of keys that have readers.</summary>
     public long Keys => _keys.Count;
 
-    /// <summary>Readers of all these together.</summary>
+    /// <summary>Number of readers of all keys together.</summary>
     public long Items { get; private set; }
 
-    /// <summary>Notes a reader of a key; tells how many it has now, 0 when this one was known.</summary>
+    /// <summary>Adds a reader of a key. Returns the number of readers of the key, or 0 if this one was known.</summary>
     public long Add(ReadOnlySpan<byte> key, ulong hash, long reader)
     {
         Entry entry = _keys.Find(key, hash);
@@ -42,12 +42,12 @@ public sealed class ReaderTable(ShardStore store)
     }
 
     /// <summary>
-    /// Whether readers of a key that are gone should be looked for: each time their number has doubled, so that it stays within twice the
-    /// living ones at a constant cost.
+    /// Whether the readers of a key should be pruned now: each time their number has doubled. This bounds the table to twice the
+    /// live readers at a constant cost.
     /// </summary>
     public static bool IsPruneDue(long readers) => readers >= LeastToPrune && BitOperations.IsPow2(readers);
 
-    /// <summary>Forgets the readers of a key that are gone; tells how many.</summary>
+    /// <summary>Removes the readers of a key that are no longer alive. Returns how many.</summary>
     public int Prune(ReadOnlySpan<byte> key, ulong hash, Func<long, bool> isAlive)
     {
         Entry entry = _keys.Find(key, hash);
@@ -60,7 +60,7 @@ public sealed class ReaderTable(ShardStore store)
         return gone.Count;
     }
 
-    /// <summary>Forgets a key and adds its readers to a list; false when nobody has read it.</summary>
+    /// <summary>Removes a key and adds its readers to a list. Returns false if the key has no readers.</summary>
     public bool Take(ReadOnlySpan<byte> key, ulong hash, List<long> readers)
     {
         Entry entry = _keys.Find(key, hash);
@@ -69,7 +69,9 @@ public sealed class ReaderTable(ShardStore store)
         return true;
     }
 
-    /// <summary>The same for any key of a table that is not empty.</summary>
+    /// <summary>
+    /// Like <see cref="Take(ReadOnlySpan{byte}, ulong, List{long})"/>, for a random key. The table must not be empty.
+    /// </summary>
     public byte[] TakeRandom(List<long> readers)
     {
         uint handle = _keys.RandomHandle(store.Random);
@@ -78,7 +80,7 @@ public sealed class ReaderTable(ShardStore store)
         return key;
     }
 
-    /// <summary>Forgets all; the memory is freed in slices.</summary>
+    /// <summary>Removes all keys. The memory is freed in slices.</summary>
     public void Clear()
     {
         if (_keys.Count == 0) return;

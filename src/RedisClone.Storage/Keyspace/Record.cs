@@ -3,12 +3,12 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The bytes of one key: header, optional expiry, key, value, all in one buffer, so that a lookup that hits costs one line for the
-/// bucket and one for the record.
+/// The bytes of one key in one buffer: header, optional expiry, key, value. A successful lookup reads one cache line of the
+/// bucket and one of the record.
 /// </summary>
 /// <remarks>
-/// Header: word 0 = type (4 bits), encoding (4), access clock (24); word 1 = flags (8), key length (8), value length (16).
-/// Lengths that do not fit set the Long flag, and two words with the true lengths follow.
+/// Header: word 0 = type (4 bits), encoding (4), access clock (24); word 1 = flags (8), key length (8), value length (16). If a
+/// length does not fit, the Long flag is set and two words with the true lengths follow.
 /// </remarks>
 internal readonly ref struct Record(Span<byte> bytes)
 {
@@ -28,14 +28,18 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     public bool IsLong => (_bytes[4] & LongFlag) != 0;
 
-    /// <summary>24 bits for the eviction policy: last access, or frequency and its decay time.</summary>
+    /// <summary>
+    /// 24 bits for the eviction policy: the last access, or an access frequency and the time of its last decay.
+    /// </summary>
     public uint Access
     {
         get => Word(0) >> 8;
         set => Word(0) = Word(0) & 0xFF | value << 8;
     }
 
-    /// <summary>Whether a capture has taken the record already: it has when this is the store's epoch. See <see cref="Capture"/>.</summary>
+    /// <summary>
+    /// The epoch bit: a record whose bit equals the epoch of the store is captured already. See <see cref="Capture"/>.
+    /// </summary>
     public bool Epoch
     {
         get => (_bytes[4] & EpochFlag) != 0;
@@ -56,7 +60,7 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     public Span<byte> Value => _bytes.Slice(ValueOffset, ValueLength);
 
-    /// <summary>Unix milliseconds at which the key is gone; 0 for never.</summary>
+    /// <summary>Unix milliseconds at which the key expires, 0 for never.</summary>
     public long Expiry
     {
         get => HasExpiry ? Unsafe.ReadUnaligned<long>(ref _bytes[IsLong ? LongHeader : ShortHeader]) : 0;
@@ -64,7 +68,8 @@ internal readonly ref struct Record(Span<byte> bytes)
     }
 
     /// <summary>
-    /// Unix milliseconds at which the first field of a hash expires, 0 for never: hashes that may have such fields begin with it.
+    /// Unix milliseconds at which the first field of a hash expires, 0 for never. The value of a hash that can have such fields
+    /// begins with it.
     /// </summary>
     public long NextFieldExpiry
     {
@@ -78,7 +83,9 @@ internal readonly ref struct Record(Span<byte> bytes)
     private bool MayHaveFieldExpiry =>
         Type == ValueType.Hash && Encoding is (ValueEncoding.PackedWithExpiry or ValueEncoding.Large);
 
-    /// <summary>Where the value begins of a record of which no more than the short header is at hand; -1 where the header is a long one.</summary>
+    /// <summary>
+    /// The offset of the value in a record of which only the short header is available, -1 if the record has a long header.
+    /// </summary>
     public static int ValueOffsetOf(ReadOnlySpan<byte> header) =>
         (header[4] & LongFlag) != 0 ? -1 : ShortHeader + ((header[4] & HasExpiryFlag) != 0 ? ExpiryBytes : 0) + header[5];
 
@@ -87,22 +94,23 @@ internal readonly ref struct Record(Span<byte> bytes)
 
     public void SetForm(ValueType type, ValueEncoding encoding) => _bytes[0] = (byte)((int)type | (int)encoding << 4);
 
-    /// <summary>Changes the value's length within the same layout.</summary>
+    /// <summary>Changes the length of the value within the same layout.</summary>
     public void SetValueLength(int length)
     {
         if (IsLong) Word(12) = (uint)length;
         else Word(4) = Word(4) & 0xFFFF | (uint)length << 16;
     }
 
-    /// <summary>Whether a record laid out as this one can take a value of another length without changing its layout.</summary>
+    /// <summary>Whether a value of another length fits into the layout of this record.</summary>
     public bool LayoutFits(int valueLength) => IsLong || valueLength <= MaxShortValue;
 
     public static int SizeOf(int keyLength, int valueLength, bool expires) =>
         (NeedsLong(keyLength, valueLength) ? LongHeader : ShortHeader) + (expires ? ExpiryBytes : 0) + keyLength + valueLength;
 
-    /// <summary>Lays out a new record; the caller fills the value.</summary>
+    /// <summary>Formats a new record. The caller fills the value.</summary>
     public static Record Format(
-        Span<byte> bytes, ReadOnlySpan<byte> key, ValueType type, ValueEncoding encoding, uint access, int valueLength, long expiry, bool epoch)
+        Span<byte> bytes, ReadOnlySpan<byte> key, ValueType type, ValueEncoding encoding,
+        uint access, int valueLength, long expiry, bool epoch)
     {
         bool isLong = NeedsLong(key.Length, valueLength);
         var record = new Record(bytes);

@@ -5,8 +5,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// All that one shard owns: its buffers, its part of every database, and what waits to be freed. Single-threaded: whoever
-/// holds the shard. Time is handed in once per hold.
+/// All data of one shard: its arena, its part of every database, and values that are to be freed. Only the thread that holds the
+/// shard may use it. The clock is set once per hold.
 /// </summary>
 public sealed class ShardStore
 {
@@ -28,8 +28,7 @@ public sealed class ShardStore
     public Arena Arena { get; } = new();
 
     /// <summary>
-    /// A change was begun that did not come to its end: nothing of the store can be relied on. See <see
-    /// cref="Memory.Arena.IsTorn"/>.
+    /// A change began and did not end, so the content of the store is unreliable. See <see cref="Memory.Arena.IsTorn"/>.
     /// </summary>
     public bool IsTorn => Arena.IsTorn;
 
@@ -38,30 +37,33 @@ public sealed class ShardStore
 
     public Random Random { get; }
 
-    /// <summary>Unix milliseconds, as of the current hold.</summary>
+    /// <summary>Unix milliseconds, set at the beginning of the current hold.</summary>
     public long Now { get; set; }
 
-    /// <summary>What the access field of a record written now is set to (see the eviction policy).</summary>
+    /// <summary>The value for the access field of a record that is written now (see the eviction policy).</summary>
     public uint NewAccess { get; set; }
 
-    /// <summary>Up to where collections keep their small forms.</summary>
+    /// <summary>The limits up to which collections keep their small forms.</summary>
     public ValueLimits Limits { get; set; } = ValueLimits.Default;
 
-    /// <summary>Who takes records before they change; null while no snapshot is taken, which costs every change this one look.</summary>
+    /// <summary>
+    /// The running capture, which must see records before they change. It is null while there is none, and a change then costs
+    /// one check.
+    /// </summary>
     public Capture? Capture { get; private set; }
 
-    /// <summary>The bit of records that are new or were captured already.</summary>
+    /// <summary>The value of the epoch bit in records that are new or captured.</summary>
     internal bool Epoch { get; private set; }
 
     public int DatabaseCount => _databases.Length;
 
-    /// <summary>Keys and large values that wait to be freed in slices.</summary>
+    /// <summary>Number of keys and large values that are to be freed in slices.</summary>
     public long PendingFrees => _abandoned.Pending;
 
-    /// <summary>Whether <see cref="FreeAbandoned"/> has anything to do.</summary>
+    /// <summary>Whether <see cref="FreeAbandoned"/> has work to do.</summary>
     public bool IsFreeing => !_abandoned.IsEmpty;
 
-    /// <summary>Keys and large values that were freed in slices so far.</summary>
+    /// <summary>Number of keys and large values that were freed in slices so far.</summary>
     public long LazyFreed => _abandoned.Freed;
 
     /// <summary>Bytes of the field names that hashes share.</summary>
@@ -72,12 +74,12 @@ public sealed class ShardStore
 
     public Keyspace Database(int index) => _databases[index] ?? AddDatabase(index);
 
-    /// <summary>A database that may not have been used yet: for prefetching, sums and sweeps, which need not create it.</summary>
+    /// <summary>A database, or null if it was never used. Prefetching, sums and sweeps need not create it.</summary>
     public Keyspace? ExistingDatabase(int index) => _databases[index];
 
     /// <summary>
-    /// Hints at the bucket of a member in the table of a large collection, the collection's record having been fetched; false where there is no such
-    /// table. May be called without holding the shard: what is read may be changing, and makes a useless hint then.
+    /// Prefetches the bucket of a member in the table of a large collection whose record is already prefetched. Returns false if
+    /// there is no such table. May be called without holding the shard: a concurrent change only makes the hint useless.
     /// </summary>
     public bool PrefetchMemberBucket(uint record, ReadOnlySpan<byte> member, out ulong hash)
     {
@@ -88,16 +90,18 @@ public sealed class ShardStore
         return true;
     }
 
-    /// <summary>Hints at the member itself, its bucket having been fetched. May be called without holding the shard.</summary>
+    /// <summary>Prefetches a member whose bucket is already prefetched. May be called without holding the shard.</summary>
     public void PrefetchMember(uint record, ulong member)
     {
         if (TryPeekTable(record, out IndexRoot root)) new HashIndex(Arena, ref root).PrefetchRecord(member, lines: 1);
     }
 
-    /// <summary>Where a value is built that will take another key's place; empty between commands.</summary>
+    /// <summary>
+    /// The keyspace in which a command builds a value that then replaces another key's value. Empty between commands.
+    /// </summary>
     public Keyspace Scratch => _scratch ??= new Keyspace(this) { IsScratch = true };
 
-    /// <summary>Empties it after a command that built a value there has failed. Needs no memory.</summary>
+    /// <summary>Empties the scratch keyspace after a command failed that built a value in it. Needs no memory.</summary>
     public void ClearScratch()
     {
         if (_scratch is not { Count: > 0 } left) return;
@@ -108,8 +112,8 @@ public sealed class ShardStore
     public void Swap(int first, int second) => (_databases[first], _databases[second]) = (_databases[second], _databases[first]);
 
     /// <summary>
-    /// Empties a database at once: its contents are freed later, in slices, but for about so many buckets that are freed right away. Returns
-    /// how many keys it held.
+    /// Empties a database. About <paramref name="buckets"/> buckets of it are freed at once, the rest later in slices. Returns
+    /// the number of keys it held.
     /// </summary>
     public long Abandon(int index, int buckets = 0)
     {
@@ -123,14 +127,14 @@ public sealed class ShardStore
     }
 
     /// <summary>
-    /// Begins to hand out all that is here now, in slices (<see cref="Storage.Capture.Step"/>). One that nobody went on with is brought to its end first.
+    /// Begins a capture of the present state of the store, which <see cref="Storage.Capture.Step"/> continues. An older capture
+    /// that is still incomplete is completed first.
     /// </summary>
     public Capture BeginCapture(ICaptureSink sink)
     {
         FaultPoint.Call();
         while (Capture is not null) Capture.Step(int.MaxValue);
-        // Only with the capture that goes with it may the epoch change: a record of the old one would pass for one that was
-        // taken.
+        // The epoch changes only together with the capture: otherwise a record of the old epoch would count as captured.
         var capture = new Capture(this, sink);
         Epoch = !Epoch;
         return Capture = capture;
@@ -143,12 +147,14 @@ public sealed class ShardStore
 
     internal void FreeLater(Keyspace keyspace) => _abandoned.Add(keyspace, buckets: 0);
 
-    /// <summary>Frees a slice of what was abandoned, about so many buckets; true when nothing is left.</summary>
+    /// <summary>
+    /// Frees a slice of about <paramref name="buckets"/> buckets of abandoned data. Returns true when nothing is left.
+    /// </summary>
     public bool FreeAbandoned(int buckets) => _abandoned.Free(buckets);
 
     /// <summary>
-    /// Moves data together, for about so many buckets, where much memory is held by little of it; true while there is such work. A capture knows large
-    /// values by their place: meanwhile nothing moves.
+    /// Compacts about <paramref name="buckets"/> buckets if little data occupies much memory. Returns true while there is such
+    /// work. Nothing moves during a capture, which refers to large values by their handles.
     /// </summary>
     public bool Compact(int buckets)
     {
@@ -162,12 +168,13 @@ public sealed class ShardStore
         }
     }
 
-    /// <summary>Scratch of one random sample at a time: what it has chosen so far.</summary>
+    /// <summary>The choices of the random sample in progress. A store has one sample at a time.</summary>
     internal HashSet<long> Chosen { get; } = [];
 
     /// <summary>
-    /// Frees what a value holds outside its record: at once if it is little, else in slices; or leaves what it shared. What a command built
-    /// for itself it frees itself: a flood of such commands would outrun the slices.
+    /// Releases the shared names of a value, or its structures outside the record. Small structures are freed at once, others in
+    /// slices. Values in the scratch keyspace are always freed at once: the slices could not keep up with a flood of commands
+    /// that build such values.
     /// </summary>
     internal void ReleaseValue(ValueType type, ValueEncoding encoding, ReadOnlySpan<byte> value, Keyspace? owner = null)
     {

@@ -2,7 +2,7 @@ using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>The invariants of an arena, as far as it can tell without knowing what its buffers hold.</summary>
+/// <summary>Checks the invariants of an arena that do not depend on the content of its buffers.</summary>
 public sealed partial class Arena
 {
     internal void Check()
@@ -17,7 +17,7 @@ public sealed partial class Arena
             ref Chunk chunk = ref _chunks[index];
             if (chunk.Bytes is null)
             {
-                Require(_freeChunkSlots.Contains(index), "a place without a chunk is known to be free");
+                Require(_freeChunkSlots.Contains(index), "a slot without a chunk is in the list of free slots");
                 empty++;
                 continue;
             }
@@ -48,9 +48,9 @@ public sealed partial class Arena
                 CheckSlab(ref chunk, page, ref span);
                 if (span.Used < span.Capacity && !span.Leaving) partial.Add(index << 8 | page);
             }
-            Require(free == chunk.FreePages && longest <= chunk.FitLimit, "a chunk knows its free pages");
+            Require(free == chunk.FreePages && longest <= chunk.FitLimit, "the free pages of a chunk are counted");
         }
-        Require(empty == _freeChunkSlots.Count, "only places without a chunk are free");
+        Require(empty == _freeChunkSlots.Count, "only slots without a chunk are free");
         Require(freePages == _freePages, "free pages that may be resident are counted");
         Require(slabs.AsSpan().SequenceEqual(_slabs), "slabs are counted by class");
         Require(usedOf.AsSpan().SequenceEqual(_used), "the buffers of slabs are counted by class");
@@ -61,7 +61,7 @@ public sealed partial class Arena
             (reserved, used, live) = (reserved + bytes.Length, used + bytes.Length, live + 1);
         }
         int unused = _dedicated.Take(_dedicatedLimit).Count(bytes => bytes is null);
-        Require(unused == _freeDedicated.Count, "free numbers of dedicated buffers are known");
+        Require(unused == _freeDedicated.Count, "all free numbers of dedicated buffers are listed");
         Require(reserved == BytesReserved && used == BytesUsed && live == LiveBuffers, "bytes and buffers are counted");
     }
 

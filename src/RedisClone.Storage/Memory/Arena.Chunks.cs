@@ -4,20 +4,21 @@ using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Chunks and dedicated buffers: what they are made of, and how many there may be.</summary>
+/// <summary>Chunks and dedicated buffers: their arrays and their limits.</summary>
 public sealed partial class Arena
 {
     /// <summary>
-    /// Chunks that handles can name: 30 GB of buffers that share them. A server has 16 shards a core, each with an arena.
+    /// Largest number of chunks that handles can name: 30 GB of shared buffers. A server has 16 shards per core, each with an
+    /// arena.
     /// </summary>
     private const int MaxChunks = 0xF000;
 
-    /// <summary>Handles from here on number dedicated buffers: 2^28 of them, each larger than half a chunk.</summary>
+    /// <summary>Handles from this value on number dedicated buffers: up to 2^28, each larger than half a chunk.</summary>
     private const uint FirstDedicated = (uint)MaxChunks << ChunkShift;
 
     private const int MaxDedicated = (int)(uint.MaxValue - FirstDedicated);
 
-    /// <summary>Chunks (4 GB) and dedicated buffers that are left when <see cref="IsNearlyFull"/> says so.</summary>
+    /// <summary>Free chunks (4 GB) and dedicated buffers below which <see cref="IsNearlyFull"/> is true.</summary>
     private const int ChunkHeadroom = 8192, DedicatedHeadroom = 1 << 24;
 
     private byte[]?[] _dedicated = [];
@@ -29,33 +30,37 @@ public sealed partial class Arena
     private int _open;
 
     /// <summary>
-    /// Few handles are left: a command that may take much memory is to be refused before its first effect. What is left is 4 GB
-    /// of shared chunks and 2^24 dedicated buffers, more than a command takes.
+    /// Few handles are left, so the server refuses a command that may take much memory before its first effect. The remaining
+    /// handles (4 GB of shared chunks, 2^24 dedicated buffers) are more than a running command takes.
     /// </summary>
     public bool IsNearlyFull { get; private set; }
 
     /// <summary>
-    /// A change of several steps was begun and not ended: an exception that came between left a structure that must not be used.
-    /// A failed allocation never does.
+    /// A change of several steps began and did not end: an exception interrupted it and left a structure that must not be used. A
+    /// failed allocation never causes this.
     /// </summary>
     public bool IsTorn => _open != 0;
 
-    /// <summary>Begins steps that only make sense together. Nothing allocates until the end of them.</summary>
+    /// <summary>
+    /// Begins a change of several steps that must not be interrupted. Nothing allocates until <see cref="EndChange"/>.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void BeginChange() => _open++;
 
-    /// <summary>Ends them. Not called in a finally block: an exception leaves <see cref="IsTorn"/> true.</summary>
+    /// <summary>
+    /// Ends the change. It is deliberately not called in a finally block: after an exception, <see cref="IsTorn"/> stays true.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void EndChange() => _open--;
 
-    /// <summary>Lets a test meet the limits with little memory.</summary>
+    /// <summary>Lowers the limits, for tests.</summary>
     internal void Restrict(int chunks, int dedicated)
     {
         (_mostChunks, _mostDedicated) = (chunks, dedicated);
         CheckRoom();
     }
 
-    /// <summary>The same, for the memory of all arenas.</summary>
+    /// <summary>Replaces the memory budget, for tests.</summary>
     internal void Restrict(HeapBudget budget)
     {
         budget.Take(_taken);
@@ -101,18 +106,18 @@ public sealed partial class Arena
         SetFit(index, ref chunk, 0);
         ReturnArray(chunk.Bytes);
         chunk = default;
-        _freeChunkSlots.Push(index);                   // has room for all: see GrowChunkTables
+        _freeChunkSlots.Push(index);                   // GrowChunkTables reserved room
         CheckRoom();
     }
 
-    /// <summary>An array for buffers, out of the budget of the process.</summary>
+    /// <summary>Allocates an array for buffers and charges it to the budget.</summary>
     private byte[] TakeArray(int length)
     {
         _budget.Take(length);
         try
         {
             FaultPoint.Allocation();
-            // Zero-filled pages of the system are never cleared a second time, so the array may come uninitialized.
+            // Pages fresh from the system are zero already, and buffers have undefined content, so the array is not cleared.
             byte[] bytes = GC.AllocateUninitializedArray<byte>(length, pinned: true);
             _taken += length;
             return bytes;
@@ -130,10 +135,10 @@ public sealed partial class Arena
         _budget.Give(bytes.Length);
     }
 
-    /// <summary>A store that ends with its arena in use gives its part of the budget back.</summary>
+    /// <summary>Returns the memory of an abandoned arena to the budget.</summary>
     ~Arena() => _budget.Give(_taken);
 
-    /// <summary>Makes every table as long as the longer table of chunks will need, and that one last.</summary>
+    /// <summary>Grows all tables to the length of the next table of chunks, and grows the table of chunks last.</summary>
     private void GrowChunkTables()
     {
         int length = Math.Min(_chunks.Length * 2, MaxChunks), words = (length + 63) / 64;
@@ -176,7 +181,7 @@ public sealed partial class Arena
         ReturnArray(bytes);
         int index = (int)(handle - FirstDedicated);
         _dedicated[index] = null;
-        _freeDedicated.Push(index);                    // has room for all: see GrowDedicatedTable
+        _freeDedicated.Push(index);                    // GrowDedicatedTable reserved room
         BytesUsed -= bytes.Length;
         BytesReserved -= bytes.Length;
         LiveBuffers--;
@@ -205,7 +210,7 @@ public sealed partial class Arena
     private byte[]? PeekDedicated(uint handle)
     {
         byte[]?[] dedicated = _dedicated;
-        uint index = handle - FirstDedicated;          // far too large where the handle is below
+        uint index = handle - FirstDedicated;          // wraps around to a large number for handles of chunks
         return index < (uint)dedicated.Length ? dedicated[index] : null;
     }
 
@@ -218,13 +223,13 @@ public sealed partial class Arena
     }
 
     [DoesNotReturn]
-    private static void ThrowFull() => throw new InsufficientMemoryException("The handles of a shard's buffers are used up.");
+    private static void ThrowFull() => throw new InsufficientMemoryException("The arena of a shard has no free handles.");
 
-    /// <summary>A handle names no buffer: what holds it is damaged.</summary>
+    /// <summary>Reports a handle that names no buffer: the structure that contains it is damaged.</summary>
     [DoesNotReturn]
     private void Refuse()
     {
         BeginChange();
-        throw new InvalidOperationException("A handle names no buffer of the arena, or one that was freed before.");
+        throw new InvalidOperationException("A handle names no live buffer of the arena.");
     }
 }

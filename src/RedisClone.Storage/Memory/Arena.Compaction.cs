@@ -1,9 +1,9 @@
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// How memory follows the data down. Slabs that were full once and hold a few buffers each cannot be given back: a compaction
-/// marks as leaving what a denser packing would not need, the owners move their buffers out (see <see cref="TryMove"/>), and a slab
-/// that is empty goes. Nothing new is put into a leaving slab.
+/// Compaction of slabs. A slab with few live buffers cannot be returned to the system. Compaction marks the slabs that a denser
+/// packing does not need as leaving, and the owners move their buffers out (see <see cref="TryMove"/>). An empty leaving slab is
+/// freed. No buffer is allocated in a leaving slab.
 /// </summary>
 public sealed partial class Arena
 {
@@ -11,17 +11,18 @@ public sealed partial class Arena
     private readonly int[] _slabs = new int[SizeClasses.Count + 1];
     private readonly int[] _used = new int[SizeClasses.Count + 1];
 
-    /// <summary>Bytes of slabs in which no live buffer lies.</summary>
+    /// <summary>Bytes of slabs that no live buffer occupies.</summary>
     public long SlackBytes => BytesReserved - BytesUsed;
 
     public bool IsCompacting => _leaving.Count > 0;
 
-    /// <summary>Marks the slabs that are to empty; false when it is not worth while.</summary>
+    /// <summary>Marks the slabs to empty. Returns false if compaction would not free enough memory.</summary>
     internal bool BeginCompaction()
     {
         for (int sizeClass = 1; sizeClass <= SizeClasses.Count; sizeClass++)
         {
-            // Worth it from a quarter of the class on: an eighth more than needed stays, for what is about to come.
+            // Compacts a class if it can free more than a quarter of its slabs. An eighth more slabs than necessary stay for new
+            // buffers.
             int capacity = SizeClasses.SlabBytes(sizeClass) / SizeClasses.SizeOf(sizeClass);
             long needed = (_used[sizeClass] + capacity - 1L) / capacity;
             needed += needed / 8;
@@ -30,12 +31,12 @@ public sealed partial class Arena
         return IsCompacting;
     }
 
-    /// <summary>What has not emptied takes buffers again.</summary>
+    /// <summary>Makes the slabs that are not empty available for allocation again.</summary>
     internal void EndCompaction()
     {
         foreach (int id in _leaving)
         {
-            // Slabs that emptied are gone, and perhaps their whole chunk; what lies there now is not leaving.
+            // A slab that became empty is freed, perhaps with its chunk. Its pages may then belong to a span that is not leaving.
             SpanInfo[]? spans = _chunks[id >> 8].Spans;
             int start = id & 0xFF;
             if (spans is null || start >= spans.Length || !spans[start].Leaving) continue;
@@ -53,9 +54,8 @@ public sealed partial class Arena
     }
 
     /// <summary>
-    /// Copies a buffer that lies in a leaving slab to another; the owner, having noted the new handle wherever the old one stood,
-    /// frees the old. False, and the same handle, where the buffer stays: in any other slab, or where memory for the copy is
-    /// missing.
+    /// Copies a buffer of a leaving slab to another slab. The caller then replaces every reference to the old handle and frees
+    /// it. Returns false, and the same handle, if the buffer is in no leaving slab or if memory for the copy is missing.
     /// </summary>
     internal bool TryMove(uint handle, out uint moved)
     {
@@ -71,7 +71,7 @@ public sealed partial class Arena
 
     private void MarkLeaving(int sizeClass, int slabs)
     {
-        // The emptier half of the partial slabs first; if that is not enough, the others as they come.
+        // The first pass takes partial slabs below the mean occupancy; the second takes any slab that is at most half full.
         int capacity = SizeClasses.SlabBytes(sizeClass) / SizeClasses.SizeOf(sizeClass);
         int mean = (int)((long)_used[sizeClass] / _slabs[sizeClass]);
         for (int pass = 0; pass < 2 && slabs > 0; pass++)

@@ -4,16 +4,17 @@ using System.Text;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// In Debug builds, what every live buffer was taken for: tells leaks by their owner, and a buffer freed twice at once.
+/// In Debug builds, records the source line that allocated each live buffer. A leak names its owner, and freeing a buffer twice
+/// fails at once.
 /// </summary>
 public sealed partial class Arena
 {
     private Dictionary<uint, (string Owner, int Line)>? _ledger;
 
-    /// <summary>Whether a handle names a live buffer; true for all in a Release build, which keeps no ledger.</summary>
+    /// <summary>Whether a handle names a live buffer. Always true in a Release build, which has no ledger.</summary>
     internal bool IsLive(uint handle) => _ledger is null || _ledger.ContainsKey(handle);
 
-    /// <summary>The live buffers, but those that are expected, counted by the line that took them.</summary>
+    /// <summary>The live buffers except the expected ones, counted by the source line that allocated them.</summary>
     internal string DescribeLive(IReadOnlySet<uint> expected)
     {
         var text = new StringBuilder();

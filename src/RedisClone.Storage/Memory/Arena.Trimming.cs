@@ -2,17 +2,17 @@ using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Free pages go back to the system, a part of them at a time: after a large deletion there may be a million.</summary>
+/// <summary>Returns free pages to the system, in slices: a large deletion can leave a million of them.</summary>
 public sealed partial class Arena
 {
-    private int _trimAt;                               // the chunk at which a pass goes on, 0 between passes
+    private int _trimAt;                               // the chunk where the pass continues, 0 between passes
 
-    /// <summary>A pass was begun, and there is more to give back.</summary>
+    /// <summary>A pass has begun and is not complete.</summary>
     public bool IsTrimming => _trimAt != 0;
 
     /// <summary>
-    /// Begins or goes on giving free pages back, about so many; true when all is given back. A pass begins only when more
-    /// than <paramref name="keepBytes"/> may be resident.
+    /// Begins or continues to return free pages to the system, about <paramref name="pages"/> per call. Returns true when the
+    /// pass is complete. A pass begins only if more than <paramref name="keepBytes"/> of free pages may be resident.
     /// </summary>
     public bool Trim(long keepBytes = 0, int pages = int.MaxValue)
     {
@@ -40,7 +40,9 @@ public sealed partial class Arena
         }
     }
 
-    /// <summary>Gives the free pages of a chunk back, or the chunk if all are free; returns how many were.</summary>
+    /// <summary>
+    /// Releases the free pages of a chunk, and drops the chunk if all its pages are free. Returns the number of pages released.
+    /// </summary>
     private int TrimChunk(int index, ref Chunk chunk)
     {
         if (chunk.FreePages == 0) return 0;
@@ -56,7 +58,7 @@ public sealed partial class Arena
         }
         _freePages -= released;
         if (chunk.FreePages < PagesPerChunk) return released;
-        // Its memory has gone back already, not at some full collection that finds the array.
+        // The pages are released already, so the memory does not wait for a full collection to find the array.
         DropChunk(index, ref chunk);
         return released;
     }

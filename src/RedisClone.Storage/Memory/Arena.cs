@@ -6,14 +6,14 @@ using RedisClone.Memory;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// A shard's memory: reusable buffers cut by size class out of large pinned arrays that the collector never walks. A buffer is
-/// named by a handle; 0 names none. Access goes through bounds-checked spans, so a stale handle can show wrong bytes but never
-/// memory that is not the arena's. Not thread-safe: the holder of the shard owns it.
+/// The memory of one shard. Buffers of fixed size classes are cut out of large pinned arrays, which the garbage collector does
+/// not walk. A handle names a buffer; handle 0 names none. All access goes through bounds-checked spans: a stale handle can read
+/// wrong bytes, but only bytes of the arena. Not thread-safe: only the thread that holds the shard may use it.
 /// </summary>
 /// <remarks>
-/// A handle is 16 bits of chunk and 16 bits of 8-byte unit within the chunk. Handles from <see cref="FirstDedicated"/> on number
-/// the buffers that are arrays of their own. Every allocation of this class comes before the first change that it is for, so an
-/// <see cref="OutOfMemoryException"/> leaves the arena as it was.
+/// A handle consists of the chunk number (16 bits) and the 8-byte unit within the chunk (16 bits). Handles from
+/// <see cref="FirstDedicated"/> on number dedicated buffers, each of which is an array of its own. Every method allocates before
+/// its first change, so an <see cref="OutOfMemoryException"/> leaves the arena unchanged.
 /// </remarks>
 public sealed partial class Arena
 {
@@ -27,32 +27,37 @@ public sealed partial class Arena
     private const int CacheLine = 64;
     private const int RoomLevels = 8;
 
-    /// <summary>Largest buffer that shares a chunk with others; above it, a buffer is an array of its own.</summary>
+    /// <summary>
+    /// Largest buffer that shares a chunk with other buffers. A larger buffer is dedicated: an array of its own.
+    /// </summary>
     private const int MaxShared = ChunkBytes / 2;
 
-    private Chunk[] _chunks = new Chunk[4];            // never longer than MaxChunks: see Bytes
-    private int _chunkLimit = 1;                       // chunk 0 stays empty, so that handle 0 is never a buffer
+    private Chunk[] _chunks = new Chunk[4];            // at most MaxChunks long: see Bytes
+    private int _chunkLimit = 1;                       // chunk 0 stays empty, because handle 0 names no buffer
     private readonly Stack<int> _freeChunkSlots = new(4);
-    private readonly ulong[][] _roomy = new ulong[RoomLevels][];       // per level: bits of the chunks that may have 2^level free pages in a row
+
+    /// <summary>Per level: one bit for each chunk that may have 2^level free pages in a row.</summary>
+    private readonly ulong[][] _roomy = new ulong[RoomLevels][];
+
     private readonly int[] _partial = new int[SizeClasses.Count + 1];  // per class: a span id with free buffers, or 0
-    private readonly int[] _empty = new int[SizeClasses.Count + 1];    // per class: the span id of a slab kept though it is empty, or 0
-    private long _freePages;                           // free pages of shared chunks that may still be resident
+    private readonly int[] _empty = new int[SizeClasses.Count + 1];    // per class: span id of the empty slab that is kept, or 0
+    private long _freePages;                           // free pages of shared chunks that may be resident
 
     public Arena()
     {
         for (int level = 0; level < RoomLevels; level++) _roomy[level] = new ulong[1];
     }
 
-    /// <summary>Bytes of all live buffers, rounded to their classes: exact, what maxmemory counts.</summary>
+    /// <summary>Bytes of all live buffers, rounded up to their size classes. This is exact, and maxmemory counts it.</summary>
     public long BytesUsed { get; private set; }
 
-    /// <summary>Bytes taken from the process for live buffers and the slabs they are cut from.</summary>
+    /// <summary>Bytes taken from the process for live buffers and for their slabs.</summary>
     public long BytesReserved { get; private set; }
 
-    /// <summary>Number of live buffers; zero after everything was freed, or something leaks.</summary>
+    /// <summary>Number of live buffers. If it is not zero after everything is freed, there is a leak.</summary>
     public long LiveBuffers { get; private set; }
 
-    /// <summary>Takes a buffer of at least <paramref name="size"/> bytes. Its content is undefined.</summary>
+    /// <summary>Allocates a buffer of at least <paramref name="size"/> bytes. Its content is undefined.</summary>
 #if DEBUG
     public uint Allocate(int size, [CallerFilePath] string owner = "", [CallerLineNumber] int line = 0)
     {
@@ -66,7 +71,7 @@ public sealed partial class Arena
 #endif
 
     /// <summary>
-    /// Takes a buffer, or returns 0 where memory is missing: for work that may be left undone, or that is undone by the caller.
+    /// Allocates a buffer, or returns 0 if memory is missing. For optional work, and for changes that the caller can undo.
     /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     internal uint TryAllocate(int size)
@@ -93,7 +98,7 @@ public sealed partial class Arena
         ref Chunk chunk = ref _chunks[id >> 8];
         ref SpanInfo slab = ref chunk.Spans[id & 0xFF];
         int bytes = SizeClasses.SizeOf(sizeClass);
-        int unit;                                      // within the slab
+        int unit;                                      // relative to the slab
         if (slab.FreeHead != SpanInfo.NoUnit)
         {
             unit = slab.FreeHead;
@@ -113,7 +118,7 @@ public sealed partial class Arena
         return (uint)((id >> 8) << ChunkShift | ((id & 0xFF) << UnitsPerPageShift) + unit);
     }
 
-    /// <summary>Gives a buffer back.</summary>
+    /// <summary>Frees a buffer.</summary>
     public void Free(uint handle)
     {
         Leave(handle);
@@ -154,7 +159,8 @@ public sealed partial class Arena
             FreeSpan(id);
             return;
         }
-        // One empty slab a class is kept, so that a single buffer taken and freed in turn does not make and drop a slab each time.
+        // Keeps one empty slab per class: otherwise, allocating and freeing a single buffer in turn would create and drop a slab
+        // each time.
         ref int kept = ref _empty[span.Class];
         if (kept == 0) kept = id;
         else DropSlab(id, ref span);
@@ -164,7 +170,7 @@ public sealed partial class Arena
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Span<byte> Bytes(uint handle, int length)
     {
-        // The one comparison tells dedicated buffers from others and spares the check of the index.
+        // One comparison separates dedicated buffers from shared ones and also replaces the bounds check of the index.
         Chunk[] chunks = _chunks;
         uint index = handle >> ChunkShift;
         if (index >= (uint)chunks.Length) return Dedicated(handle).AsSpan(0, length);
@@ -172,7 +178,7 @@ public sealed partial class Arena
         return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift), length);
     }
 
-    /// <summary>A buffer from its first byte to the end of its chunk: for headers that tell their own length.</summary>
+    /// <summary>A buffer from its first byte to the end of its chunk, for content that states its own length.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal Span<byte> FromStart(uint handle)
     {
@@ -183,10 +189,10 @@ public sealed partial class Arena
         return chunk.Bytes.AsSpan(chunk.Base + (int)((handle & 0xFFFF) << UnitShift));
     }
 
-    /// <summary>All bytes of a buffer, rounding included.</summary>
+    /// <summary>All bytes of a buffer, including the bytes added by rounding.</summary>
     public Span<byte> Whole(uint handle) => Bytes(handle, Capacity(handle));
 
-    /// <summary>How many bytes a buffer can hold.</summary>
+    /// <summary>The number of bytes that a buffer can hold.</summary>
     public int Capacity(uint handle)
     {
         if (handle >= FirstDedicated) return Dedicated(handle).Length;
@@ -195,7 +201,7 @@ public sealed partial class Arena
         return span.Class == SpanInfo.Large ? span.Pages << PageShift : SizeClasses.SizeOf(span.Class);
     }
 
-    /// <summary>The capacity that <see cref="Allocate"/> would give for a size.</summary>
+    /// <summary>The capacity of the buffer that <see cref="Allocate"/> returns for a size.</summary>
     public static int RoundUp(int size) => size switch
     {
         <= SizeClasses.MaxSmall => SizeClasses.SizeOf(SizeClasses.ClassOf(size)),
@@ -203,8 +209,8 @@ public sealed partial class Arena
     };
 
     /// <summary>
-    /// Hints that a buffer is about to be read. May be called without holding the shard: a handle that is no longer
-    /// true costs a useless cache line, nothing more (every load is bounds-checked, a dropped chunk is skipped).
+    /// Prefetches a buffer. May be called without holding the shard: every load is bounds-checked and a dropped chunk is skipped,
+    /// so a stale handle only fetches a useless cache line.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Prefetch(uint handle, int lines)
@@ -224,7 +230,7 @@ public sealed partial class Arena
         if (lines > 1) MemoryHints.Prefetch(in bytes[at + CacheLine]);
     }
 
-    /// <summary>Reads a bucket line without holding the shard, for prefetching only; empty when it is not there.</summary>
+    /// <summary>Reads a bucket without holding the shard, for prefetching only. Empty if the bucket is not there.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal ReadOnlySpan<byte> Peek(uint handle, int length)
     {
@@ -265,7 +271,8 @@ public sealed partial class Arena
 
     private int AllocateSpan(int pages, byte kind)
     {
-        // First fit, lowest chunk first: live data gathers in the lower chunks, so that the upper ones can empty and go.
+        // First fit, lowest chunk first: live data gathers in the lower chunks, and the upper chunks become empty and are
+        // dropped.
         ulong[] roomy = _roomy[BitOperations.Log2((uint)pages)];
         for (int word = 0; word < roomy.Length; word++)
         {
@@ -311,7 +318,7 @@ public sealed partial class Arena
         BytesReserved -= pages << PageShift;
     }
 
-    /// <summary>Notes that no run of a chunk's free pages is longer than this.</summary>
+    /// <summary>Records the longest possible run of free pages in a chunk.</summary>
     private void SetFit(int index, ref Chunk chunk, int pages)
     {
         chunk.FitLimit = pages;
@@ -353,9 +360,9 @@ public sealed partial class Arena
         public byte[] Bytes;
         public int Base;
         public int FreePages;
-        public int FitLimit;          // no run of free pages is longer than this
+        public int FitLimit;          // upper bound of the longest run of free pages
         public SpanInfo[] Spans;      // by page
-        public bool[] Dirty;          // by page: touched since it was last given back to the system
+        public bool[] Dirty;          // by page: used since it was last released to the system
 
         public readonly int FindFree(int pages)
         {
@@ -369,17 +376,17 @@ public sealed partial class Arena
         }
     }
 
-    /// <summary>A run of pages: a slab of small buffers, one large buffer, or free.</summary>
+    /// <summary>A run of pages: a slab of small buffers, one large buffer, or free pages.</summary>
     private struct SpanInfo
     {
         public const byte Free = 0, Large = 253, Inner = 255;
         public const ushort NoUnit = ushort.MaxValue;
 
         public byte Class;
-        public byte Start;            // the page that the run begins with
-        public bool Leaving;          // a slab that is to empty: linked nowhere
+        public byte Start;            // the first page of the run
+        public bool Leaving;          // a slab that compaction empties; it is in no list
         public ushort Pages;
         public ushort Capacity, Used, Bump, FreeHead;
-        public int Previous, Next;    // slabs of the same class that have free buffers
+        public int Previous, Next;    // list of slabs of the same class with free buffers
     }
 }

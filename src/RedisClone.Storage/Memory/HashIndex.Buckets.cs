@@ -5,14 +5,14 @@ using System.Runtime.Intrinsics;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Where buckets lie, and how they are split, merged and chained.</summary>
+/// <summary>The layout of buckets, and how they are split, merged and chained.</summary>
 /// <remarks>
-/// Up to 512 buckets lie in one segment, which grows by doubling; beyond, segments are of 512 buckets each, and the root's table
-/// is an array of them, which grows by doubling.
+/// Up to 512 buckets lie in one segment, whose buffer grows by doubling. Above that, each segment has 512 buckets, and the table
+/// of the root is an array of segments that grows by doubling.
 /// </remarks>
 public readonly ref partial struct HashIndex
 {
-    // Grow above 4.5 records a bucket, shrink below 1.5: mean occupancy about 60 %, few overflow buckets.
+    // Grows above 4.5 records per bucket and shrinks below 1.5: the mean occupancy is about 60 %, and overflow buckets are rare.
     private const int GrowNumerator = 9, ShrinkNumerator = 3, Denominator = 2;
     private const int LeastDirectory = 16;
 
@@ -50,7 +50,7 @@ public readonly ref partial struct HashIndex
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private bool TryBucketHandle(uint tag, out uint handle)
     {
-        // Without the hold these fields may change between two reads; every use is checked.
+        // A caller without the hold may see these fields change between two reads, so every use is bounds-checked.
         uint buckets = _root.Buckets;
         handle = _root.Table;
         if (buckets == 0) return false;
@@ -70,7 +70,8 @@ public readonly ref partial struct HashIndex
         Vector256.Equals(Vector256.Create(words), Vector256.Create(tag)).ExtractMostSignificantBits() & SlotMask;
 
     /// <summary>
-    /// False where there is no bucket at all. One that is missing for speed only is left out while memory is missing.
+    /// Makes room for one more record. Returns false only if there is no bucket at all: a split only improves speed, and is left
+    /// out if memory is missing.
     /// </summary>
     private bool GrowFor(uint records)
     {
@@ -85,7 +86,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Puts a record into the first free slot of a chain; a null reference where a bucket more is needed and memory is missing.
+    /// Puts a record into the first free slot of a chain. Returns a null reference if the chain needs an overflow bucket and
+    /// memory is missing.
     /// </summary>
     private ref uint Place(Span<uint> words, uint tag, uint handle)
     {
@@ -114,7 +116,7 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    /// <summary>Adds an empty bucket at the end; false, and nothing changed, where memory is missing.</summary>
+    /// <summary>Adds an empty bucket at the end. Returns false, with nothing changed, if memory is missing.</summary>
     private bool TryAddBucket()
     {
         uint bucket = _root.Buckets;
@@ -131,7 +133,7 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    /// <summary>Buckets that the only segment has room for.</summary>
+    /// <summary>Number of buckets that fit into the only segment.</summary>
     private uint Capacity() => (uint)(_arena.Capacity(_root.Table) / BucketBytes);
 
     private bool TryResizeOnlySegment(uint buckets)
@@ -150,7 +152,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Puts a segment into the directory, which is made for the second one. The bucket that it is for is not counted yet.
+    /// Adds a segment to the directory. The second segment creates the directory. The bucket that needs the segment is not
+    /// counted yet.
     /// </summary>
     private bool TryAddSegment(int segment)
     {
@@ -183,7 +186,9 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    /// <summary>Lets go of the room that the last bucket leaves, as far as memory is there for the smaller table.</summary>
+    /// <summary>
+    /// Removes the last bucket and the memory it no longer needs, as far as there is memory for a smaller table.
+    /// </summary>
     private void RemoveBucket()
     {
         uint left = --_root.Buckets;
@@ -216,8 +221,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Adds one bucket and moves to it what belongs there: records of exactly one other bucket. Where memory is missing the index
-    /// stays as it is, with longer chains.
+    /// Adds one bucket and moves its records to it, all from one other bucket. If memory is missing, the index stays as it is,
+    /// with longer chains.
     /// </summary>
     private void TrySplitOne()
     {
@@ -245,12 +250,12 @@ public readonly ref partial struct HashIndex
         }
         CompactChain(first);
         _arena.EndChange();
-        // The bucket that is split next lies anywhere in memory, and is wanted in a few inserts.
+        // The bucket that is split next is anywhere in memory, and is needed after a few inserts.
         PrefetchBucket((added + 1) & LowerMask(added + 1));
     }
 
     /// <summary>
-    /// Takes the last bucket away, its records going back to the bucket that they were split from; where memory is missing it
+    /// Removes the last bucket and moves its records back to the bucket that it was split from. If memory is missing, the bucket
     /// stays.
     /// </summary>
     private void TryMergeOne()
@@ -272,7 +277,9 @@ public readonly ref partial struct HashIndex
         _arena.EndChange();
     }
 
-    /// <summary>Puts what has moved to the new last bucket back: the chain that it came from has free slots for it.</summary>
+    /// <summary>
+    /// Undoes a split: moves the records of the new last bucket back to their old chain, which has free slots for them.
+    /// </summary>
     private void Unsplit(Span<uint> first, Span<uint> last)
     {
         for (Span<uint> words = last; ; words = Words(words[OverflowWord]))
@@ -297,7 +304,8 @@ public readonly ref partial struct HashIndex
     }
 
     /// <summary>
-    /// Makes a chain have free slots for so many records more; false where memory is missing, with no harm done.
+    /// Adds overflow buckets until a chain has free slots for this many more records. Returns false if memory is missing; the
+    /// overflow buckets added before are harmless.
     /// </summary>
     private bool TryReserve(Span<uint> words, int records)
     {
@@ -309,14 +317,14 @@ public readonly ref partial struct HashIndex
         return true;
     }
 
-    /// <summary>Records in a bucket. The word behind its handles is 0 too.</summary>
+    /// <summary>The number of records in a bucket. The last word is always 0 and never counts as a record.</summary>
     private static int UsedSlots(ReadOnlySpan<uint> words)
     {
         Vector256<uint> free = Vector256.Equals(Vector256.Create(words[FirstHandleWord..]), Vector256<uint>.Zero);
         return WordsPerBucket - FirstHandleWord - BitOperations.PopCount(free.ExtractMostSignificantBits());
     }
 
-    /// <summary>Pulls the records of a chain forward, and frees the overflow buckets that then hold nothing.</summary>
+    /// <summary>Moves the records of a chain forward and frees the overflow buckets that become empty.</summary>
     private void CompactChain(Span<uint> words)
     {
         while (words[OverflowWord] != 0)

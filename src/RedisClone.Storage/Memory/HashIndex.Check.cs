@@ -2,10 +2,10 @@ using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>The invariants of an index.</summary>
+/// <summary>Checks the invariants of an index.</summary>
 public readonly ref partial struct HashIndex
 {
-    /// <summary>Checks counts and places, and adds the index's own buffers and the handles of its records to lists.</summary>
+    /// <summary>Checks counts and places. Adds the buffers of the index and the handles of its records to the lists.</summary>
     internal void Check(List<uint> buffers, List<(uint Tag, uint Handle)> records)
     {
         if (_root.Table == 0)

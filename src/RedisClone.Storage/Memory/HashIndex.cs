@@ -6,21 +6,22 @@ using System.Runtime.Intrinsics;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Tells whether the record behind a handle has a key: how a <see cref="HashIndex"/> sees its owner's records.</summary>
+/// <summary>How a <see cref="HashIndex"/> compares a key with the record of a handle.</summary>
 public interface IRecordKeys
 {
     bool Matches(uint handle, ReadOnlySpan<byte> key);
 }
 
 /// <summary>
-/// Handles of records by the hash of their key: linear hashing over buckets of one cache line, in the arena.
-/// It grows and shrinks by one bucket at a time, so no operation ever pauses for a table of any size, and memory follows the
-/// count without doublings. Shared by the keyspace and by every large hash, set and sorted set.
+/// An index of record handles by the hash of their keys: linear hashing over buckets of one cache line each, stored in the arena.
+/// It grows and shrinks by one bucket at a time, so no operation stops to rehash a table, and its memory follows the number of
+/// records without doubling. The keyspace and every large hash, set and sorted set use it.
 /// </summary>
 /// <remarks>
-/// A bucket is 16 words: seven tags (the low 32 bits of the hash), the handle of an overflow bucket, seven record handles
-/// (0 marks a free slot), and a word that is always 0. With n = 2^level + split buckets, a tag belongs to bucket
-/// tag &amp; (2^(level+1) - 1) if that exists, else to tag &amp; (2^level - 1). A slot reference is valid until the next insert or remove.
+/// A bucket is 16 words: seven tags (the low 32 bits of the hash), the handle of an overflow bucket, seven record handles (0
+/// marks a free slot), and a word that is always 0. With n = 2^level + split buckets, a tag belongs to bucket tag &amp;
+/// (2^(level+1) - 1) if that bucket exists, otherwise to tag &amp; (2^level - 1). A reference to a slot is valid until the next
+/// insert or remove.
 /// </remarks>
 public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
 {
@@ -41,7 +42,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
 
     public uint BucketCount => _root.Buckets;
 
-    /// <summary>Bytes that the index itself takes in the arena.</summary>
+    /// <summary>Bytes that the index takes in the arena, without the records.</summary>
     public long Bytes
     {
         get
@@ -52,7 +53,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>The slot that holds a record's handle, or a null reference.</summary>
+    /// <summary>The slot that holds the handle of a key's record, or a null reference.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public ref uint Find<TKeys>(ulong hash, scoped ReadOnlySpan<byte> key, scoped in TKeys keys) where TKeys : struct, IRecordKeys
     {
@@ -74,7 +75,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>The slot that holds exactly this handle, or a null reference.</summary>
+    /// <summary>The slot that holds the given handle, or a null reference.</summary>
     public ref uint FindHandle(ulong hash, uint handle)
     {
         if (_root.Buckets == 0) return ref Unsafe.NullRef<uint>();
@@ -90,8 +91,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Adds a record whose key is known to be absent; returns its slot, or a null reference, with nothing changed, where memory
-    /// is missing: the caller then frees what it made for the record, and throws (see <see cref="Arena.ThrowOutOfMemory"/>).
+    /// Adds a record. The caller knows that the key is absent. Returns the slot, or a null reference with nothing changed if
+    /// memory is missing: the caller then frees the record and throws (see <see cref="Arena.ThrowOutOfMemory"/>).
     /// </summary>
     public ref uint TryAdd(ulong hash, uint handle)
     {
@@ -102,7 +103,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return ref slot;
     }
 
-    /// <summary>The same, where the caller has nothing to undo.</summary>
+    /// <summary>Like <see cref="TryAdd"/>, for a caller with nothing to undo: throws if memory is missing.</summary>
     public ref uint Add(ulong hash, uint handle)
     {
         ref uint slot = ref TryAdd(hash, handle);
@@ -111,7 +112,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Empties a slot found before. Needs no memory: where some would save more, and is missing, the index stays larger.
+    /// Clears a slot that a lookup returned. This needs no memory: if memory for a smaller table is missing, the index stays
+    /// larger.
     /// </summary>
     public void Remove(ulong hash, ref uint slot)
     {
@@ -123,7 +125,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         else ShrinkFor(_root.Records);
     }
 
-    /// <summary>Frees the index's own buckets; the records are their owner's to free.</summary>
+    /// <summary>Frees the buckets of the index. The caller frees the records.</summary>
     public void Clear()
     {
         for (uint b = 0; b < _root.Buckets && _root.Overflows > 0; b++) FreeOverflow(Bucket(b));
@@ -131,7 +133,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         _root = default;
     }
 
-    /// <summary>Frees a part of the buckets of an index that is being abandoned, handing each record to the owner; true when all is gone.</summary>
+    /// <summary>
+    /// Frees some buckets of an abandoned index and passes each record to the owner. Returns true when everything is freed.
+    /// </summary>
     public bool Drain<TVisitor>(ref uint cursor, int buckets, ref TVisitor owner)
         where TVisitor : struct, IScanVisitor, allows ref struct
     {
@@ -158,8 +162,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Moves what a compaction wants moved (see <see cref="Arena.TryMove"/>) of one bucket: its overflow buckets, and by their owner its
-    /// records.
+    /// Moves the overflow buckets of one bucket, and through the mover its records, out of leaving slabs (see
+    /// <see cref="Arena.TryMove"/>).
     /// </summary>
     internal void CompactBucket<TMover>(uint bucket, ref TMover mover) where TMover : struct, IRecordMover, allows ref struct
     {
@@ -187,7 +191,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>Hints at the bucket of a hash. May be called without holding the shard, see <see cref="Arena.Prefetch"/>.</summary>
+    /// <summary>
+    /// Prefetches the bucket of a hash. May be called without holding the shard, see <see cref="Arena.Prefetch"/>.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void PrefetchBucket(ulong hash)
     {
@@ -195,8 +201,8 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Hints at the record of a hash, its bucket having been fetched, and returns what is most likely its handle; 0 for none. May be called without
-    /// holding the shard.
+    /// Prefetches the record of a hash whose bucket is already prefetched. Returns the most likely handle of the record, or 0.
+    /// May be called without holding the shard.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public uint PrefetchRecord(ulong hash, int lines)
@@ -211,11 +217,11 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return record;
     }
 
-    /// <summary>A random record's handle, each as likely as any other; 0 when there is none.</summary>
+    /// <summary>The handle of a random record, 0 if the index is empty. Every record has the same probability.</summary>
     public uint RandomHandle(Random random)
     {
-        // A place among more than any bucket but one in hundreds has, and another try when nothing is there: else records of
-        // crowded buckets would be met less often than lonely ones.
+        // Draws one of at least Places places in a random bucket, and tries again if the place is empty. Very few buckets have
+        // more records than that. Without this, a record in a crowded bucket would be drawn less often than one that is alone.
         const int Places = 2 * SlotsPerBucket;
         if (_root.Records == 0) return 0;
         Span<uint> found = stackalloc uint[8 * SlotsPerBucket];
@@ -228,9 +234,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 
     /// <summary>
-    /// Visits the records of one cursor position and returns the next cursor, 0 at the end. Every record that is present
-    /// from the first call to the last is visited, however the index grows or shrinks in between: positions are the buckets of
-    /// the smaller table in reverse-binary order, each together with the buckets split from it.
+    /// Visits the records of one cursor position and returns the next cursor, 0 at the end. Every record that is present during
+    /// the whole scan is visited, even if the index grows or shrinks in between: the positions are the buckets of the smaller
+    /// table in reverse-binary order, each with the bucket split from it.
     /// </summary>
     public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct
     {
@@ -239,7 +245,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return cursor;
     }
 
-    /// <summary>A walk over the records of one cursor position; the cursor becomes the next one, see <see cref="Scan"/>.</summary>
+    /// <summary>A walk over the records of one cursor position. Advances the cursor as <see cref="Scan"/> does.</summary>
     public HashIndexWalk Position(ref ulong cursor)
     {
         if (_root.Buckets == 0)
@@ -253,7 +259,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return new HashIndexWalk(this, bucket, mask + 1);
     }
 
-    /// <summary>Hints at the buckets of so many cursor positions, which lie anywhere in memory.</summary>
+    /// <summary>
+    /// Prefetches the buckets of the next <paramref name="count"/> cursor positions, which are scattered over memory.
+    /// </summary>
     public void PrefetchPositions(ulong cursor, int count)
     {
         if (_root.Buckets == 0) return;
@@ -266,10 +274,10 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>A walk over all records. The index must not change meanwhile.</summary>
+    /// <summary>A walk over all records. The index must not change during the walk.</summary>
     public HashIndexWalk All() => _root.Buckets == 0 ? default : new HashIndexWalk(this, 0, 1);
 
-    /// <summary>The words of a bucket, for walks; of its overflow, when a handle is given.</summary>
+    /// <summary>The record handles of a bucket, or of an overflow bucket if its handle is given.</summary>
     internal ReadOnlySpan<uint> HandlesOf(uint bucket, uint overflow, out uint next)
     {
         Span<uint> words = overflow == 0 ? Bucket(bucket) : Words(overflow);
@@ -277,7 +285,7 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return words.Slice(FirstHandleWord, SlotsPerBucket);
     }
 
-    /// <summary>Hints at the records of a bucket that a walk comes to next.</summary>
+    /// <summary>Prefetches the records of the bucket that a walk visits next.</summary>
     internal void PrefetchRecords(uint bucket)
     {
         if (bucket >= _root.Buckets) return;
@@ -298,7 +306,9 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         }
     }
 
-    /// <summary>Increments the reversed cursor: sets the unmasked bits, so that the carry goes through the masked ones only.</summary>
+    /// <summary>
+    /// Increments the reversed cursor. The unmasked bits are set first, so the carry passes through the masked bits only.
+    /// </summary>
     private static ulong Next(ulong cursor, uint mask) => Reverse(Reverse(cursor | ~(ulong)mask) + 1);
 
     private static ulong Reverse(ulong value)
@@ -310,19 +320,19 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
     }
 }
 
-/// <summary>Receives the records of a scan. It must not change the index that is being scanned.</summary>
+/// <summary>Receives the records of a scan. It must not change the index.</summary>
 public interface IScanVisitor
 {
     void Visit(uint handle);
 }
 
-/// <summary>Moves a record out of a leaving slab, with every mention of it but the index's own.</summary>
+/// <summary>Moves a record out of a leaving slab and updates every reference to it except the one in the index.</summary>
 internal interface IRecordMover
 {
     bool TryMove(uint tag, uint handle, out uint moved);
 }
 
-/// <summary>Walks the records of some buckets of an index, which must not change meanwhile.</summary>
+/// <summary>Walks the records of some buckets of an index. The index must not change during the walk.</summary>
 public ref struct HashIndexWalk
 {
     private readonly HashIndex _index;
@@ -339,7 +349,7 @@ public ref struct HashIndexWalk
         _handles = index.HandlesOf(first, 0, out _overflow);
     }
 
-    /// <summary>A record's handle.</summary>
+    /// <summary>The handle of the current record.</summary>
     public uint Current { get; private set; }
 
     public bool MoveNext()

@@ -3,8 +3,8 @@ using System.Diagnostics.CodeAnalysis;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// What arenas may take of the memory that the runtime grants the process. The rest is left to requests, replies and the runtime:
-/// they have no way to refuse an allocation, so keys and values are refused before the heap is full. Any thread may use it.
+/// The part of the process's heap that arenas may take. The rest is for requests, replies and the runtime: those allocations
+/// cannot be refused, so the arenas refuse keys and values before the heap is full. Thread-safe.
 /// </summary>
 public sealed class HeapBudget(long limit)
 {
@@ -13,15 +13,17 @@ public sealed class HeapBudget(long limit)
 
     private long _taken;
 
-    /// <summary>The budget of all arenas of the process. The limit is that of the machine where nothing sets another.</summary>
+    /// <summary>
+    /// The budget of all arenas of the process. Without a configured heap limit, the limit is the memory of the machine.
+    /// </summary>
     public static HeapBudget OfProcess { get; } = new(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
 
-    /// <summary>Bytes that arenas may have.</summary>
+    /// <summary>Bytes that arenas may take.</summary>
     public long Limit => limit;
 
     /// <summary>
-    /// Little is left: a command that may take this many bytes is to be refused before its first effect. The last sixteenth is
-    /// kept for commands that must take memory to end well.
+    /// Little is left, so a command that may take this many bytes must be refused before its first effect. The last sixteenth is
+    /// reserved for commands that need memory to complete.
     /// </summary>
     public bool IsShortFor(int bytes) => limit - Volatile.Read(ref _taken) < (limit >> ReserveShift) + bytes;
 
@@ -38,5 +40,6 @@ public sealed class HeapBudget(long limit)
     internal void Give(long bytes) => Interlocked.Add(ref _taken, -bytes);
 
     [DoesNotReturn]
-    private static void ThrowSpent() => throw new InsufficientMemoryException("Keys and values have all the memory that they may take.");
+    private static void ThrowSpent() =>
+        throw new InsufficientMemoryException("The memory budget of keys and values is used up.");
 }

@@ -1,6 +1,6 @@
 namespace RedisClone.Storage.Memory;
 
-/// <summary>What the checks of the storage's structures throw; the tests walk whole stores with them.</summary>
+/// <summary>Reports violated invariants of the storage's structures.</summary>
 internal static class Integrity
 {
     public static void Require(bool holds, string invariant)

@@ -6,8 +6,8 @@ using System.Security.Cryptography;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// The 64-bit hash of keys and members: multiply-and-fold, keyed by random words of the process so that a client
-/// cannot prepare keys that collide. The upper bits choose the shard, the lower 32 are the tag kept in a bucket.
+/// The 64-bit hash of keys and members: multiply-and-fold with random seeds of the process, so a client cannot prepare keys that
+/// collide. The upper bits choose the shard. The lower 32 bits are the tag in a bucket.
 /// </summary>
 public static class KeyHash
 {

@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace RedisClone.Storage.Memory;
 
-/// <summary>Bytes for as long as a method runs.</summary>
+/// <summary>A temporary buffer of one method, rented from the array pool.</summary>
 public readonly ref struct Scratch
 {
     private readonly byte[] _rented;
@@ -14,7 +14,7 @@ public readonly ref struct Scratch
         Bytes = _rented.AsSpan(0, length);
     }
 
-    /// <summary>A copy.</summary>
+    /// <summary>Copies <paramref name="bytes"/> into a temporary buffer.</summary>
     public Scratch(ReadOnlySpan<byte> bytes) : this(bytes.Length) => bytes.CopyTo(Bytes);
 
     public Span<byte> Bytes { get; }

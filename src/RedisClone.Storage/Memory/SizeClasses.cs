@@ -4,8 +4,8 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// The sizes in which small buffers are cut: steps of 8 bytes up to 128, then eight steps a doubling up to 8 KB,
-/// so that at most a ninth of a buffer is lost to rounding. Larger buffers are whole system pages.
+/// The size classes of small buffers: steps of 8 bytes up to 128, then eight steps per doubling up to 8 KB. Rounding wastes at
+/// most a ninth of a buffer. Larger buffers are whole system pages.
 /// </summary>
 internal static class SizeClasses
 {
@@ -13,7 +13,7 @@ internal static class SizeClasses
     private const int LinearMax = 128;
     private const int LinearCount = LinearMax / 8;
 
-    /// <summary>Number of classes; class numbers run from 1, 0 means none.</summary>
+    /// <summary>Number of classes. They are numbered from 1; 0 means none.</summary>
     public const int Count = LinearCount + 6 * 8;
 
     private static readonly int[] Sizes = BuildSizes();
@@ -28,7 +28,7 @@ internal static class SizeClasses
 
     public static int SizeOf(int sizeClass) => Sizes[sizeClass];
 
-    /// <summary>Bytes of the slab from which buffers of a class are cut.</summary>
+    /// <summary>Bytes of a slab of a class.</summary>
     public static int SlabBytes(int sizeClass) => Sizes[sizeClass] <= 1024 ? 32 * 1024 : 64 * 1024;
 
     private static int[] BuildSizes()

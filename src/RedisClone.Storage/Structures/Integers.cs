@@ -3,8 +3,8 @@ using System.Buffers.Binary;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// A small set of integers within its record, sorted, all as wide as the widest needs. Laid out as a Redis intset: width in
-/// bytes (2, 4 or 8), count, the integers; which makes a DUMP or a snapshot of it a copy.
+/// A small set of integers within its record, sorted, all as wide as the widest one. The layout is that of a Redis intset: width
+/// in bytes (2, 4 or 8), count, integers. A DUMP or a snapshot can copy it.
 /// </summary>
 internal static class Integers
 {
@@ -30,10 +30,10 @@ internal static class Integers
         };
     }
 
-    /// <summary>Bytes of a whole value.</summary>
+    /// <summary>Bytes of the whole value.</summary>
     public static int BytesOf(ReadOnlySpan<byte> value) => HeaderBytes + Count(value) * Width(value);
 
-    /// <summary>Where an integer is, or the complement of where it would be.</summary>
+    /// <summary>The index of an integer, or the complement of the index where it would be inserted.</summary>
     public static int Find(ReadOnlySpan<byte> value, long integer)
     {
         int low = 0, high = Count(value) - 1;
@@ -79,7 +79,7 @@ internal static class Integers
     private static void Widen(Span<byte> value, int count, int width)
     {
         int old = Width(value);
-        // From the last, since each moves to where others still lie.
+        // Starts with the last integer, because each one moves to a place that earlier integers still occupy.
         for (int i = count - 1; i >= 0; i--)
         {
             BinaryPrimitives.WriteInt32LittleEndian(value, old);

@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// Packed elements in the middle of a span, with room on both sides, so that pushing and popping at either end moves
-/// nothing. A small list is one such block within its record; a large one is many.
+/// Packed elements in the middle of a span, with room on both sides, so that a push or pop at either end moves no element. A
+/// small list is one block within its record; a large list consists of many.
 /// </summary>
 /// <remarks>Positions are relative to the first entry.</remarks>
 internal readonly ref struct ListBlock(Span<byte> bytes)
@@ -36,7 +36,10 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         return block;
     }
 
-    /// <summary>Replaces so many bytes at a position by others that the caller then fills in; there must be room for them.</summary>
+    /// <summary>
+    /// Replaces <paramref name="removed"/> bytes at a position by <paramref name="added"/> bytes that the caller then fills. The
+    /// block must have room for them.
+    /// </summary>
     public Span<byte> Splice(int at, int removed, int added)
     {
         int need = added - removed, before = at, after = Used - at - removed;
@@ -53,7 +56,7 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         }
         else
         {
-            // Neither side has room, both together have: what is left goes to the side that grows.
+            // Only both sides together have enough room. The remaining room goes to the side that grows.
             int left = front + back - need;
             int start = HeaderBytes + (at == 0 ? left : after == 0 ? 0 : left / 2);
             MoveTo(start, at, removed, added);
@@ -61,7 +64,7 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         return _bytes.Slice(Start + at, added);
     }
 
-    /// <summary>Puts so many elements into an empty block.</summary>
+    /// <summary>Puts entries into an empty block.</summary>
     public void Fill(ReadOnlySpan<byte> entries, int count)
     {
         entries.CopyTo(Splice(0, 0, entries.Length));
@@ -80,7 +83,7 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         Count -= elements;
     }
 
-    /// <summary>Where the element of an index begins, from whichever end is nearer.</summary>
+    /// <summary>The position of the element with an index, searched from the nearer end.</summary>
     public int PositionOf(int index)
     {
         Span<byte> entries = Entries;
@@ -90,7 +93,7 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         return at;
     }
 
-    /// <summary>Puts all entries at the beginning, so that the span can be cut.</summary>
+    /// <summary>Moves all entries to the beginning, so that the span can be cut.</summary>
     public void Compact() => MoveTo(HeaderBytes, 0, 0, 0);
 
     private void MoveTo(int start, int at, int removed, int added)
@@ -112,7 +115,7 @@ internal readonly ref struct ListBlock(Span<byte> bytes)
         End = start + at + added + after;
     }
 
-    /// <summary>How many entries there are, and between which bytes of the span they lie.</summary>
+    /// <summary>The number of entries, and their first and last byte in the span.</summary>
     private struct Header
     {
         public int Count, Start, End;

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>How a member record keeps its number: an expiry, a score, or none.</summary>
+/// <summary>The form of the number in a member record: an expiry, a score, or none.</summary>
 internal enum NumberForm : byte
 {
     None = 0,
@@ -11,12 +11,12 @@ internal enum NumberForm : byte
 }
 
 /// <summary>
-/// One member of a large collection: a name, perhaps a number, perhaps a value. The member of a set is a name; the
-/// field of a hash has a value, and a number if it expires; the member of a sorted set has its score as the number.
+/// One member of a large collection: a name, an optional number, an optional value. A set member is a name. A hash field has a
+/// value, and a number if it expires. A sorted set member has its score as the number.
 /// </summary>
 /// <remarks>
-/// A byte of form and length of the name (31: it follows as a varint), then the length of the value as a varint if there is one, then
-/// number, name, value. Names up to 30 bytes and their form take one byte.
+/// The first byte holds the form and the length of the name (31: the length follows as a varint). If there is a value, its length
+/// follows as a varint. Then come number, name and value. A name of up to 30 bytes needs one byte of overhead.
 /// </remarks>
 internal readonly ref struct MemberRecord
 {
@@ -52,14 +52,14 @@ internal readonly ref struct MemberRecord
         _ => BinaryPrimitives.ReadInt64LittleEndian(_bytes[_numberAt..]),
     };
 
-    /// <summary>Puts another number of the same form in the place of the old.</summary>
+    /// <summary>Overwrites the number with one of the same form.</summary>
     public void SetNumber(long number) => WriteNumber(_bytes[_numberAt..], Form, number);
 
     public static int SizeOf(int nameLength, NumberForm form, int? valueLength) =>
         1 + (nameLength < LongLength ? 0 : VarintBytes(nameLength)) + NumberBytes(form) + nameLength
         + (valueLength is { } length ? VarintBytes(length) + length : 0);
 
-    /// <summary>Writes a record, the value apart: its place is returned.</summary>
+    /// <summary>Writes a record without its value. Returns the span for the value.</summary>
     public static Span<byte> Write(Span<byte> to, ReadOnlySpan<byte> name, NumberForm form, long number, int? valueLength)
     {
         int shortLength = Math.Min(name.Length, LongLength), at = 1;
@@ -72,7 +72,7 @@ internal readonly ref struct MemberRecord
         return to.Slice(at + name.Length, valueLength ?? 0);
     }
 
-    /// <summary>Only the name, for lookups.</summary>
+    /// <summary>The name only, for lookups.</summary>
     public static ReadOnlySpan<byte> NameOf(ReadOnlySpan<byte> bytes)
     {
         byte head = bytes[0];

@@ -4,7 +4,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>What a <see cref="MemberTable"/> keeps outside its buckets and records. All zero is an empty table.</summary>
+/// <summary>The part of a <see cref="MemberTable"/> outside its buckets and records. All zero is an empty table.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct TableRoot
 {
@@ -31,7 +31,7 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public ref uint Find(ReadOnlySpan<byte> name, ulong hash) => ref Index.Find(hash, name, new MemberNames(_arena));
 
-    /// <summary>The handle of a member, 0 if it is not there.</summary>
+    /// <summary>The handle of a member, 0 if it is absent.</summary>
     public uint Find(ReadOnlySpan<byte> name)
     {
         ref uint slot = ref Find(name, KeyHash.Of(name));
@@ -42,10 +42,10 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
 
     public MemberRecord Read(uint handle) => new(_arena.FromStart(handle));
 
-    /// <summary>Hints at a member that will be read soon.</summary>
+    /// <summary>Prefetches a member.</summary>
     public void Prefetch(uint handle) => _arena.Prefetch(handle, lines: 1);
 
-    /// <summary>Adds a member that is not there.</summary>
+    /// <summary>Adds a member. The caller knows that it is absent.</summary>
     public uint Add(ReadOnlySpan<byte> name, ulong hash, NumberForm form = NumberForm.None, long number = 0)
     {
         uint handle = Take(MemberRecord.SizeOf(name.Length, form, null));
@@ -54,7 +54,7 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         return handle;
     }
 
-    /// <summary>Adds a member that is not there, with a value.</summary>
+    /// <summary>Adds a member with a value. The caller knows that it is absent.</summary>
     public uint Add(ReadOnlySpan<byte> name, ulong hash, NumberForm form, long number, scoped ReadOnlySpan<byte> value)
     {
         uint handle = Take(MemberRecord.SizeOf(name.Length, form, value.Length));
@@ -64,8 +64,8 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
     }
 
     /// <summary>
-    /// A record for a member with another number, for the caller to put into the member's slot or to give back: a new one, or the
-    /// member's own where that takes the number as it is.
+    /// Prepares a record of a member with another number, which the caller then publishes or discards. It is the member's own
+    /// record if the form of the number stays the same; otherwise it is a new one.
     /// </summary>
     public uint Prepare(uint handle, NumberForm form, long number)
     {
@@ -76,18 +76,21 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         return prepared;
     }
 
-    /// <summary>The same for a record with a value, whose content is not written yet.</summary>
+    /// <summary>
+    /// Prepares a record with a value, whose content the caller writes. It is the member's own record if its buffer has the right
+    /// size; otherwise it is a new one.
+    /// </summary>
     public uint Prepare(uint handle, int nameLength, NumberForm form, int valueLength)
     {
         int size = MemberRecord.SizeOf(nameLength, form, valueLength);
         return Arena.RoundUp(size) == _arena.Capacity(handle) ? handle : Take(size);
     }
 
-    /// <summary>Writes a record with a value. Neither text lies in the table.</summary>
+    /// <summary>Writes a record with a value. Neither name nor value may lie in the table.</summary>
     public void Write(uint handle, ReadOnlySpan<byte> name, NumberForm form, long number, scoped ReadOnlySpan<byte> value) =>
         value.CopyTo(MemberRecord.Write(_arena.FromStart(handle), name, form, number, value.Length));
 
-    /// <summary>Puts a prepared record into the slot of its member, and frees the one before.</summary>
+    /// <summary>Puts a prepared record into the slot of its member and frees the old record.</summary>
     public void Publish(ref uint slot, uint prepared)
     {
         if (prepared == slot) return;
@@ -95,7 +98,7 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         slot = prepared;
     }
 
-    /// <summary>Frees a prepared record that is not to be used.</summary>
+    /// <summary>Frees a prepared record that is not used.</summary>
     public void Discard(uint handle, uint prepared)
     {
         if (prepared != handle) Free(prepared);
@@ -107,14 +110,14 @@ internal readonly ref struct MemberTable(Arena arena, ref TableRoot root)
         Index.Remove(hash, ref slot);
     }
 
-    /// <summary>Frees the records of so many buckets of a table that is being abandoned; true when all is gone.</summary>
+    /// <summary>Frees the records of some buckets of an abandoned table. Returns true when everything is freed.</summary>
     public bool Drain(ref uint cursor, int buckets)
     {
         var owner = new RecordOwner(_arena);
         return Index.Drain(ref cursor, buckets, ref owner);
     }
 
-    /// <summary>Moves what a compaction wants moved of one bucket; the mover tells whoever else knows a member's handle.</summary>
+    /// <summary>Compacts one bucket. The mover updates all other references to a member's handle.</summary>
     public void Compact<TMover>(uint bucket, ref TMover mover) where TMover : struct, IRecordMover, allows ref struct =>
         Index.CompactBucket(bucket, ref mover);
 

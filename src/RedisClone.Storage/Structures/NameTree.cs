@@ -2,7 +2,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>A record in the order of names.</summary>
+/// <summary>A record in a tree that is ordered by name.</summary>
 internal readonly record struct NamedHandle(uint Handle) : ITreeItem<NamedHandle>
 {
     public static long WeightOf(ReadOnlySpan<NamedHandle> items) => items.Length;
@@ -11,8 +11,8 @@ internal readonly record struct NamedHandle(uint Handle) : ITreeItem<NamedHandle
 }
 
 /// <summary>
-/// Values of a fixed size by their names, in the order of these: the groups of a stream, the consumers of a group. They are few, and asked for
-/// in order; a handle stays what it is for as long as the name is there.
+/// Values of a fixed size, ordered by name: the groups of a stream, the consumers of a group. They are few and are read in order.
+/// The handle of a name does not change as long as the name is present.
 /// </summary>
 internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
 {
@@ -23,7 +23,7 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
 
     public RankTree<NamedHandle> Order => _tree;
 
-    /// <summary>The handle of a name, 0 if it is not there.</summary>
+    /// <summary>The handle of a name, 0 if it is absent.</summary>
     public uint Find(ReadOnlySpan<byte> name)
     {
         TreePath path = _tree.Seek(new Before(_arena, name));
@@ -32,7 +32,7 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
         return NameOf(_arena, handle).SequenceEqual(name) ? handle : 0;
     }
 
-    /// <summary>Adds a name that is not there; its value is all zero.</summary>
+    /// <summary>Adds a name, with a value that is all zero. The caller knows that the name is absent.</summary>
     public uint Add(ReadOnlySpan<byte> name, int valueBytes)
     {
         uint handle = _arena.Allocate(MemberRecord.SizeOf(name.Length, NumberForm.None, valueBytes));
@@ -43,14 +43,14 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
         return 0;
     }
 
-    /// <summary>Removes a name that is there, which needs no memory; what its value leads to is the caller's.</summary>
+    /// <summary>Removes a present name. Needs no memory. The caller frees the structures that its value refers to.</summary>
     public void Remove(uint handle)
     {
         Detach(handle);
         _arena.Free(handle);
     }
 
-    /// <summary>Takes a name out, and leaves its record to the caller.</summary>
+    /// <summary>Takes a name out of the tree. The caller then owns its record.</summary>
     public void Detach(uint handle)
     {
         TreePath path = _tree.Seek(new Before(_arena, NameOf(_arena, handle)));
@@ -59,14 +59,16 @@ internal readonly ref struct NameTree(Arena arena, ref TreeRoot root)
         _tree.Remove(ref path);
     }
 
-    /// <summary>Takes a record in that no tree, or one that it is about to leave, has; false where memory is missing.</summary>
+    /// <summary>
+    /// Adds a record that is in no tree, or that is about to leave another tree. Returns false if memory is missing.
+    /// </summary>
     public bool TryAttach(uint handle)
     {
         TreePath path = _tree.Seek(new Before(_arena, NameOf(_arena, handle)));
         return _tree.TryInsert(ref path, new NamedHandle(handle));
     }
 
-    /// <summary>The handle at a place in the order; it must be there.</summary>
+    /// <summary>The handle at a place in the order. The place must exist.</summary>
     public uint At(long index)
     {
         TreePath path = _tree.SeekRank(index, out _);

@@ -5,20 +5,20 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// Elements one after the other in a span, walked forwards and backwards: the form of every small collection and of a
-/// large list's blocks. An element is encoded as in a Redis listpack, which makes a DUMP or a snapshot of it a copy.
+/// Elements one after the other in a span, readable forwards and backwards: the form of every small collection and of the blocks
+/// of large lists. The encoding is that of a Redis listpack, so a DUMP or a snapshot can copy it.
 /// </summary>
 /// <remarks>
-/// An entry is a head (kind and length, or a small integer), the payload, and the length of both written so that it
-/// can be read from its end. A text that is an integer's only text is always kept as that integer in the shortest form, so two
-/// entries are the same element if and only if they are the same bytes.
+/// An entry is a head (kind and length, or a small integer), the payload, and the length of both in a form that can be read from
+/// its end. If a text is the canonical text of an integer, it is always stored as that integer in the shortest form: two entries
+/// are the same element if and only if their bytes are equal.
 /// </remarks>
 internal static class Packed
 {
     private const byte Int16Head = 0xF1, Int24Head = 0xF2, Int32Head = 0xF3, Int64Head = 0xF4, LongTextHead = 0xF0;
     private const int MaxHead = 9;
 
-    /// <summary>Bytes of an element's entry.</summary>
+    /// <summary>Bytes of the entry of an element.</summary>
     public static int SizeOf(Element element)
     {
         if (element.IsInteger) return SizeOf(element.Integer);
@@ -37,7 +37,9 @@ internal static class Packed
         _ => 9,
     };
 
-    /// <summary>Writes an element's entry; returns its size. Bytes stay bytes: see <see cref="Element.Of"/>.</summary>
+    /// <summary>
+    /// Writes the entry of an element. Returns its size. A text is not converted to an integer: see <see cref="Element.Of"/>.
+    /// </summary>
     public static int Write(Span<byte> to, Element element)
     {
         int body;
@@ -54,7 +56,7 @@ internal static class Packed
         return body + WriteBackLength(to[body..], body);
     }
 
-    /// <summary>The entry that begins at a position, and where the next one does.</summary>
+    /// <summary>Reads the entry at a position. <paramref name="next"/> is the position of the next entry.</summary>
     public static Element Read(ReadOnlySpan<byte> entries, int at, out int next)
     {
         byte head = entries[at];
@@ -72,7 +74,7 @@ internal static class Packed
         return ReadLong(entries, at, out next);
     }
 
-    /// <summary>Where the entry after the one at a position begins.</summary>
+    /// <summary>The position of the entry after the one at <paramref name="at"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static int Next(ReadOnlySpan<byte> entries, int at)
     {
@@ -87,7 +89,7 @@ internal static class Packed
         return at;
     }
 
-    /// <summary>Where the entry that ends at a position begins.</summary>
+    /// <summary>The position of the entry that ends at <paramref name="at"/>.</summary>
     public static int Previous(ReadOnlySpan<byte> entries, int at)
     {
         int from = at - 1;
@@ -97,7 +99,8 @@ internal static class Packed
     }
 
     /// <summary>
-    /// Where the first entry equal to an element begins, looking at every <paramref name="stride"/>-th entry from a position on; or -1.
+    /// The position of the first entry that equals an element, or -1. Compares every <paramref name="stride"/>-th entry from
+    /// <paramref name="at"/> on.
     /// </summary>
     public static int Find(ReadOnlySpan<byte> entries, int at, scoped Element element, int stride = 1)
     {
@@ -107,7 +110,8 @@ internal static class Packed
         byte first = head[0];
         while (at < entries.Length)
         {
-            if (entries[at] == first && entries[at..].StartsWith(head) && entries[(at + head.Length)..].StartsWith(payload)) return at;
+            if (entries[at] == first && entries[at..].StartsWith(head) && entries[(at + head.Length)..].StartsWith(payload))
+                return at;
             for (int passed = 0; passed < stride; passed++) at = Next(entries, at);
         }
         return -1;
@@ -149,7 +153,7 @@ internal static class Packed
             case Int64Head:
                 return new Element(BinaryPrimitives.ReadInt64LittleEndian(entries[(at + 1)..]));
             default:
-                throw new UnreachableException("a packed value holds bytes that begin no entry");
+                throw new UnreachableException("a packed value has an invalid entry");
         }
     }
 
@@ -165,7 +169,7 @@ internal static class Packed
         Int24Head => 4,
         Int32Head => 5,
         Int64Head => 9,
-        _ => throw new UnreachableException("a packed value holds bytes that begin no entry"),
+        _ => throw new UnreachableException("a packed value has an invalid entry"),
     };
 
     private static int IntegerHead(Span<byte> to, long integer)
@@ -218,7 +222,7 @@ internal static class Packed
         }
     }
 
-    /// <summary>Bytes that the length of a body takes behind it: what <see cref="Previous"/> steps over.</summary>
+    /// <summary>Bytes of the length that follows a body of this size, which <see cref="Previous"/> reads.</summary>
     internal static int BackLength(int body) => body switch
     {
         <= 127 => 1,

@@ -3,7 +3,7 @@ using System.Buffers.Binary;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// A small collection within its record: a header that ends in the number of elements, then their <see cref="Packed"/> entries.
+/// A small collection within its record: a header that ends with the number of elements, then their <see cref="Packed"/> entries.
 /// Positions are relative to the first entry.
 /// </summary>
 internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.CountBytes)
@@ -20,7 +20,9 @@ internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.C
         set => BinaryPrimitives.WriteInt32LittleEndian(_entry.Value[(header - CountBytes)..], value);
     }
 
-    /// <summary>Replaces so many bytes at a position by others that the caller then fills in.</summary>
+    /// <summary>
+    /// Replaces <paramref name="removed"/> bytes at a position by <paramref name="added"/> bytes that the caller then fills.
+    /// </summary>
     public Span<byte> Splice(int at, int removed, int added)
     {
         if (added != removed)
@@ -35,8 +37,8 @@ internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.C
     }
 
     /// <summary>
-    /// Takes so many bytes out at one position and makes room for others before another, which lies outside of them; the caller
-    /// then fills the room in.
+    /// Removes bytes at one position and inserts room before another position, which lies outside the removed bytes. The caller
+    /// then fills the room.
     /// </summary>
     public Span<byte> Relocate(int from, int removed, int to, int added)
     {
@@ -61,12 +63,12 @@ internal readonly ref struct PackedValue(Entry entry, int header = PackedValue.C
 
     public void Append(Element element) => Insert(Entries.Length, element);
 
-    /// <summary>Puts another element in the place of the one at a position.</summary>
+    /// <summary>Replaces the element at a position.</summary>
     public void Replace(int at, Element element) =>
         Packed.Write(Splice(at, Packed.Next(Entries, at) - at, Packed.SizeOf(element)), element);
 
     public void Remove(int at, int elements) => Splice(at, Packed.Skip(Entries, at, elements) - at, 0);
 
-    /// <summary>Whether so many more bytes may be added at all, whatever the limits say.</summary>
+    /// <summary>Whether the value may grow by this many bytes, regardless of the configured limits.</summary>
     public bool HasRoom(long bytes) => _entry.Value.Length + bytes <= ValueLimits.MaxPackedBytes;
 }

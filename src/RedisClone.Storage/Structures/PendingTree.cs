@@ -3,7 +3,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>An entry that was delivered within a group: to whom, when last (or, below zero, its place among those given back), and how often.</summary>
+/// <summary>
+/// A pending entry of a group: its consumer, the time of its last delivery (below zero: its place among the entries given back),
+/// and the number of deliveries.
+/// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct PendingItem(StreamId Id, long Order, long Deliveries, uint Consumer) : ITreeItem<PendingItem>
 {
@@ -30,7 +33,7 @@ internal readonly record struct PendingTime(long Order, StreamId Id) : ITreeItem
     public static int IndexOf(ReadOnlySpan<PendingTime> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
 }
 
-/// <summary>The places of identifiers and times in these orders.</summary>
+/// <summary>A probe for an identifier in the trees of pending entries.</summary>
 internal readonly struct BeforeId(StreamId id) : ITreeProbe<PendingItem>, ITreeProbe<PendingId>
 {
     public bool IsAfter(in PendingItem item) => item.Id < id;

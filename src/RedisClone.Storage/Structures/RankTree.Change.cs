@@ -4,7 +4,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>Inserting, removing and changing items; how nodes share, split and merge.</summary>
+/// <summary>Changes of items: insert, remove, update, and how nodes share, split and merge.</summary>
 internal readonly ref partial struct RankTree<T>
 {
     private const int NodeBytes = 1024, HeaderBytes = 8, LeastItems = 8;
@@ -16,8 +16,7 @@ internal readonly ref partial struct RankTree<T>
     private int RootLevel => (int)_root.Height - 1;
 
     /// <summary>
-    /// Puts an item at the place that a path leads to; the path then leads to the item. Where memory is missing the tree stays as
-    /// it is.
+    /// Inserts an item at the place of a path. The path then leads to the item. If memory is missing, the tree stays unchanged.
     /// </summary>
     public void Insert(scoped ref TreePath path, T item)
     {
@@ -36,10 +35,10 @@ internal readonly ref partial struct RankTree<T>
         Put(ref path, 0, MemoryMarshal.AsBytes(new ReadOnlySpan<T>(in item)), in item, weight);
     }
 
-    /// <summary>The same; false where memory is missing.</summary>
+    /// <summary>Like <see cref="Insert"/>, but returns false if memory is missing.</summary>
     public bool TryInsert(scoped ref TreePath path, T item)
     {
-        // Most nodes have room, and need no exception to tell.
+        // Most nodes have room, so most inserts need no exception handler.
         if (_root.Node != 0 && Count(path[0].Node) < Capacity(path[0].Node))
         {
             Insert(ref path, item);
@@ -57,7 +56,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// The same, with another path to an item, which leads to it afterwards too as long as the leaf had room.
+    /// Like <see cref="TryInsert(ref TreePath, T)"/>, and also updates another path. The other path stays valid if the leaf had
+    /// room.
     /// </summary>
     public bool TryInsert(scoped ref TreePath path, T item, scoped ref TreePath other, out bool isOtherValid)
     {
@@ -67,7 +67,7 @@ internal readonly ref partial struct RankTree<T>
         return true;
     }
 
-    /// <summary>Removes the item that a path leads to. The path is no longer valid. Needs no memory.</summary>
+    /// <summary>Removes the item of a path and invalidates the path. Needs no memory.</summary>
     public void Remove(scoped ref TreePath path)
     {
         long weight = T.WeightOf(new ReadOnlySpan<T>(in At(ref path)));
@@ -78,7 +78,7 @@ internal readonly ref partial struct RankTree<T>
         _arena.EndChange();
     }
 
-    /// <summary>Puts another item in the place of the one that a path leads to; the order must stay what it is.</summary>
+    /// <summary>Replaces the item of a path. The order of the items must stay the same.</summary>
     public void Update(scoped ref TreePath path, T item)
     {
         ref T place = ref Items(path[0].Node)[path[0].Index];
@@ -93,8 +93,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Frees the last leaf of a tree that is being abandoned, its items having been dealt with; false when the tree is gone.
-    /// Needs no memory.
+    /// Frees the last leaf of an abandoned tree. The caller has dealt with its items. Returns false when the tree is empty. Needs
+    /// no memory.
     /// </summary>
     public bool DropLastLeaf()
     {
@@ -109,8 +109,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Moves what a compaction wants moved (see <see cref="Arena.TryMove"/>) of the nodes above and with the item of a rank; the path
-    /// leads to it.
+    /// Moves the nodes on the way to the item of a rank out of leaving slabs (see <see cref="Arena.TryMove"/>). Returns the path
+    /// to the item.
     /// </summary>
     public TreePath Compact(long rank)
     {
@@ -155,8 +155,8 @@ internal readonly ref partial struct RankTree<T>
     }
 
     /// <summary>
-    /// Makes the full leaf of the path one that has room, and the path lead to the same place in it. All nodes that this can take
-    /// are allocated before the first change.
+    /// Makes room in the full leaf of a path, and keeps the path at the same place. All nodes that this can need are allocated
+    /// before the first change.
     /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void MakeRoom(scoped ref TreePath path, in T first)
@@ -170,7 +170,7 @@ internal readonly ref partial struct RankTree<T>
         TakeSpare(spare);
         _arena.BeginChange();
         MakeRoom(ref path, 0, in first, ref spare);
-        // A node above was not split after all: it shared with a sibling.
+        // Some are left over if a node above shared with a sibling instead of splitting.
         foreach (uint node in spare) FreeNode(node);
         _arena.EndChange();
     }
@@ -183,7 +183,7 @@ internal readonly ref partial struct RankTree<T>
         int index = path[level].Index, at = path[level + 1].Index, count = Count(node), size = SizeAt(level);
         bool rightEdge = index == count && IsRightEdge(ref path, level), leftEdge = index == 0 && IsLeftEdge(ref path, level);
 
-        // What is filled from one end stays full: there the new node begins empty.
+        // A tree that is filled from one end keeps full nodes: there, the new node begins empty.
         int kept = rightEdge ? count : leftEdge ? 0 : count / 2, moved = count - kept;
         uint right = TakeOne(ref spare);
         Format(right, size);
@@ -201,7 +201,7 @@ internal readonly ref partial struct RankTree<T>
         else StepBack(ref path, level + 1);
     }
 
-    /// <summary>Moves entries of a full node to a sibling that has room, but where the tree is filled from one end.</summary>
+    /// <summary>Moves entries of a full node to a sibling with room, except in a tree that is filled from one end.</summary>
     private bool TryShare(scoped ref TreePath path, int level)
     {
         int index = path[level].Index;
@@ -229,7 +229,7 @@ internal readonly ref partial struct RankTree<T>
         return node;
     }
 
-    /// <summary>Moves entries to the sibling on the right if that has room for some.</summary>
+    /// <summary>Moves entries to the right sibling if it has room.</summary>
     private bool ShareRight(scoped ref TreePath path, int level)
     {
         (uint parent, int at) = (path[level + 1].Node, path[level + 1].Index);
@@ -257,7 +257,7 @@ internal readonly ref partial struct RankTree<T>
         return true;
     }
 
-    /// <summary>Moves entries to the sibling on the left if that has room for some.</summary>
+    /// <summary>Moves entries to the left sibling if it has room.</summary>
     private bool ShareLeft(scoped ref TreePath path, int level)
     {
         (uint parent, int at) = (path[level + 1].Node, path[level + 1].Index);
@@ -289,8 +289,11 @@ internal readonly ref partial struct RankTree<T>
         return true;
     }
 
-    /// <summary>How many entries a full node gives to a sibling: half the difference, or none if that were hardly worth it.</summary>
-    private static int SharedPart(int count, int siblingCount) => count - siblingCount < count / 8 + 2 ? 0 : (count - siblingCount) / 2;
+    /// <summary>
+    /// The number of entries that a full node moves to a sibling: half the difference, or none if that is too few.
+    /// </summary>
+    private static int SharedPart(int count, int siblingCount) =>
+        count - siblingCount < count / 8 + 2 ? 0 : (count - siblingCount) / 2;
 
     private void Remove(scoped ref TreePath path, int level)
     {
@@ -308,7 +311,7 @@ internal readonly ref partial struct RankTree<T>
         else if (count < Capacity(node) / 3) Merge(ref path, level);
     }
 
-    /// <summary>Frees a node that holds nothing, and takes it out of its parent.</summary>
+    /// <summary>Frees an empty node and removes it from its parent.</summary>
     private void RemoveEmptied(scoped ref TreePath path, int level)
     {
         FreeNode(path[level].Node);
@@ -316,7 +319,7 @@ internal readonly ref partial struct RankTree<T>
         else Remove(ref path, level + 1);
     }
 
-    /// <summary>Joins a node that is rather empty with a sibling, if the two are not too full together.</summary>
+    /// <summary>Merges a sparsely filled node with a sibling, if the result is not too full.</summary>
     private void Merge(scoped ref TreePath path, int level)
     {
         (uint parent, int at) = (path[level + 1].Node, path[level + 1].Index);
@@ -335,7 +338,7 @@ internal readonly ref partial struct RankTree<T>
         Remove(ref path, level + 1);
     }
 
-    /// <summary>Lets the tree be lower, and its only leaf smaller where memory is there for that.</summary>
+    /// <summary>Lowers the tree while its root has one child, and shrinks an only leaf if there is memory for that.</summary>
     private void ShrinkRoot()
     {
         while (_root.Height > 1 && Count(_root.Node) == 1)

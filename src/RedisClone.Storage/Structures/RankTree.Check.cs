@@ -2,10 +2,10 @@ using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>The invariants of a tree.</summary>
+/// <summary>Checks the invariants of a tree.</summary>
 internal readonly ref partial struct RankTree<T>
 {
-    /// <summary>Checks weights, first items and counts, and adds the nodes and the items, in their order, to lists.</summary>
+    /// <summary>Checks weights, first items and counts. Adds the nodes, and the items in their order, to the lists.</summary>
     public void Check(List<uint> nodes, List<T> items)
     {
         if (_root.Node == 0)
@@ -18,14 +18,14 @@ internal readonly ref partial struct RankTree<T>
         for (int i = before; i < nodes.Count; i++) bytes += _arena.Capacity(nodes[i]);
         Require(weight == _root.Weight, "a tree knows its weight");
         Require(bytes == _root.Bytes, "a tree knows its bytes");
-        Require(RootLevel == 0 || Count(_root.Node) > 1, "the root of a tree is not one child alone");
+        Require(RootLevel == 0 || Count(_root.Node) > 1, "the root of a tree has more than one child");
     }
 
     private long CheckNode(uint node, int level, List<uint> nodes, List<T> items, out T first)
     {
         nodes.Add(node);
         int count = Count(node);
-        Require(count > 0 && count <= Capacity(node), "a node holds something, and no more than it can");
+        Require(count > 0 && count <= Capacity(node), "a node is not empty and holds at most its capacity");
         Require(Capacity(node) == CapacityOf(_arena.Capacity(node), SizeAt(level)), "a node knows its capacity");
         first = FirstOf(node, level);
         if (level == 0)

@@ -5,14 +5,14 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// A sequence of small items, each with a weight, in a B+-tree of which every node knows the weight below each child: finding by
-/// order, finding by rank, and telling the rank of a place all take O(log n). Sorted sets (items: score and member, weight 1),
-/// lists (blocks, weight: their elements), expiring fields (times), and streams (blocks by identifier) are such sequences.
+/// A sequence of small items with weights, in a B+-tree whose nodes know the weight below each child. Finding an item by order or
+/// by rank, and computing the rank of a place, take O(log n). The users are sorted sets (items: score and member, weight 1),
+/// lists (blocks, weighted by their elements), expiring fields (times) and streams (blocks by identifier).
 /// </summary>
 /// <remarks>
-/// A node is a buffer of about 1 KB: count, capacity, then entries. In a leaf they are items; above, children with their weight
-/// and a copy of their first item, exact at all times, so that an order may look behind any item it is shown. Nodes are not
-/// linked to each other: walks go by the path.
+/// A node is a buffer of about 1 KB: count, capacity, entries. The entries of a leaf are items. The entries of other nodes are
+/// children with their weight and a copy of their first item. The copy is always exact, so a probe can compare it in place of the
+/// item. Nodes are not linked to each other; walks use the path.
 /// </remarks>
 internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
     where T : unmanaged, ITreeItem<T>
@@ -26,7 +26,7 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
 
     public long Weight => _root.Weight;
 
-    /// <summary>The path to the first item that is not before the place that a probe tells; to the end if all are.</summary>
+    /// <summary>The path to the first item that is not before the place of a probe, or to the end.</summary>
     public TreePath Seek<TProbe>(scoped in TProbe probe) where TProbe : struct, ITreeProbe<T>, allows ref struct
     {
         TreePath path = default;
@@ -43,7 +43,7 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
             }
             path[level] = new TreeStep { Node = node, Index = low - 1 };
             node = children[low - 1].Node;
-            // The lines that halving will look at first, fetched together rather than one after the other.
+            // Prefetches the lines that the binary search reads first, all at once.
             for (int at = 0; at < NodeBytes; at += NodeBytes / 4) _arena.Prefetch(node + (uint)(at >> Arena.UnitShift), lines: 1);
         }
         if (node == 0) return path;
@@ -60,7 +60,9 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         return path;
     }
 
-    /// <summary>The path to the item that a rank lies in, and how far within it; to the end if the rank is the whole weight.</summary>
+    /// <summary>
+    /// The path to the item that contains a rank, and the rank within the item. Leads to the end if the rank is the whole weight.
+    /// </summary>
     public TreePath SeekRank(long rank, out long within)
     {
         TreePath path = default;
@@ -91,20 +93,20 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         return rank;
     }
 
-    /// <summary>Whether a path leads to an item; one to the end of a leaf is moved to the beginning of the next.</summary>
+    /// <summary>Whether a path leads to an item. A path to the end of a leaf moves to the beginning of the next leaf.</summary>
     public bool IsAtItem(scoped ref TreePath path)
     {
         if (_root.Node == 0) return false;
         return path[0].Index < Items(path[0].Node).Length || NextLeaf(ref path);
     }
 
-    /// <summary>The item that a path leads to. Not to be written to: see <see cref="Update"/>.</summary>
+    /// <summary>The item of a path. Must not be written to: see <see cref="Update"/>.</summary>
     public ref readonly T At(scoped ref TreePath path) => ref Items(path[0].Node)[path[0].Index];
 
-    /// <summary>The items of the leaf that a path leads to.</summary>
+    /// <summary>The items in the leaf of a path.</summary>
     public ReadOnlySpan<T> Leaf(scoped ref TreePath path) => _root.Node == 0 ? default : Items(path[0].Node);
 
-    /// <summary>Moves a path to the first item of the next leaf; false, and nothing moved, at the last.</summary>
+    /// <summary>Moves a path to the first item of the next leaf. Returns false, with nothing moved, at the last leaf.</summary>
     public bool NextLeaf(scoped ref TreePath path)
     {
         int level = 1;
@@ -115,10 +117,12 @@ internal readonly ref partial struct RankTree<T>(Arena arena, ref TreeRoot root)
         return true;
     }
 
-    /// <summary>Moves a path to the last item of the leaf before; false, and nothing moved, at the first.</summary>
+    /// <summary>
+    /// Moves a path to the last item of the previous leaf. Returns false, with nothing moved, at the first leaf.
+    /// </summary>
     public bool PreviousLeaf(scoped ref TreePath path) => StepBack(ref path, 1) && ToLast(ref path, 0);
 
-    /// <summary>Moves a path to the item before; false, and nothing moved, at the first.</summary>
+    /// <summary>Moves a path to the previous item. Returns false, with nothing moved, at the first item.</summary>
     public bool StepBack(scoped ref TreePath path) => _root.Node != 0 && StepBack(ref path, 0);
 
     private bool StepBack(scoped ref TreePath path, int at)

@@ -2,7 +2,10 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>A block of a stream: the identifier that its entries count from, which its first entry had, and how many there are.</summary>
+/// <summary>
+/// A block of a stream: its base identifier, which all its identifiers are relative to, and the number of entries. The base is
+/// the identifier of the first entry ever added to the block.
+/// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct StreamBlockItem(StreamId First, uint Block, int Count) : IBlockItem<StreamBlockItem>
 {
@@ -10,14 +13,14 @@ internal readonly record struct StreamBlockItem(StreamId First, uint Block, int 
 }
 
 /// <summary>
-/// Entries of a stream one after the other, walked forwards and backwards. The field names of the first entry are written once; an entry
-/// with the same names has its values only.
+/// Entries of a stream one after the other, readable forwards and backwards. The field names of the first entry are stored once;
+/// an entry with the same names stores its values only.
 /// </summary>
 /// <remarks>
-/// Header: bytes used, where the entries begin, the size and the number of entries of the node that a Redis stream would have
-/// (where what is removed is only marked); then the number of shared names and the names. An entry is: the number of its own
-/// fields, or 0 if its names are the shared ones; its time as a difference to the block's; its sequence, as a difference if
-/// the time is the same; values, or names and values; and the length of all that written so that it can be read from its end.
+/// Header: bytes used, offset of the first entry, and size and number of entries of the node that a Redis stream would have
+/// (there, removed entries are only marked). The number of shared names and the names follow. An entry is: the number of its own
+/// fields, or 0 if it uses the shared names; its time as a difference from the block's; its sequence, as a difference if the time
+/// is the same; values, or names and values; and the length of all this in a form that can be read from its end.
 /// </remarks>
 internal readonly ref struct StreamBlock(Span<byte> bytes)
 {
@@ -25,28 +28,30 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
 
     private readonly Span<byte> _bytes = bytes;
 
-    /// <summary>Bytes in use, header included.</summary>
+    /// <summary>Bytes in use, including the header.</summary>
     public ref int Used => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[0];
 
-    /// <summary>Where the first entry begins.</summary>
+    /// <summary>The offset of the first entry.</summary>
     public ref int EntriesAt => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[1];
 
-    /// <summary>Bytes of the node that a Redis stream would have: blocks end where nodes do.</summary>
+    /// <summary>Bytes of the node that a Redis stream would have. A block ends where that node would end.</summary>
     public ref int NodeBytes => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[2];
 
-    /// <summary>Entries that were ever added, those too that were removed since.</summary>
+    /// <summary>Number of entries ever added, including the removed ones.</summary>
     public ref int Ever => ref MemoryMarshal.Cast<byte, int>(_bytes[..HeaderBytes])[3];
 
     public int Free => _bytes.Length - Used;
 
     public ReadOnlySpan<byte> Content => _bytes[..Used];
 
-    /// <summary>At most so many bytes are needed for an entry, and for its names beside it if it is a block's first.</summary>
-    public static int MostBytes<TFields>(scoped in TFields fields, int textBytes) where TFields : struct, IStreamFields, allows ref struct =>
+    /// <summary>An upper bound of the bytes of an entry, including the shared names if it is the first of a block.</summary>
+    public static int MostBytes<TFields>(scoped in TFields fields, int textBytes)
+        where TFields : struct, IStreamFields, allows ref struct =>
         HeaderBytes + 3 * StreamWords.MaxNumber + 2 * StreamWords.Overhead * fields.Count + textBytes + StreamWords.Overhead;
 
     /// <summary>Begins a block whose entries share the names of the first one.</summary>
-    public static StreamBlock Format<TFields>(Span<byte> bytes, scoped in TFields fields) where TFields : struct, IStreamFields, allows ref struct
+    public static StreamBlock Format<TFields>(Span<byte> bytes, scoped in TFields fields)
+        where TFields : struct, IStreamFields, allows ref struct
     {
         var block = new StreamBlock(bytes);
         int at = HeaderBytes;
@@ -77,7 +82,7 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
         return head[at..];
     }
 
-    /// <summary>Puts an entry at the end; there must be room for it.</summary>
+    /// <summary>Appends an entry. The block must have room for it.</summary>
     public void Append<TFields>(StreamId first, StreamId id, scoped in TFields fields, bool shared)
         where TFields : struct, IStreamFields, allows ref struct
     {
@@ -95,7 +100,10 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
         NodeBytes += StreamNodeSize.OfEntry(first, id, fields, shared, Ever++);
     }
 
-    /// <summary>Where the entries of a greater or the same identifier begin: found from the end, since most are sought there.</summary>
+    /// <summary>
+    /// The position of the first entry with this or a greater identifier. Searches from the end, because most entries sought are
+    /// there.
+    /// </summary>
     public int Seek(StreamId first, StreamId id)
     {
         ReadOnlySpan<byte> content = Content;
@@ -110,7 +118,7 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
         return at;
     }
 
-    /// <summary>Where the entry after the one at a position begins.</summary>
+    /// <summary>The position of the entry after the one at <paramref name="at"/>.</summary>
     public int Next(int at)
     {
         ReadOnlySpan<byte> content = Content;
@@ -136,7 +144,7 @@ internal readonly ref struct StreamBlock(Span<byte> bytes)
         return id;
     }
 
-    /// <summary>Takes bytes out: whole entries.</summary>
+    /// <summary>Removes whole entries, given by their bytes.</summary>
     public void Remove(int from, int to)
     {
         _bytes[to..Used].CopyTo(_bytes[from..]);

@@ -2,7 +2,9 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Storage;
 
-/// <summary>The identifier of a stream's entry: a time in Unix milliseconds and a number within it. Entries are in its order.</summary>
+/// <summary>
+/// The identifier of a stream entry: a time in Unix milliseconds and a sequence number within it. Entries are in its order.
+/// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 public readonly record struct StreamId(ulong Milliseconds, ulong Sequence) : IComparable<StreamId>
 {
@@ -10,19 +12,23 @@ public readonly record struct StreamId(ulong Milliseconds, ulong Sequence) : ICo
 
     public static StreamId Max => new(ulong.MaxValue, ulong.MaxValue);
 
-    /// <summary>The next greater one; false, and the least, after the greatest.</summary>
+    /// <summary>The next greater identifier. Returns false, and the smallest identifier, for the greatest.</summary>
     public bool TryNext(out StreamId next)
     {
-        bool exists = this != Max;                     // told first: the next one may be written to this very place
-        next = Sequence < ulong.MaxValue ? new StreamId(Milliseconds, Sequence + 1) : new StreamId(unchecked(Milliseconds + 1), 0);
+        bool exists = this != Max;                     // evaluated first, because next may alias this
+        next = Sequence < ulong.MaxValue
+            ? new StreamId(Milliseconds, Sequence + 1)
+            : new StreamId(unchecked(Milliseconds + 1), 0);
         return exists;
     }
 
-    /// <summary>The next lesser one; false, and the greatest, before the least.</summary>
+    /// <summary>The next smaller identifier. Returns false, and the greatest identifier, for the smallest.</summary>
     public bool TryPrevious(out StreamId previous)
     {
         bool exists = this != Min;
-        previous = Sequence > 0 ? new StreamId(Milliseconds, Sequence - 1) : new StreamId(unchecked(Milliseconds - 1), ulong.MaxValue);
+        previous = Sequence > 0
+            ? new StreamId(Milliseconds, Sequence - 1)
+            : new StreamId(unchecked(Milliseconds - 1), ulong.MaxValue);
         return exists;
     }
 

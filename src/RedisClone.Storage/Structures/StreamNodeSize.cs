@@ -1,14 +1,14 @@
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// Bytes that the entries of a stream would take in a node of a Redis stream, which is a listpack. The limits of nodes are
-/// told in these bytes, and a cut that is allowed to be approximate removes whole nodes.
+/// The bytes that stream entries would take in a node of a Redis stream, which is a listpack. The limits of nodes are configured
+/// in these bytes, and an approximate trim removes whole nodes.
 /// </summary>
 internal static class StreamNodeSize
 {
-    private const int Frame = 7;            // the listpack's header and its end
+    private const int Frame = 7;            // header and end of the listpack
 
-    /// <summary>What comes before the entries: two counts, the names that they share, and an end.</summary>
+    /// <summary>The part before the entries: two counts, the shared names, and an end.</summary>
     public static int OfHead<TFields>(scoped in TFields fields) where TFields : struct, IStreamFields, allows ref struct
     {
         int size = Frame + 3 * OfInteger(0) + OfInteger(fields.Count);
@@ -16,7 +16,7 @@ internal static class StreamNodeSize
         return size;
     }
 
-    /// <summary>An entry, and what the count of entries grows by.</summary>
+    /// <summary>An entry, including the growth of the count of entries.</summary>
     public static int OfEntry<TFields>(StreamId first, StreamId id, scoped in TFields fields, bool shared, int before)
         where TFields : struct, IStreamFields, allows ref struct
     {
@@ -48,7 +48,7 @@ internal static class StreamNodeSize
         _ => 9,
     });
 
-    /// <summary>Behind each element its length is written once more, seven bits a byte.</summary>
+    /// <summary>Each element is followed by its length, with seven bits per byte.</summary>
     private static int OfElement(int bytes) =>
         bytes + (bytes < 1 << 7 ? 1 : bytes < 1 << 14 ? 2 : bytes < 1 << 21 ? 3 : bytes < 1 << 28 ? 4 : 5);
 }

@@ -4,21 +4,21 @@ using System.Diagnostics;
 namespace RedisClone.Storage.Structures;
 
 /// <summary>
-/// The words of a stream's entries, one after the other: numbers, and texts by their lengths. A text that is an integer's only text
-/// is kept as that integer where this is shorter.
+/// The words of stream entries, one after the other: numbers, and texts with their lengths. A text of several bytes that is the
+/// canonical text of an integer is stored as that integer.
 /// </summary>
 internal static class StreamWords
 {
     private const byte LongText = 0xF0, Int8 = 0xF1, Int16 = 0xF2, Int32 = 0xF3, Int64 = 0xF4;
     private const int MaxShort = 0xEF;
 
-    /// <summary>More than a word takes beyond its text.</summary>
+    /// <summary>An upper bound of the bytes that a word takes in addition to its text.</summary>
     public const int Overhead = 5;
 
-    /// <summary>Most bytes of a number.</summary>
+    /// <summary>Largest size of a number.</summary>
     public const int MaxNumber = 10;
 
-    /// <summary>Writes a text; returns its size.</summary>
+    /// <summary>Writes a text. Returns its size.</summary>
     public static int Write(Span<byte> to, ReadOnlySpan<byte> text)
     {
         if (text.Length > 1 && IntegerText.TryParse(text, out long integer)) return WriteInteger(to, integer);
@@ -65,11 +65,11 @@ internal static class StreamWords
                 at += 8;
                 return new Element(BinaryPrimitives.ReadInt64LittleEndian(rest));
             default:
-                throw new UnreachableException("a stream's block holds bytes that begin no word");
+                throw new UnreachableException("a block of a stream has an invalid word");
         }
     }
 
-    /// <summary>Where the word after so many from a position begins.</summary>
+    /// <summary>The position after <paramref name="count"/> words.</summary>
     public static int Skip(ReadOnlySpan<byte> words, int at, int count)
     {
         for (; count > 0; count--)
@@ -107,7 +107,7 @@ internal static class StreamWords
         Int16 => 3,
         Int32 => 5,
         Int64 => 9,
-        _ => throw new UnreachableException("a stream's block holds bytes that begin no word"),
+        _ => throw new UnreachableException("a block of a stream has an invalid word"),
     };
 
     private static int WriteInteger(Span<byte> to, long integer)

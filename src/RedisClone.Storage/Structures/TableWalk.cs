@@ -2,7 +2,9 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>Walks the handles of a table's members: all, those of one cursor position, or so many different ones picked at random.</summary>
+/// <summary>
+/// Walks the handles of a table's members: all, those of one cursor position, or a number of different ones picked at random.
+/// </summary>
 internal ref struct TableWalk
 {
     private readonly MemberTable _table;
@@ -18,7 +20,7 @@ internal ref struct TableWalk
         _store = store;
         _picks = picks;
         store.Chosen.Clear();
-        // A huge sample's memory is not kept for the small ones that follow.
+        // A huge sample does not keep its memory for later small samples.
         if (store.Chosen.Capacity > 4096) store.Chosen.TrimExcess(0);
     }
 
@@ -28,10 +30,12 @@ internal ref struct TableWalk
 
     public static TableWalk Position(MemberTable table, ref ulong cursor) => new(table.Index.Position(ref cursor));
 
-    /// <summary>Members picked one by one, those met before passed over; there must be more than so many.</summary>
+    /// <summary>
+    /// Picks members one by one and skips repeated picks. The table must have more than <paramref name="count"/> members.
+    /// </summary>
     public static TableWalk Picks(MemberTable table, long count, ShardStore store) => new(table, count, store);
 
-    /// <summary>Whether picking is cheaper than walking all: not when most picks would meet members picked before.</summary>
+    /// <summary>Whether picking is cheaper than walking all members: only while few picks repeat earlier ones.</summary>
     public static bool PicksAreCheaper(long count, long all) => count < all / 4;
 
     public bool MoveNext()

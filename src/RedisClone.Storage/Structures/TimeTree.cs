@@ -3,7 +3,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>A record and the time, in Unix milliseconds, at which something is due with it.</summary>
+/// <summary>A record and the time, in Unix milliseconds, at which it is due.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct TimedHandle(long Time, uint Handle) : ITreeItem<TimedHandle>
 {
@@ -12,7 +12,7 @@ internal readonly record struct TimedHandle(long Time, uint Handle) : ITreeItem<
     public static int IndexOf(ReadOnlySpan<TimedHandle> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
 }
 
-/// <summary>What items have in common that all weigh 1.</summary>
+/// <summary>The common part of items that all have weight 1.</summary>
 internal static class UniformWeight
 {
     public static int IndexOf(int items, ref long rank)
@@ -23,7 +23,7 @@ internal static class UniformWeight
     }
 }
 
-/// <summary>Records by the time at which something is due with them, soonest first.</summary>
+/// <summary>Records ordered by the time at which they are due, earliest first.</summary>
 internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
 {
     private readonly RankTree<TimedHandle> _tree = new(arena, ref root);
@@ -32,7 +32,7 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
 
     public RankTree<TimedHandle> Order => _tree;
 
-    /// <summary>The soonest, or nothing (all zero).</summary>
+    /// <summary>The earliest record, or all zero if there is none.</summary>
     public TimedHandle First
     {
         get
@@ -48,7 +48,7 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
         if (!TryAdd(time, handle)) Arena.ThrowOutOfMemory();
     }
 
-    /// <summary>The same; false, and nothing changed, where memory is missing.</summary>
+    /// <summary>Like <see cref="Add"/>, but returns false with nothing changed if memory is missing.</summary>
     public bool TryAdd(long time, uint handle)
     {
         var item = new TimedHandle(time, handle);
@@ -56,7 +56,7 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
         return _tree.TryInsert(ref path, item);
     }
 
-    /// <summary>Removes what must be there.</summary>
+    /// <summary>Removes a record that is present.</summary>
     public void Remove(long time, uint handle)
     {
         TreePath path = _tree.Seek(new Before(new TimedHandle(time, handle)));
@@ -65,10 +65,8 @@ internal readonly ref struct TimeTree(Arena arena, ref TreeRoot root)
         _tree.Remove(ref path);
     }
 
-    /// <summary>See <see cref="RankTree{T}.Compact"/>.</summary>
     public void Compact(long rank) => _tree.Compact(rank);
 
-    /// <summary>See <see cref="RankTree{T}.DropLastLeaf"/>.</summary>
     public bool DropLastLeaf() => _tree.DropLastLeaf();
 
     private readonly struct Before(TimedHandle sought) : ITreeProbe<TimedHandle>

@@ -3,30 +3,33 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Storage.Structures;
 
-/// <summary>All that a <see cref="RankTree{T}"/> keeps outside its nodes: plain bytes. All zero is an empty tree.</summary>
+/// <summary>The part of a <see cref="RankTree{T}"/> outside its nodes, as plain bytes. All zero is an empty tree.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct TreeRoot
 {
     public uint Node;
-    public uint Height;           // 1 when the root is a leaf
+    public uint Height;           // 1 if the root is a leaf
 
-    /// <summary>Sum of all items' weights.</summary>
+    /// <summary>Sum of the weights of all items.</summary>
     public long Weight;
 
     /// <summary>Bytes of all nodes.</summary>
     public long Bytes;
 }
 
-/// <summary>What a tree needs to know of its items.</summary>
+/// <summary>The operations that a tree needs on its items.</summary>
 internal interface ITreeItem<T>
 {
     static abstract long WeightOf(ReadOnlySpan<T> items);
 
-    /// <summary>The item that a rank lies in, which becomes the rank within it; the end if there is none.</summary>
+    /// <summary>
+    /// The index of the item that contains a rank, or the number of items if there is none. The rank becomes relative to that
+    /// item.
+    /// </summary>
     static abstract int IndexOf(ReadOnlySpan<T> items, ref long rank);
 }
 
-/// <summary>An item that is a block of elements, each of which has a rank.</summary>
+/// <summary>An item that is a block of elements, each with a rank.</summary>
 internal interface IBlockItem<T> : ITreeItem<T> where T : struct, IBlockItem<T>
 {
     uint Block { get; }
@@ -51,19 +54,20 @@ internal interface IBlockItem<T> : ITreeItem<T> where T : struct, IBlockItem<T>
     }
 }
 
-/// <summary>A place in an order: true for every item before it, false for all the others.</summary>
+/// <summary>A place in an order: true for every item before the place, false for all others.</summary>
 internal interface ITreeProbe<T>
 {
     bool IsAfter(in T item);
 }
 
 /// <summary>
-/// The way from the root to an item, or to the place between two: per level the node and the index in it, level 0 being the leaf.
-/// Every change of the tree, other than by the call that it was given to, makes it invalid.
+/// The way from the root to an item, or to the place between two items: the node and the index within it for each level. Level 0
+/// is the leaf. Every change of the tree invalidates a path, except a change by the call that received the path.
 /// </summary>
 internal struct TreePath
 {
-    // Most nodes have dozens of entries, so 2^32 handles are far from 16 levels; a seventeenth would end in an exception, not in damage.
+    // Most nodes have dozens of entries, so 2^32 handles need far less than 16 levels. A seventeenth level would throw, and
+    // damage nothing.
     private Steps _steps;
 
     [System.Diagnostics.CodeAnalysis.UnscopedRef]

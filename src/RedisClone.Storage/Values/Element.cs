@@ -3,15 +3,15 @@ using System.Diagnostics;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// An element of a collection as it lies in memory: bytes, or an integer kept instead of its text. Valid until the
-/// collection or its keyspace changes.
+/// An element of a collection in memory: bytes, or an integer stored in place of its text. Valid until the collection or its
+/// keyspace changes.
 /// </summary>
 public readonly ref struct Element
 {
     private readonly ReadOnlySpan<byte> _bytes;
     private readonly long _integer;
 
-    /// <summary>Bytes as they are, even if they are an integer's text.</summary>
+    /// <summary>Creates an element of these bytes, even if they are the text of an integer.</summary>
     public Element(ReadOnlySpan<byte> bytes) => _bytes = bytes;
 
     public Element(long integer)
@@ -20,13 +20,15 @@ public readonly ref struct Element
         IsInteger = true;
     }
 
-    /// <summary>A text as packed forms keep it: as an integer if it is one's only text.</summary>
+    /// <summary>
+    /// Creates an element in the form that packed values require: an integer if the text is canonical, otherwise bytes.
+    /// </summary>
     public static Element Of(ReadOnlySpan<byte> text) =>
         IntegerText.TryParse(text, out long integer) ? new Element(integer) : new Element(text);
 
     public bool IsInteger { get; }
 
-    /// <summary>The bytes of an element that is not kept as an integer.</summary>
+    /// <summary>The bytes of an element that is not stored as an integer.</summary>
     public ReadOnlySpan<byte> Bytes
     {
         get
@@ -41,11 +43,13 @@ public readonly ref struct Element
     /// <summary>Length of the text.</summary>
     public int Length => IsInteger ? IntegerText.LengthOf(_integer) : _bytes.Length;
 
-    /// <summary>The text, which is written to <paramref name="scratch"/> (<see cref="IntegerText.MaxLength"/> bytes) only where need be.</summary>
+    /// <summary>
+    /// The text. An integer is formatted into <paramref name="scratch"/> (<see cref="IntegerText.MaxLength"/> bytes).
+    /// </summary>
     public ReadOnlySpan<byte> Text(Span<byte> scratch) =>
         IsInteger ? scratch[..IntegerText.Format(_integer, scratch)] : _bytes;
 
-    /// <summary>The element as an integer if its text is one's only text.</summary>
+    /// <summary>The element as an integer, if its text is the canonical text of one.</summary>
     public bool TryGetInteger(out long value)
     {
         value = _integer;
@@ -54,14 +58,14 @@ public readonly ref struct Element
 
     public bool Is(ReadOnlySpan<byte> text) => IsInteger ? Is(Of(text)) : _bytes.SequenceEqual(text);
 
-    /// <summary>Whether both have the same text, kept as it may be.</summary>
+    /// <summary>Whether both elements have the same text, in whichever form.</summary>
     public bool Is(Element other)
     {
         if (IsInteger == other.IsInteger) return IsInteger ? _integer == other._integer : _bytes.SequenceEqual(other._bytes);
         return TryGetInteger(out long mine) && other.TryGetInteger(out long others) && mine == others;
     }
 
-    /// <summary>Order of the texts, byte by byte.</summary>
+    /// <summary>Compares the texts byte by byte.</summary>
     public int CompareTo(scoped ReadOnlySpan<byte> text)
     {
         Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];

@@ -1,6 +1,6 @@
 namespace RedisClone.Storage;
 
-/// <summary>Is told of elements one by one. It must not change the collection.</summary>
+/// <summary>Receives elements one by one. It must not change the collection.</summary>
 public interface IElementVisitor
 {
     void Visit(scoped Element element);

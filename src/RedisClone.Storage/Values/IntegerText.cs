@@ -2,12 +2,17 @@ using System.Globalization;
 
 namespace RedisClone.Storage;
 
-/// <summary>The one decimal text of each 64-bit integer: only such text may be kept as a number, since reading must give it back.</summary>
+/// <summary>
+/// The canonical decimal text of 64-bit integers. Only canonical text may be stored as a number, because reading must return the
+/// same bytes.
+/// </summary>
 public static class IntegerText
 {
     public const int MaxLength = 20;
 
-    /// <summary>True for "0", "-1", "9223372036854775807"; false for "007", "+1", "-0", " 1", and whatever does not fit.</summary>
+    /// <summary>
+    /// True for "0", "-1", "9223372036854775807"; false for "007", "+1", "-0", " 1" and for integers of more than 64 bits.
+    /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> text, out long value)
     {
         value = 0;
@@ -21,7 +26,7 @@ public static class IntegerText
         for (; at < text.Length; at++)
         {
             uint digit = (uint)(text[at] - '0');
-            // 19 digits cannot overflow 64 bits, and the twentieth place is taken by a sign.
+            // 19 digits cannot overflow 64 bits, and the twentieth character can only be a sign.
             if (digit > 9 || magnitude > (ulong)long.MaxValue / 10) return false;
             magnitude = magnitude * 10 + digit;
         }
@@ -30,7 +35,7 @@ public static class IntegerText
         return true;
     }
 
-    /// <summary>Writes an integer's text to a span of at least <see cref="MaxLength"/> bytes; returns its length.</summary>
+    /// <summary>Writes the text of an integer to a span of at least <see cref="MaxLength"/> bytes. Returns its length.</summary>
     public static int Format(long value, Span<byte> into)
     {
         value.TryFormat(into, out int written, provider: CultureInfo.InvariantCulture);

@@ -4,26 +4,32 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>How far the compaction of one large value has come.</summary>
+/// <summary>The progress of the compaction of one large value.</summary>
 internal struct CompactionPlace
 {
     public bool TableDone;
-    public int Part;              // of a stream: its blocks, then what LargeGroups counts
-    public long Group;            // of a stream: the one whose parts are counted
+    public int Part;              // of a stream: its blocks (0), then the parts of LargeGroups
+    public long Group;            // of a stream: the group that Part and Position refer to
     public long Position;         // a bucket of the table, then a rank of the tree
 }
 
-/// <summary>Moves the buffers of large values out of slabs that are to empty, a part at a time.</summary>
+/// <summary>Moves the buffers of large values out of leaving slabs, in steps.</summary>
 internal static class LargeCompaction
 {
-    /// <summary>Goes on with one value; true when it is done. Whatever changed since the last time, places are but places.</summary>
-    public static bool Compact(Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch
+    /// <summary>
+    /// Continues the compaction of a value. Returns true when it is complete. If the value changes between two calls, some of its
+    /// buffers may be skipped. These stay where they are.
+    /// </summary>
+    public static bool Compact(
+        Arena arena, ValueType type, Span<byte> root, ref CompactionPlace place, ref int budget) => type switch
     {
-        ValueType.Set => CompactTable(new MemberTable(arena, ref LargeValues.As<TableRoot>(root)), new Members(arena), ref place, ref budget),
+        ValueType.Set => CompactTable(
+            new MemberTable(arena, ref LargeValues.As<TableRoot>(root)), new Members(arena), ref place, ref budget),
         ValueType.Hash => CompactHash(arena, ref LargeValues.As<HashRoot>(root), ref place, ref budget),
         ValueType.SortedSet => CompactSortedSet(arena, ref LargeValues.As<SortedSetRoot>(root), ref place, ref budget),
         ValueType.List => CompactTree(
-            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order), ref place, ref budget, new Blocks<BlockItem>(arena)),
+            new RankTree<BlockItem>(arena, ref LargeValues.As<ListRoot>(root).Order),
+            ref place, ref budget, new Blocks<BlockItem>(arena)),
         ValueType.Stream => CompactStream(arena, ref LargeValues.As<StreamRoot>(root), ref place, ref budget),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
@@ -32,7 +38,8 @@ internal static class LargeCompaction
     {
         var table = new MemberTable(arena, ref root.Table);
         return CompactTable(table, new Fields(arena, ref root), ref place, ref budget)
-            && CompactTree(new RankTree<TimedHandle>(arena, ref root.Expiries), ref place, ref budget, default(NoItems<TimedHandle>));
+            && CompactTree(
+                new RankTree<TimedHandle>(arena, ref root.Expiries), ref place, ref budget, default(NoItems<TimedHandle>));
     }
 
     private static bool CompactSortedSet(Arena arena, ref SortedSetRoot root, ref CompactionPlace place, ref int budget)
@@ -46,7 +53,8 @@ internal static class LargeCompaction
     {
         if (place.Part == 0)
         {
-            if (!CompactTree(new RankTree<StreamBlockItem>(arena, ref root.Blocks), ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
+            var tree = new RankTree<StreamBlockItem>(arena, ref root.Blocks);
+            if (!CompactTree(tree, ref place, ref budget, new Blocks<StreamBlockItem>(arena))) return false;
             place = new CompactionPlace { Part = LargeGroups.FirstPart };
         }
         return LargeGroups.Compact(arena, ref root, ref place, ref budget);
@@ -81,7 +89,7 @@ internal static class LargeCompaction
         return true;
     }
 
-    /// <summary>Moves what an item of a tree refers to.</summary>
+    /// <summary>Moves the buffer that an item of a tree refers to.</summary>
     internal interface IItemMover<T>
     {
         bool TryMove(T item, out T moved);

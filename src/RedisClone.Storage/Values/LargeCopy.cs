@@ -3,7 +3,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
-/// <summary>Copies of large values, element by element: within a shard or from one to another.</summary>
+/// <summary>Copies large values element by element, within a shard or between shards.</summary>
 internal static class LargeCopy
 {
     public static Entry Make(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
@@ -11,7 +11,7 @@ internal static class LargeCopy
         (Keyspace keyspace, ulong sourceHash, uint handle) = (source.Keyspace, source.Hash, source.Handle);
         Entry copy = target.Insert(key, hash, source.Type, ValueEncoding.Large, source.Value.Length, source.Expiry);
         copy.Value.Clear();
-        Entry original = keyspace.Locate(sourceHash, handle);        // inserting may have moved its slot
+        Entry original = keyspace.Locate(sourceHash, handle);        // the insert may have moved its slot
         try
         {
             CopyContent(original, copy);
@@ -29,7 +29,8 @@ internal static class LargeCopy
         switch (original.Type)
         {
             case ValueType.Set:
-                foreach (Element member in SetValue.Members(original)) SetValue.LargeTable(copy).Add(member.Bytes, KeyHash.Of(member.Bytes));
+                foreach (Element member in SetValue.Members(original))
+                    SetValue.LargeTable(copy).Add(member.Bytes, KeyHash.Of(member.Bytes));
                 break;
             case ValueType.Hash:
                 CopyFields(original, copy);
@@ -52,7 +53,7 @@ internal static class LargeCopy
         }
     }
 
-    /// <summary>All fields, those too whose time has passed: whoever removes them must find them in both.</summary>
+    /// <summary>Copies all fields. A later removal of expired fields must find them in the copy too.</summary>
     private static void CopyFields(in Entry original, in Entry copy)
     {
         HashIndexWalk walk = LargeHash.Table(original).Index.All();

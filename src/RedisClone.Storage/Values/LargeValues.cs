@@ -6,18 +6,21 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What is common to values that reach beyond their record: their root lies in it, as plain bytes.</summary>
+/// <summary>
+/// The common part of values with structures outside their record. The root of these structures lies in the record, as plain
+/// bytes.
+/// </summary>
 internal static class LargeValues
 {
-    /// <summary>No root takes more.</summary>
+    /// <summary>The size of the largest root.</summary>
     public const int MaxRootBytes = 128;
 
-    /// <summary>The root of a large value, valid until its record moves.</summary>
+    /// <summary>The root of a large value. Valid until its record moves.</summary>
     public static ref TRoot Root<TRoot>(in Entry entry) where TRoot : struct => ref As<TRoot>(entry.Value);
 
     /// <summary>
-    /// Makes a value a large one, of which everything but the record was built apart. Where memory is missing the value stays
-    /// what it is, and what was built is freed.
+    /// Turns a value into a large one. The caller has already built everything outside the record. If memory is missing, the
+    /// value stays unchanged and the new structures are freed.
     /// </summary>
     public static void Publish<TRoot>(in Entry entry, ref TRoot root) where TRoot : struct
     {
@@ -34,9 +37,7 @@ internal static class LargeValues
         Keyspace.SetForm(entry, entry.Type, ValueEncoding.Large);
     }
 
-    /// <summary>
-    /// Frees at once what a large value, or a part of one that could not be finished, holds outside its record.
-    /// </summary>
+    /// <summary>Frees at once all structures of a large value, or of a large value that could not be completed.</summary>
     public static void FreeAll(Arena arena, ValueType type, Span<byte> root)
     {
         uint cursor = 0;
@@ -45,7 +46,10 @@ internal static class LargeValues
         Debug.Assert(done);
     }
 
-    /// <summary>Where in a record, by its header, the table of a large collection begins: with the root of its index; -1 where there is none.</summary>
+    /// <summary>
+    /// The offset in a record of the table of a large collection, which begins with the root of its index. Computed from the
+    /// header; -1 if there is no such table.
+    /// </summary>
     public static int TableOffset(ReadOnlySpan<byte> header)
     {
         if (header.IsEmpty) return -1;
@@ -63,16 +67,18 @@ internal static class LargeValues
     {
         ValueType.Set => new MemberTable(arena, ref As<TableRoot>(root)).Bytes,
         ValueType.Hash => new MemberTable(arena, ref As<HashRoot>(root).Table).Bytes + As<HashRoot>(root).Expiries.Bytes,
-        ValueType.SortedSet => new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
+        ValueType.SortedSet =>
+            new MemberTable(arena, ref As<SortedSetRoot>(root).Table).Bytes + As<SortedSetRoot>(root).Order.Bytes,
         ValueType.List => As<ListRoot>(root).BlockBytes + As<ListRoot>(root).Order.Bytes,
-        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes + LargeGroups.Bytes(arena, ref As<StreamRoot>(root))
+        ValueType.Stream => As<StreamRoot>(root).BlockBytes + As<StreamRoot>(root).Blocks.Bytes
+            + LargeGroups.Bytes(arena, ref As<StreamRoot>(root))
             + StreamProducers.Bytes(arena, As<StreamRoot>(root).Producers),
         _ => throw new UnreachableException($"a {type} has no large form"),
     };
 
     /// <summary>
-    /// Frees a part of what a large value holds outside its record; true when all is gone. <paramref name="budget"/> is lowered by
-    /// the work done, in buckets and nodes.
+    /// Frees a part of the structures of a large value. Returns true when everything is freed. <paramref name="budget"/>
+    /// decreases by the work done, in buckets and nodes.
     /// </summary>
     public static bool Free(Arena arena, ValueType type, Span<byte> root, ref uint cursor, ref int budget)
     {
@@ -137,6 +143,6 @@ internal static class LargeValues
 
     public static ref T As<T>(Span<byte> root) where T : struct => ref MemoryMarshal.AsRef<T>(root);
 
-    /// <summary>A root that lies in no record, as one in a record is.</summary>
+    /// <summary>The bytes of a root that is not in a record.</summary>
     public static Span<byte> BytesOf<T>(ref T root) where T : struct => MemoryMarshal.AsBytes(new Span<T>(ref root));
 }

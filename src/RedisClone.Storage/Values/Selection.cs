@@ -1,8 +1,8 @@
 namespace RedisClone.Storage;
 
 /// <summary>
-/// Chooses so many of a known number of elements while walking them once, each set of elements as likely as any other:
-/// an element is taken with the probability of what is still needed over what is still to come.
+/// Chooses a number of elements at random in one walk over a known number of elements. Every subset has the same probability: an
+/// element is taken with the probability (still needed / still to come).
 /// </summary>
 internal struct Selection(long needed, long left, Random? random)
 {

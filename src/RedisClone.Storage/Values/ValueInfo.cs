@@ -3,12 +3,12 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What can be told of a value of any type.</summary>
+/// <summary>Properties of a value of any type.</summary>
 public static class ValueInfo
 {
     private const int MaxEmbedded = 44;
 
-    /// <summary>Redis's name for the form that a value has.</summary>
+    /// <summary>Redis's name for the encoding of a value.</summary>
     public static ReadOnlySpan<byte> EncodingName(in Entry entry) => (entry.Type, entry.Encoding) switch
     {
         (ValueType.String, ValueEncoding.Integer) => "int"u8,
@@ -21,10 +21,10 @@ public static class ValueInfo
         (ValueType.List, ValueEncoding.Large) => "quicklist"u8,
         (ValueType.SortedSet, ValueEncoding.Large) => "skiplist"u8,
         (ValueType.Hash or ValueType.Set, ValueEncoding.Large) => "hashtable"u8,
-        _ => throw new UnreachableException("a record holds a form that its type does not have"),
+        _ => throw new UnreachableException("a record has an encoding that its type does not have"),
     };
 
-    /// <summary>Whether a collection has lost its last element, which its key does not survive. Streams may be empty.</summary>
+    /// <summary>Whether a collection is empty, so that its key must be removed. A stream may be empty.</summary>
     public static bool IsEmptyCollection(in Entry entry) => entry.Type switch
     {
         ValueType.List => ListValue.Count(entry) == 0,
@@ -34,15 +34,16 @@ public static class ValueInfo
         _ => false,
     };
 
-    /// <summary>Bytes that a key takes with its value, its part of the index not counted, nor names that it shares: exact.</summary>
+    /// <summary>Exact bytes of a key and its value, without its share of the index and without shared field names.</summary>
     public static long MemoryUsage(in Entry entry) => entry.RecordBytes + (entry.Encoding == ValueEncoding.Large
         ? LargeValues.BytesOutside(entry.Keyspace.Store.Arena, entry.Type, entry.Value)
         : 0);
 
-    /// <summary>Whether telling <see cref="MemoryUsage"/> may take long: of a stream, all consumers of all groups are asked.</summary>
-    public static bool IsWalkedForUsage(in Entry entry) => entry.Exists && entry.Type == ValueType.Stream && entry.Encoding == ValueEncoding.Large;
+    /// <summary>Whether <see cref="MemoryUsage"/> may take long: for a stream, it visits all consumers of all groups.</summary>
+    public static bool IsWalkedForUsage(in Entry entry) =>
+        entry.Exists && entry.Type == ValueType.Stream && entry.Encoding == ValueEncoding.Large;
 
-    /// <summary>The index of a large value that has one: its buckets and what they hold.</summary>
+    /// <summary>The number of buckets and records in the index of a large value that has one.</summary>
     public static bool TryGetTable(in Entry entry, out long buckets, out long records)
     {
         buckets = records = 0;
@@ -58,7 +59,7 @@ public static class ValueInfo
         return true;
     }
 
-    /// <summary>The blocks that a large list consists of.</summary>
+    /// <summary>The number of blocks of a large list.</summary>
     public static long ListBlocks(in Entry entry)
     {
         RankTree<BlockItem> order = LargeList.Order(entry);

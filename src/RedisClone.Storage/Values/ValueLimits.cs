@@ -1,8 +1,8 @@
 namespace RedisClone.Storage;
 
 /// <summary>
-/// Up to where collections keep their small forms: the settings of the same names. A store has one, replaced as a whole
-/// when a setting changes; values convert when they are next written.
+/// The limits up to which collections keep their small forms; they are the settings of the same names. A store has one instance,
+/// which is replaced as a whole when a setting changes. An existing value is converted at its next write.
 /// </summary>
 public sealed record ValueLimits
 {
@@ -12,7 +12,7 @@ public sealed record ValueLimits
 
     public long HashMaxListpackValue { get; init; } = 64;
 
-    /// <summary>Positive: elements a block. -1 to -5: blocks of 4 to 64 KB.</summary>
+    /// <summary>Positive: elements per block. -1 to -5: blocks of 4 to 64 KB.</summary>
     public int ListMaxListpackSize { get; init; } = -2;
 
     public long SetMaxIntsetEntries { get; init; } = 512;
@@ -25,12 +25,12 @@ public sealed record ValueLimits
 
     public long ZsetMaxListpackValue { get; init; } = 64;
 
-    /// <summary>Bytes of a stream's block, 0 for as many as are sensible.</summary>
+    /// <summary>Bytes of a stream block, 0 for a built-in limit.</summary>
     public long StreamNodeMaxBytes { get; init; } = 4096;
 
-    /// <summary>Entries of a stream's block, 0 for any number.</summary>
+    /// <summary>Entries of a stream block, 0 for no limit.</summary>
     public long StreamNodeMaxEntries { get; init; } = 100;
 
-    /// <summary>No packed value grows beyond this, whatever the settings say: its length must stay far from what an int counts.</summary>
+    /// <summary>The largest packed value under any settings. It keeps lengths far below the range of an int.</summary>
     public const int MaxPackedBytes = 1 << 28;
 }

@@ -2,17 +2,17 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
-/// <summary>Values that change their key, database or shard: RENAME, MOVE, COPY.</summary>
+/// <summary>Moves and copies values to another key, database or shard: RENAME, MOVE, COPY.</summary>
 public static class ValueTransfer
 {
     /// <summary>
-    /// Moves a value and its expiry to an absent key, and removes the source. Within a shard what lies outside the record stays where
-    /// it is; between shards it is copied, since each owns its buffers (and the names that its hashes share).
+    /// Moves a value and its expiry to an absent key and removes the source. Within a shard, the structures outside the record
+    /// stay in place. Between shards they are copied, because each shard owns its buffers and the shared field names.
     /// </summary>
     public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
     {
         FaultPoint.Call();
-        // A capture may need memory for it: before there is a copy.
+        // A capture may need memory to take the source, so it does so before the copy exists.
         source.Keyspace.Preserve(source);
         if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
         {
@@ -20,7 +20,7 @@ public static class ValueTransfer
             source.Keyspace.RemoveNow(source);
             return;
         }
-        // Taking the record off its index first would free the bytes that are to be copied.
+        // The record is copied before it leaves its index, because leaving frees its bytes.
         uint handle = source.Handle;
         ulong sourceHash = source.Hash;
         Keyspace from = source.Keyspace;
@@ -64,7 +64,7 @@ public static class ValueTransfer
         ReadOnlySpan<byte> value = source.Value;
         uint access = source.Access;
         Entry copy = target.Insert(key, hash, source.Type, source.Encoding, value.Length, source.Expiry);
-        // The source's bytes stay valid: inserting moves slots, never records.
+        // The bytes of the source stay valid: an insert moves slots, never records.
         value.CopyTo(copy.Value);
         copy.Access = access;
         target.AdoptFieldExpiry(copy);

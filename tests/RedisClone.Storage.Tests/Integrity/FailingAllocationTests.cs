@@ -6,11 +6,11 @@ using Xunit.Abstractions;
 namespace RedisClone.Storage.Tests;
 
 /// <summary>
-/// Each operation is run with its first allocation failing, then with its second, until it succeeds. After each failure the store
-/// is whole, and the operation has happened or has not. A second store, which is never made to fail, says what "happened" is.
-/// What removes succeeds with no memory at all.
+/// Runs each operation with its first allocation failing, then with its second, and so on until it succeeds. After each failure,
+/// the store is consistent and the operation has happened completely or not at all. A second store without failures is the model.
+/// A removal succeeds without any memory.
 /// </summary>
-/// <remarks>Allocations fail in Debug builds only; a Release build compares the two stores.</remarks>
+/// <remarks>Allocations fail in Debug builds only. A Release build compares the two stores.</remarks>
 public sealed class FailingAllocationTests
 {
     private readonly Random _random;
@@ -339,7 +339,7 @@ public sealed class FailingAllocationTests
 
     private static void Remove(ShardStore store, byte[] key) => IfThere(store, key, entry => store.Database(0).Remove(entry));
 
-    /// <summary>RENAME, COPY, and to another shard and back.</summary>
+    /// <summary>RENAME, COPY, and a move to another shard and back.</summary>
     private Operation Transfer(byte[] from, byte[] to)
     {
         int kind = _random.Next(3);
@@ -391,11 +391,11 @@ public sealed class FailingAllocationTests
         Assert.Equal(after, now);
     }
 
-    /// <summary>What removes needs no memory.</summary>
+    /// <summary>Applies an operation that only removes, which must need no memory.</summary>
     private void ApplyRemoval(Operation operation)
     {
         operation(_model);
-        Assert.False(Fails(operation, 1, stays: true), $"what removes asked for memory: {_last}");
+        Assert.False(Fails(operation, 1, stays: true), $"a removal allocated memory: {_last}");
         StoreCheck.Run(_tested);
         Assert.Equal(StoreText.Of(_model.Database(0), _keys), StoreText.Of(_tested.Database(0), _keys));
     }

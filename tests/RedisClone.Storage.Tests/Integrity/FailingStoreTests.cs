@@ -4,7 +4,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>What is not a value: captures, tables of readers, whole databases, and indexes that can no longer grow.</summary>
+/// <summary>Allocation failures outside values: captures, reader tables, whole databases, and indexes that cannot grow.</summary>
 public sealed class FailingStoreTests
 {
     private readonly ShardStore _store = new(2, 1);
@@ -18,9 +18,9 @@ public sealed class FailingStoreTests
 
     private Keyspace Keyspace => _store.Database(0);
 
-    /// <summary>Whatever fails, a capture that comes to its end has had every record once, as it was.</summary>
+    /// <summary>A capture that completes has taken every record once, in its old state, in spite of any failures.</summary>
     [Fact]
-    public void ACaptureMissesNothing()
+    public void CaptureMissesNoRecord()
     {
         for (int round = 0; round < 20; round++)
         {
@@ -47,7 +47,7 @@ public sealed class FailingStoreTests
     }
 
     [Fact]
-    public void ATableOfReadersIsWhole()
+    public void ReaderTableStaysConsistent()
     {
         var readers = new ReaderTable(_store);
         var model = new Dictionary<int, HashSet<long>>();
@@ -99,9 +99,11 @@ public sealed class FailingStoreTests
         }
     }
 
-    /// <summary>Without memory for more buckets an index has longer chains; with it again it is as it would have been.</summary>
+    /// <summary>
+    /// Without memory for buckets an index has longer chains. When memory is available again, it becomes normal.
+    /// </summary>
     [Fact]
-    public void AnIndexThatCannotGrowStillFindsEverything()
+    public void IndexThatCannotGrowFindsAllRecords()
     {
         var arena = new Arena();
         IndexRoot root = default;
@@ -138,9 +140,9 @@ public sealed class FailingStoreTests
         }
     }
 
-    /// <summary>Emptying a database, and freeing all that it held, needs no memory.</summary>
+    /// <summary>Emptying a database and freeing all its content needs no memory.</summary>
     [Fact]
-    public void ADatabaseGoesWithoutMemory()
+    public void DatabaseIsFreedWithoutMemory()
     {
         for (int round = 0; round < 10; round++)
         {
@@ -154,9 +156,9 @@ public sealed class FailingStoreTests
         _store.Arena.Check();
     }
 
-    /// <summary>What a command left in the scratch keyspace when it failed does not meet the next command.</summary>
+    /// <summary>The next command does not see the values that a failed command left in the scratch keyspace.</summary>
     [Fact]
-    public void TheScratchIsEmptiedWithoutMemory()
+    public void ScratchIsClearedWithoutMemory()
     {
         byte[] key = Name(1);
         Entry built = SetValue.Create(_store.Scratch, key, KeyHash.Of(key));
@@ -214,7 +216,7 @@ public sealed class FailingStoreTests
         }
     }
 
-    /// <summary>Notes what there was when it was made, and what it is given, in two parts where it is large.</summary>
+    /// <summary>Records the content of the store at its creation and the records it takes, large ones in two parts.</summary>
     private sealed class Sink : ICaptureSink
     {
         private readonly Random _random;

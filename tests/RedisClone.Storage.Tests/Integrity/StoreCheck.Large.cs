@@ -5,7 +5,7 @@ using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>The values that reach beyond their record.</summary>
+/// <summary>The checks of large values.</summary>
 internal sealed partial class StoreCheck
 {
     private void WalkLarge(in Entry entry)
@@ -31,7 +31,7 @@ internal sealed partial class StoreCheck
             default:
                 throw new UnreachableException($"a {entry.Type} has no large form");
         }
-        Require(ValueInfo.MemoryUsage(entry) == entry.RecordBytes + _bytes - before, "a value knows its bytes");
+        Require(ValueInfo.MemoryUsage(entry) == entry.RecordBytes + _bytes - before, "the bytes of a value are counted");
     }
 
     private Dictionary<uint, uint> WalkTable(ref TableRoot root)
@@ -45,7 +45,7 @@ internal sealed partial class StoreCheck
             ReadOnlySpan<byte> name = table.Read(handle).Name;
             Require((uint)KeyHash.Of(name) == tag && table.Find(name) == handle, "a member is found by its name");
         }
-        Require(bytes == root.RecordBytes, "a table knows the bytes of its members");
+        Require(bytes == root.RecordBytes, "a table counts the bytes of its members");
         return members;
     }
 
@@ -58,14 +58,14 @@ internal sealed partial class StoreCheck
         long expiring = 0;
         foreach (uint handle in members.Keys)
             if (table.Read(handle).Number != 0) expiring++;
-        Require(expiring == expiries.Count, "the fields that expire are in their order");
+        Require(expiring == expiries.Count, "all expiring fields are in their order");
         foreach (TimedHandle item in expiries)
         {
             bool isFound = members.ContainsKey(item.Handle) && table.Read(item.Handle).Number == item.Time;
             Require(isFound, "a field is in the order by its time");
         }
         bool isFirst = expiries.Count == 0 || root.NextExpiry > 0 && root.NextExpiry <= expiries[0].Time;
-        Require(isFirst, "no field expires before a hash says");
+        Require(isFirst, "no field expires before the recorded time of its hash");
     }
 
     private void WalkSortedSet(ref SortedSetRoot root)
@@ -95,7 +95,7 @@ internal sealed partial class StoreCheck
             int found = Packed.Count(block.Entries);
             Require(item.Count > 0 && block.Count == item.Count && found == item.Count, "a block counts its elements");
         }
-        Require(bytes == root.BlockBytes, "a list knows the bytes of its blocks");
+        Require(bytes == root.BlockBytes, "a list counts the bytes of its blocks");
     }
 
     private void WalkStream(in Entry entry)
@@ -118,7 +118,7 @@ internal sealed partial class StoreCheck
             }
             Require(count == item.Count && count > 0, "a block counts its entries");
         }
-        Require(bytes == root.BlockBytes, "a stream knows the bytes of its blocks");
+        Require(bytes == root.BlockBytes, "a stream counts the bytes of its blocks");
         foreach (NamedHandle group in WalkNames(new NameTree(Arena, ref root.Groups))) WalkGroup(group.Handle);
         if (root.Producers != 0) WalkProducers(root.Producers);
     }
@@ -141,15 +141,15 @@ internal sealed partial class StoreCheck
         bool hasTimes = group.HasTimes != 0;
         IEnumerable<PendingTime> expected = hasTimes ? pending.Select(item => new PendingTime(item.Order, item.Id)) : [];
         Require(times.ToHashSet().SetEquals(expected), "pending entries are in the order of claiming");
-        Require(pending.Count(item => item.Consumer == 0) == group.Returned, "a group counts what was given back");
+        Require(pending.Count(item => item.Consumer == 0) == group.Returned, "a group counts the entries given back");
         var consumers = WalkNames(new NameTree(Arena, ref group.Consumers)).Select(item => item.Handle).ToHashSet();
         bool areThere = pending.All(item => item.Consumer == 0 || consumers.Contains(item.Consumer));
-        Require(areThere, "a pending entry is with a consumer that is there");
+        Require(areThere, "the consumer of a pending entry exists");
         foreach (uint consumer in consumers)
         {
             List<PendingId> ids = Walk(new RankTree<PendingId>(Arena, ref LargeGroups.Consumer(Arena, consumer).Pending));
             IEnumerable<StreamId> owned = pending.Where(item => item.Consumer == consumer).Select(item => item.Id);
-            Require(ids.Select(item => item.Id).SequenceEqual(owned), "a consumer has what is pending with it");
+            Require(ids.Select(item => item.Id).SequenceEqual(owned), "a consumer lists its pending entries");
         }
     }
 

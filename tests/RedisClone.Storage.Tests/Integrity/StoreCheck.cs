@@ -5,8 +5,8 @@ using static RedisClone.Storage.Memory.Integrity;
 namespace RedisClone.Storage.Tests;
 
 /// <summary>
-/// Walks all that a store holds: every buffer is reached once and is live, nothing else is, every index, order, count and sum
-/// agrees with what it speaks of. Throws on the first invariant that does not hold.
+/// Walks all data of a store. Every live buffer is reached exactly once, and all indexes, orders, counts and sums match the data
+/// they describe. Throws at the first violated invariant.
 /// </summary>
 internal sealed partial class StoreCheck
 {
@@ -19,9 +19,7 @@ internal sealed partial class StoreCheck
 
     private Arena Arena => _store.Arena;
 
-    /// <summary>
-    /// Checks a store, with keyspaces of it that are none of its databases. What waits to be freed is freed first.
-    /// </summary>
+    /// <summary>Checks a store, and keyspaces of it that are not databases. Frees all abandoned data first.</summary>
     public static void Run(ShardStore store, params Keyspace[] others)
     {
         while (!store.FreeAbandoned(1_000)) { }
@@ -95,17 +93,18 @@ internal sealed partial class StoreCheck
             {
                 expiringRecords++;
                 bool isIndexed = expiring.TryGetValue(handle, out uint expiringTag) && expiringTag == tag;
-                Require(isIndexed, "a key that expires is in the index of those");
+                Require(isIndexed, "an expiring key is in the index of expiring keys");
             }
             if (record.NextFieldExpiry is not 0 and var next)
             {
                 expiringHashes++;
                 bool isOrdered = fieldExpiries.TryGetValue(handle, out long time) && time == next;
-                Require(isOrdered, "a hash with fields that expire is in the order of those");
+                Require(isOrdered, "a hash with expiring fields is in their order");
             }
             WalkValue(entry);
         }
-        Require(expiringRecords == expiring.Count && expiringHashes == fieldExpiries.Count, "no other keys are said to expire");
+        Require(expiringRecords == expiring.Count && expiringHashes == fieldExpiries.Count,
+            "no other keys are listed as expiring");
     }
 
     private static int CompareTimes(TimedHandle a, TimedHandle b) =>
@@ -122,9 +121,9 @@ internal sealed partial class StoreCheck
         foreach (uint shape in shapes.Keys)
         {
             Reach(shape);
-            Require(_shapeUsers.GetValueOrDefault(shape) == _store.Shapes.Users(shape), "a shape knows how many hashes have it");
+            Require(_shapeUsers.GetValueOrDefault(shape) == _store.Shapes.Users(shape), "a shape counts the hashes that use it");
         }
-        Require(_shapeUsers.Keys.All(shapes.ContainsKey), "a hash has a shape that is there");
+        Require(_shapeUsers.Keys.All(shapes.ContainsKey), "the shape of a hash exists");
     }
 
     private void WalkValue(in Entry entry)
@@ -157,7 +156,7 @@ internal sealed partial class StoreCheck
     {
         int count = Integers.Count(value);
         for (int i = 1; i < count; i++) Require(Integers.At(value, i - 1) < Integers.At(value, i), "integers are sorted");
-        Require(Integers.BytesOf(value) == value.Length, "a set of integers is as long as they are");
+        Require(Integers.BytesOf(value) == value.Length, "the length of a set of integers matches its content");
     }
 
     private static void CheckPacked(in Entry entry)
@@ -172,7 +171,7 @@ internal sealed partial class StoreCheck
         {
             long expiry = PackedFields.Read(entries, at, expiring, out at).Expiry;
             bool isLater = expiry == 0 || entry.Record.NextFieldExpiry is > 0 and var next && next <= expiry;
-            Require(isLater, "no field expires before a hash says");
+            Require(isLater, "no field expires before the recorded time of its hash");
         }
     }
 }

@@ -4,7 +4,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Tests;
 
-/// <summary>The content of keys as text: what two stores are compared by. An empty collection is the same as none.</summary>
+/// <summary>The content of keys as text, to compare two stores. An empty collection is the same as no key.</summary>
 internal static class StoreText
 {
     public static string Of(Keyspace keyspace, IEnumerable<byte[]> keys)
@@ -100,7 +100,7 @@ internal static class StoreText
         }
         for (StreamId next = StreamId.Min; group.TryNextPending(next, out PendingEntry pending);)
         {
-            string owner = pending.HasConsumer ? Text(new Element(group.ConsumerOf(pending).Name)) : "nobody";
+            string owner = pending.HasConsumer ? Text(new Element(group.ConsumerOf(pending).Name)) : "no consumer";
             text.Append(CultureInfo.InvariantCulture, $" {pending.Id} {owner} {pending.Order} {pending.Deliveries}");
             if (!pending.Id.TryNext(out next)) break;
         }

@@ -26,6 +26,12 @@ internal sealed class FatalLine
         int length = 0;
         Add(_text, ref length, "Fatal: ");
         Add(_text, ref length, why);
+        if (Thread.CurrentThread.Name is { Length: > 0 } thread)
+        {
+            Add(_text, ref length, " (thread ");
+            Add(_text, ref length, thread);
+            Add(_text, ref length, ")");
+        }
         if (cause is not null)
         {
             Add(_text, ref length, ": ");

@@ -2,7 +2,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>A list of field names that many hashes are to be made of.</summary>
+/// <summary>A list of field names for a series of new hashes.</summary>
 public sealed class FieldNames
 {
     private readonly byte[][] _names;
@@ -20,13 +20,13 @@ public sealed class FieldNames
 
     public ReadOnlySpan<byte> this[int index] => _names[index];
 
-    /// <summary>As entries one after the other: what a shape is kept by.</summary>
+    /// <summary>The names as packed entries, the form in which shapes are stored.</summary>
     internal byte[] Packed { get; }
 
     internal int Longest { get; }
 }
 
-/// <summary>Texts by their number.</summary>
+/// <summary>Texts by index.</summary>
 public interface ITexts
 {
     ReadOnlySpan<byte> this[int index] { get; }

@@ -2,11 +2,11 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>Walks fields of a hash that are alive: all of them, those of a cursor position, or a random part.</summary>
+/// <summary>Walks live fields of a hash: all of them, those of a cursor position, or a random sample.</summary>
 public ref struct HashFields
 {
-    private readonly ReadOnlySpan<byte> _entries;         // of a small hash; only the values where names are shared
-    private readonly ReadOnlySpan<byte> _names;           // those that are shared
+    private readonly ReadOnlySpan<byte> _entries;         // of a small hash; the values only, if names are shared
+    private readonly ReadOnlySpan<byte> _names;           // the shared names
     private readonly MemberTable _table;
     private readonly long _now;
     private readonly ValueEncoding _encoding;

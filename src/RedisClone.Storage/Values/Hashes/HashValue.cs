@@ -3,7 +3,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>A field of a hash, as it lies in memory.</summary>
+/// <summary>A field of a hash in memory.</summary>
 public readonly ref struct HashField(Element name, Element value, long expiry)
 {
     public Element Name { get; } = name;
@@ -15,19 +15,20 @@ public readonly ref struct HashField(Element name, Element value, long expiry)
 }
 
 /// <summary>
-/// What can be done with a hash. A field whose time has passed is not seen by any of these, but counted until
-/// <see cref="RemoveExpired"/> takes it away: a write must do so first, so that what it finds is what its journal says.
+/// Operations on hashes. An expired field is invisible to all of them, but <see cref="Count"/> includes it until
+/// <see cref="RemoveExpired"/> removes it. A write must remove expired fields first, so that its effect in the journal matches
+/// the fields it finds.
 /// </summary>
 /// <remarks>
-/// Texts passed in must not lie in the hash that is changed. What removes the last field leaves an empty hash, whose key
-/// the caller removes.
+/// Arguments must not point into the hash that is changed. Removing the last field leaves an empty hash; the caller removes its
+/// key.
 /// </remarks>
 public static class HashValue
 {
-    /// <summary>As an expiry: what the field had.</summary>
+    /// <summary>As an expiry: keep the present expiry of the field.</summary>
     public const long KeepExpiry = -1;
 
-    /// <summary>A new, empty hash.</summary>
+    /// <summary>Creates an empty hash.</summary>
     public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
     {
         Entry entry = keyspace.Insert(key, hash, ValueType.Hash, ValueEncoding.Packed, PackedValue.CountBytes);
@@ -35,7 +36,9 @@ public static class HashValue
         return entry;
     }
 
-    /// <summary>A new hash of fields that many hashes have: they share the names, where the settings allow it.</summary>
+    /// <summary>
+    /// Creates a hash from field names that many hashes have. The hashes share the names if the settings allow it.
+    /// </summary>
     public static void Import<TValues>(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, FieldNames names, in TValues values)
         where TValues : struct, ITexts, allows ref struct
     {
@@ -45,13 +48,16 @@ public static class HashValue
         for (int i = 0; i < names.Count; i++) Set(entry, names[i], values[i]);
     }
 
-    /// <summary>For hashes that come from a file, which does not tell which of them shared their names.</summary>
+    /// <summary>Lets a hash share its names with others. For hashes from a file, which does not record shared names.</summary>
     public static void ShareNames(in Entry entry)
     {
         if (entry.Encoding == ValueEncoding.Packed) ShapedFields.Assemble(entry);
     }
 
-    /// <summary>Chooses the form ahead of a write of several fields, the length of the longest text among them given.</summary>
+    /// <summary>
+    /// Chooses the form before a write of several fields. <paramref name="longestText"/> is the length of the longest name or
+    /// value.
+    /// </summary>
     public static void Reserve(in Entry entry, long fields, int longestText)
     {
         ValueLimits limits = entry.Keyspace.Store.Limits;
@@ -75,7 +81,7 @@ public static class HashValue
 
     public static bool Contains(in Entry entry, ReadOnlySpan<byte> name) => TryGet(entry, name, out _);
 
-    /// <summary>Gives a field a value; true when the field is new. Its expiry is what is given, 0 for never.</summary>
+    /// <summary>Sets the value and the expiry of a field. Returns true if the field is new. An expiry of 0 means never.</summary>
     public static bool Set(in Entry entry, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long expiry = 0)
     {
         FaultPoint.Call();
@@ -100,7 +106,7 @@ public static class HashValue
         return HasOwnNames(entry, name) && entry.Keyspace.CountChange(PackedFields.Remove(entry, Element.Of(name)));
     }
 
-    /// <summary>Sets when a field expires, 0 for never; false when there is no such field.</summary>
+    /// <summary>Sets when a field expires, 0 for never. Returns false if there is no such field.</summary>
     public static bool SetExpiry(in Entry entry, ReadOnlySpan<byte> name, long expiry)
     {
         FaultPoint.Call();
@@ -108,10 +114,12 @@ public static class HashValue
         return HasOwnNames(entry, name) && entry.Keyspace.CountChange(PackedFields.SetExpiry(entry, Element.Of(name), expiry));
     }
 
-    /// <summary>The time at which the first field expires, 0 if none does.</summary>
+    /// <summary>The earliest time at which a field expires, 0 if none does.</summary>
     public static long NextExpiry(in Entry entry) => entry.Record.NextFieldExpiry;
 
-    /// <summary>Removes up to so many fields whose time has passed, telling their names; returns how many.</summary>
+    /// <summary>
+    /// Removes up to <paramref name="limit"/> expired fields and passes their names to the visitor. Returns how many.
+    /// </summary>
     public static int RemoveExpired<TVisitor>(in Entry entry, int limit, ref TVisitor removed)
         where TVisitor : struct, IElementVisitor, allows ref struct
     {
@@ -123,12 +131,12 @@ public static class HashValue
             : PackedFields.RemoveExpired(entry, limit, ref removed);
     }
 
-    /// <summary>All fields, each once, if wanted those too whose time has passed; the hash must not be changed meanwhile.</summary>
+    /// <summary>All fields, each once, optionally with the expired ones. The hash must not change during the walk.</summary>
     public static HashFields Fields(in Entry entry, bool withExpired = false) => HashFields.All(entry, withExpired);
 
     /// <summary>
-    /// The fields of one cursor position; the cursor becomes that of the next one, 0 after the last. A field that is there
-    /// from the first position to the last is met.
+    /// The fields of one cursor position. Advances the cursor, which becomes 0 after the last position. A field that is present
+    /// during the whole scan is visited.
     /// </summary>
     public static HashFields Scan(in Entry entry, ref ulong cursor)
     {
@@ -137,7 +145,7 @@ public static class HashValue
         return HashFields.All(entry);
     }
 
-    /// <summary>The same for all fields, those too whose time has passed: as many as <see cref="Count"/> says.</summary>
+    /// <summary>Like <see cref="Scan"/>, including the expired fields: the number of fields is <see cref="Count"/>.</summary>
     public static HashFields ScanAll(in Entry entry, ref ulong cursor)
     {
         if (IsLarge(entry)) return HashFields.Position(entry, ref cursor, everything: true);
@@ -145,7 +153,7 @@ public static class HashValue
         return HashFields.All(entry, everything: true);
     }
 
-    /// <summary>A field, each as likely as any other; false when none is alive.</summary>
+    /// <summary>A random live field. Every field has the same probability. Returns false if there is none.</summary>
     public static bool TryGetRandom(in Entry entry, out HashField field)
     {
         HashFields one = HashFields.Some(entry, 1);
@@ -154,10 +162,12 @@ public static class HashValue
         return any;
     }
 
-    /// <summary>So many different fields at random, or all if there are fewer. A store makes one sample at a time.</summary>
+    /// <summary>Up to <paramref name="count"/> different random fields. A store has one sample at a time.</summary>
     public static HashFields Sample(in Entry entry, long count) => HashFields.Some(entry, count);
 
-    /// <summary>Before a change of the field of this name: a hash that shares its names gets its own, unless it has no such field.</summary>
+    /// <summary>
+    /// Prepares a change of a field: a hash with shared names gets its own. Returns false if there is no such field.
+    /// </summary>
     private static bool HasOwnNames(in Entry entry, ReadOnlySpan<byte> name)
     {
         if (!ShapedFields.Is(entry)) return true;

@@ -5,7 +5,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What the record of a large hash holds. The first time at which a field expires stands where a packed one has it.</summary>
+/// <summary>The root of a large hash. The earliest expiry of a field comes first, as in a packed hash.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct HashRoot
 {
@@ -14,10 +14,11 @@ internal struct HashRoot
     public TreeRoot Expiries;
 }
 
-/// <summary>A large hash: a table of fields, and those that expire by their time.</summary>
+/// <summary>A large hash: a table of fields, and a tree of the expiring ones ordered by time.</summary>
 internal static class LargeHash
 {
-    public static MemberTable Table(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Table);
+    public static MemberTable Table(in Entry entry) =>
+        new(entry.Keyspace.Store.Arena, ref LargeValues.Root<HashRoot>(entry).Table);
 
     public static HashField Read(MemberTable table, uint handle)
     {
@@ -25,12 +26,12 @@ internal static class LargeHash
         return new HashField(new Element(record.Name), new Element(record.Value), record.Number);
     }
 
-    /// <summary>Makes a small hash a large one.</summary>
+    /// <summary>Turns a small hash into a large one.</summary>
     public static void Convert(in Entry entry)
     {
         if (ShapedFields.Is(entry)) ShapedFields.Disassemble(entry);
         Arena arena = entry.Keyspace.Store.Arena;
-        // The time of the first field stays where it is: at the beginning of the value.
+        // The earliest expiry stays in place, at the beginning of the value.
         var root = new HashRoot { NextExpiry = entry.Record.NextFieldExpiry };
         try
         {
@@ -118,7 +119,7 @@ internal static class LargeHash
         uint handle = Table(entry).Find(name);
         if (handle == 0) return false;
         if (Table(entry).Read(handle).Number == expiry) return true;
-        // Another expiry is another form of the record, at times; the value must not be read while it is written over.
+        // A change of the expiry can change the form of the record, so the old value is copied before it is overwritten.
         using Scratch value = new(Table(entry).Read(handle).Value);
         Set(entry, name, value.Bytes, expiry);
         return true;
@@ -149,7 +150,7 @@ internal static class LargeHash
 
     private static NumberForm FormOf(long expiry) => expiry == 0 ? NumberForm.None : NumberForm.Int64;
 
-    /// <summary>Before a field gets its time.</summary>
+    /// <summary>Lowers the earliest expiry of the hash before a field gets this expiry.</summary>
     private static void Expect(in Entry entry, long expiry)
     {
         long next = entry.Record.NextFieldExpiry;

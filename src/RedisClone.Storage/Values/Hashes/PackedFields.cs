@@ -3,15 +3,17 @@ using RedisClone.Storage.Structures;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// A small hash within its record: name and value in turn; in a hash of which some fields expire, name, value and
-/// time in turn (0 for never), and in front of all the time at which the first of them expires.
+/// A small hash within its record: name and value in turn. In a hash with expiring fields, the entries are name, value and expiry
+/// in turn (0 for never), and the earliest expiry precedes them.
 /// </summary>
 internal static class PackedFields
 {
     private const int TimeBytes = 8;
 
     public static PackedValue Of(in Entry entry) =>
-        new(entry, entry.Encoding == ValueEncoding.PackedWithExpiry ? TimeBytes + PackedValue.CountBytes : PackedValue.CountBytes);
+        new(
+            entry,
+            entry.Encoding == ValueEncoding.PackedWithExpiry ? TimeBytes + PackedValue.CountBytes : PackedValue.CountBytes);
 
     public static bool IsAlive(long expiry, long now) => expiry == 0 || expiry >= now;
 
@@ -109,7 +111,7 @@ internal static class PackedFields
 
     private static int Stride(in Entry entry) => Expiring(entry) ? 3 : 2;
 
-    /// <summary>Gives every field a place for its time, and the hash one for the first of them.</summary>
+    /// <summary>Adds an expiry to every field, and the earliest expiry to the hash.</summary>
     private static void MakeExpiring(in Entry entry)
     {
         if (Expiring(entry)) return;
@@ -118,7 +120,7 @@ internal static class PackedFields
         int count = packed.Count, size = Packed.SizeOf(never), old = packed.Entries.Length;
         entry.Keyspace.Resize(entry, TimeBytes + entry.Value.Length + count * size);
         Span<byte> value = entry.Value;
-        // From the end, where the entries go first, each field moves to its place, which lies at or before it.
+        // The entries first move to the end. From there, each field moves to its place, which is never after its source.
         int from = value.Length - old, to = TimeBytes + PackedValue.CountBytes;
         value.Slice(PackedValue.CountBytes, old).CopyTo(value[from..]);
         while (from < value.Length)
@@ -135,7 +137,7 @@ internal static class PackedFields
         packed.Count = count;
     }
 
-    /// <summary>Gives a field another value and time; true where its time had passed.</summary>
+    /// <summary>Replaces the value and the expiry of a field. Returns true if the field had expired.</summary>
     private static bool Replace(in Entry entry, int valueAt, Element value, long expiry)
     {
         PackedValue packed = Of(entry);
@@ -159,7 +161,7 @@ internal static class PackedFields
         if (old != 0 && old != expiry && old == NextExpiry(entry)) FindNextExpiry(entry);
     }
 
-    /// <summary>Before a field gets its time.</summary>
+    /// <summary>Lowers the earliest expiry of the hash before a field gets this expiry.</summary>
     private static void Expect(in Entry entry, long expiry)
     {
         long next = NextExpiry(entry);

@@ -5,8 +5,8 @@ using RedisClone.Storage.Structures;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// A small hash whose names are kept once for all hashes of its shape: the shape's handle, then the values as packed entries in the
-/// order of its names. Any change but another value makes a packed hash of its own of it.
+/// A small hash that shares its names with all hashes of its shape: the handle of the shape, then the values as packed entries in
+/// the order of the names. Any change except a new value turns it into a packed hash with its own names.
 /// </summary>
 internal static class ShapedFields
 {
@@ -14,7 +14,7 @@ internal static class ShapedFields
 
     public static bool Is(in Entry entry) => entry.Encoding == ValueEncoding.Shaped;
 
-    /// <summary>Makes a hash of names and values; false where the settings ask for another form.</summary>
+    /// <summary>Creates a hash of names and values. Returns false if the settings require another form.</summary>
     public static bool TryCreate<TValues>(
         Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, FieldNames names, in TValues values, out Entry entry)
         where TValues : struct, ITexts, allows ref struct
@@ -62,7 +62,7 @@ internal static class ShapedFields
         return nameAt >= 0;
     }
 
-    /// <summary>Gives a field that is there another value; false where there is no such field, or no room.</summary>
+    /// <summary>Replaces the value of a field. Returns false if there is no such field, or no room.</summary>
     public static bool TryReplace(in Entry entry, Element name, Element value)
     {
         ReadOnlySpan<byte> names = Names(entry);
@@ -74,7 +74,7 @@ internal static class ShapedFields
         return true;
     }
 
-    /// <summary>Makes a packed hash of it, which has its names to itself.</summary>
+    /// <summary>Turns a shaped hash into a packed hash with its own names.</summary>
     public static void Disassemble(in Entry entry)
     {
         uint shape = ShapeOf(entry.Value);
@@ -95,7 +95,9 @@ internal static class ShapedFields
         Shapes(entry).Release(shape);
     }
 
-    /// <summary>The reverse, for a packed hash of which no field expires, if others have the same names in the same order.</summary>
+    /// <summary>
+    /// Turns a packed hash without expiring fields into a shaped one, if other hashes have the same names in the same order.
+    /// </summary>
     public static void Assemble(in Entry entry)
     {
         PackedValue packed = PackedFields.Of(entry);
@@ -126,7 +128,7 @@ internal static class ShapedFields
         values.Bytes[..valuesEnd].CopyTo(entry.Value[ShapeBytes..]);
     }
 
-    /// <summary>The shape that a copy of a hash has in a store, with one hash more.</summary>
+    /// <summary>Returns the shape for a copy of a hash in a store, and counts one more hash that uses it.</summary>
     public static uint AcquireFor(ShardStore store, in Entry source)
     {
         uint shape = ShapeOf(source.Value);
@@ -142,7 +144,7 @@ internal static class ShapedFields
 
     private static HashShapes Shapes(in Entry entry) => entry.Keyspace.Store.Shapes;
 
-    /// <summary>Where the value of the name at a position begins.</summary>
+    /// <summary>The position of the value whose name is at <paramref name="nameAt"/>.</summary>
     private static int ValueAt(in Entry entry, ReadOnlySpan<byte> names, int nameAt)
     {
         ReadOnlySpan<byte> values = Values(entry);

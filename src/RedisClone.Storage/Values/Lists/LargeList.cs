@@ -4,7 +4,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What the record of a large list holds.</summary>
+/// <summary>The root of a large list.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct ListRoot
 {
@@ -22,8 +22,8 @@ internal readonly record struct BlockItem(uint Block, int Count) : IBlockItem<Bl
 }
 
 /// <summary>
-/// A large list: blocks of packed elements in a tree that knows how many elements lie below each node. Blocks take elements up to
-/// the same limits as a Redis quicklist's nodes; an element too large for any shares its block with no other.
+/// A large list: blocks of packed elements in a tree that knows the number of elements below each node. Blocks have the same
+/// limits as the nodes of a Redis quicklist. An element above these limits has a block of its own.
 /// </summary>
 internal static class LargeList
 {
@@ -34,7 +34,7 @@ internal static class LargeList
 
     public static ListBlock Block(Arena arena, BlockItem item) => new(arena.Whole(item.Block));
 
-    /// <summary>Makes a list that is one block within its record a large one.</summary>
+    /// <summary>Turns a list of one block within its record into a large list.</summary>
     public static void Convert(in Entry entry)
     {
         var packed = new ListBlock(entry.Value);
@@ -51,7 +51,7 @@ internal static class LargeList
     }
 
     /// <summary>
-    /// Puts the only block of a large list into the record, if it fills it to less than half and memory is there for it.
+    /// Moves the only block of a large list into the record, if it is less than half of the limit and there is memory for it.
     /// </summary>
     public static void TryPack(in Entry entry)
     {
@@ -118,7 +118,7 @@ internal static class LargeList
             InsertAlone(entry, ref path, element);
             return;
         }
-        // The list is the same when its block is two: what follows may fail, and leave it at that.
+        // Cutting the block does not change the list. If a later step fails, the list stays valid.
         CutBlock(entry, ref path, (int)within);
         item = order.At(ref path);
         if (TryInsert(entry, ref path, item, item.Count, element, length)) return;
@@ -164,7 +164,7 @@ internal static class LargeList
         }
     }
 
-    /// <summary>Removes up to so many elements equal to one, from one end on; returns how many.</summary>
+    /// <summary>Removes up to <paramref name="limit"/> elements equal to one, starting at one end. Returns how many.</summary>
     public static long Remove(in Entry entry, Element element, long limit, ListEnd from)
     {
         RankTree<BlockItem> order = Order(entry);
@@ -182,7 +182,7 @@ internal static class LargeList
         return removed;
     }
 
-    /// <summary>Notes how many elements are left in a block, which is freed when there are none.</summary>
+    /// <summary>Records how many elements are left in a block, and frees a block that has none.</summary>
     private static void Store(in Entry entry, scoped ref TreePath path, BlockItem item, int count)
     {
         if (count == 0)
@@ -194,7 +194,9 @@ internal static class LargeList
         Order(entry).Update(ref path, GiveBack(entry, item) with { Count = count });
     }
 
-    /// <summary>The path to the block of an index; the last element, which queues ask for all the time, is found without counting.</summary>
+    /// <summary>
+    /// The path to the block of an index. The last element, which queues read all the time, is found without counting.
+    /// </summary>
     private static TreePath Seek(RankTree<BlockItem> order, long index, out long within)
     {
         if (index < order.Weight - 1) return order.SeekRank(index, out within);
@@ -203,7 +205,8 @@ internal static class LargeList
         return path;
     }
 
-    private static bool TryInsert(in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)
+    private static bool TryInsert(
+        in Entry entry, scoped ref TreePath path, BlockItem item, int within, Element element, int length)
     {
         if (!ListLimit.Of(entry).Admits(Block(entry, item), length)) return false;
         Order(entry).Update(ref path, InsertInto(entry, item, within, element));
@@ -218,7 +221,9 @@ internal static class LargeList
         return item with { Count = block.Count };
     }
 
-    /// <summary>Puts an element into a block of its own, before the one that the path leads to; the path then leads to it.</summary>
+    /// <summary>
+    /// Inserts an element in a block of its own before the block of the path. The path then leads to the new block.
+    /// </summary>
     private static void InsertAlone(in Entry entry, scoped ref TreePath path, Element element)
     {
         BlockItem item = NewBlock(entry, Math.Max(LeastBytes - ListBlock.HeaderBytes, Packed.SizeOf(element)));
@@ -226,7 +231,7 @@ internal static class LargeList
         InsertBlock(entry.Keyspace.Store.Arena, ref LargeValues.Root<ListRoot>(entry), ref path, item with { Count = 1 });
     }
 
-    /// <summary>Puts a block into the tree, or frees it where memory is missing for that.</summary>
+    /// <summary>Inserts a block into the tree. Frees the block and throws if memory is missing.</summary>
     private static void InsertBlock(Arena arena, ref ListRoot root, scoped ref TreePath path, BlockItem item)
     {
         if (new RankTree<BlockItem>(arena, ref root.Order).TryInsert(ref path, item)) return;
@@ -234,7 +239,7 @@ internal static class LargeList
         Arena.ThrowOutOfMemory();
     }
 
-    /// <summary>Cuts a block in two; the path leads to the first part.</summary>
+    /// <summary>Cuts a block in two. The path leads to the first part.</summary>
     private static void CutBlock(in Entry entry, scoped ref TreePath path, int within)
     {
         RankTree<BlockItem> order = Order(entry);
@@ -255,12 +260,12 @@ internal static class LargeList
     {
         ListBlock block = Block(entry, item);
         if (block.Free >= bytes) return item;
-        // Doubling, but no further than what the limits let a block hold.
+        // Doubles the block, but not beyond the limit of a block.
         int used = block.Used + bytes, limit = Math.Max(used, ListLimit.Of(entry).BlockBytes - ListBlock.HeaderBytes);
         return Resized(entry, item, Math.Min(limit, used * 2L));
     }
 
-    /// <summary>Moves a block of which little is used to a smaller buffer, if memory is there for that.</summary>
+    /// <summary>Moves a sparsely used block to a smaller buffer, if there is memory for it.</summary>
     private static BlockItem GiveBack(in Entry entry, BlockItem item)
     {
         ListBlock block = Block(entry, item);

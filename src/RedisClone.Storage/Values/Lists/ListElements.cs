@@ -3,7 +3,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>Walks a list from an index on, in either direction.</summary>
+/// <summary>Walks a list from an index in either direction.</summary>
 public ref struct ListElements
 {
     private readonly Arena _arena;

@@ -9,16 +9,16 @@ public enum ListEnd : byte
     Tail,
 }
 
-/// <summary>What can be done with a list. An index counts from the head, from 0.</summary>
+/// <summary>Operations on lists. Indexes count from the head, starting at 0.</summary>
 /// <remarks>
-/// Texts passed in must not lie in the list that is changed. What removes the last element leaves an empty list, whose key
-/// the caller removes.
+/// Arguments must not point into the list that is changed. Removing the last element leaves an empty list; the caller removes its
+/// key.
 /// </remarks>
 public static class ListValue
 {
     private const int LeastBytes = 32;
 
-    /// <summary>A new, empty list.</summary>
+    /// <summary>Creates an empty list.</summary>
     public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
     {
         Entry entry = keyspace.Insert(key, hash, ValueType.List, ValueEncoding.Packed, LeastBytes);
@@ -32,7 +32,7 @@ public static class ListValue
     public static void Push(in Entry entry, ListEnd end, ReadOnlySpan<byte> text) =>
         Insert(entry, end == ListEnd.Head ? 0 : Count(entry), text);
 
-    /// <summary>Puts an element before the one of an index, or at the end if the index is the count.</summary>
+    /// <summary>Inserts an element before the one at an index, or at the end if the index is the count.</summary>
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
@@ -53,7 +53,7 @@ public static class ListValue
         entry.Keyspace.CountChange();
     }
 
-    /// <summary>The element of an index; false when there is none.</summary>
+    /// <summary>The element at an index. Returns false if there is none.</summary>
     public static bool TryGet(in Entry entry, long index, out Element element)
     {
         bool found = index >= 0 && index < Count(entry);
@@ -69,7 +69,7 @@ public static class ListValue
         return true;
     }
 
-    /// <summary>The first or last element of a list that has any.</summary>
+    /// <summary>The first or last element. The list must not be empty.</summary>
     public static Element Peek(in Entry entry, ListEnd end)
     {
         if (IsLarge(entry)) return LargeList.Get(entry, end == ListEnd.Head ? 0 : Count(entry) - 1);
@@ -77,7 +77,7 @@ public static class ListValue
         return Packed.Read(entries, end == ListEnd.Head ? 0 : Packed.Previous(entries, entries.Length), out _);
     }
 
-    /// <summary>Puts another element in the place of the one of an index, which must be there.</summary>
+    /// <summary>Replaces the element at an index, which must exist.</summary>
     public static void Set(in Entry entry, long index, ReadOnlySpan<byte> text)
     {
         FaultPoint.Call();
@@ -98,7 +98,7 @@ public static class ListValue
         GiveBack(entry, block);
     }
 
-    /// <summary>Removes so many elements from an index on; all of them must be there.</summary>
+    /// <summary>Removes <paramref name="count"/> elements from an index on. All of them must exist.</summary>
     public static void RemoveAt(in Entry entry, long index, long count = 1)
     {
         FaultPoint.Call();
@@ -115,11 +115,11 @@ public static class ListValue
         GiveBack(entry, block);
     }
 
-    /// <summary>Removes so many elements from one end; they must be there.</summary>
+    /// <summary>Removes <paramref name="count"/> elements from one end. All of them must exist.</summary>
     public static void Pop(in Entry entry, ListEnd end, long count = 1) =>
         RemoveAt(entry, end == ListEnd.Head ? 0 : Count(entry) - count, count);
 
-    /// <summary>Removes up to so many elements equal to a text, from one end on; returns how many.</summary>
+    /// <summary>Removes up to <paramref name="limit"/> elements equal to a text, starting at one end. Returns how many.</summary>
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
         FaultPoint.Call();
@@ -138,7 +138,7 @@ public static class ListValue
         return removed;
     }
 
-    /// <summary>Elements from an index on, forwards to the tail or backwards to the head; none if the index is not there.</summary>
+    /// <summary>The elements from an index to the tail, or backwards to the head. None if there is no such index.</summary>
     public static ListElements Elements(in Entry entry, long from = 0, bool backwards = false) => new(entry, from, backwards);
 
     internal static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;
@@ -166,7 +166,7 @@ public static class ListValue
         return removed;
     }
 
-    /// <summary>The entry's block, which may have moved.</summary>
+    /// <summary>Makes room in the block of an entry. Returns the block, which may have moved.</summary>
     private static ListBlock MakeRoom(scoped in Entry entry, ListBlock block, int bytes)
     {
         if (block.Free >= bytes) return block;

@@ -3,11 +3,11 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>Walks members of a set: all of them, those of a cursor position, or a random part.</summary>
+/// <summary>Walks members of a set: all of them, those of a cursor position, or a random sample.</summary>
 public ref struct SetMembers
 {
-    private readonly ReadOnlySpan<byte> _bytes;           // the entries of a packed set, or the whole of a set of integers
-    private readonly int _end;                            // where they end: a position, or a number of integers
+    private readonly ReadOnlySpan<byte> _bytes;           // the entries of a packed set, or a whole set of integers
+    private readonly int _end;                            // the end: a position, or a number of integers
     private readonly MemberTable _table;
     private readonly ValueEncoding _encoding;
     private TableWalk _walk;
@@ -73,7 +73,9 @@ public ref struct SetMembers
     private bool NextSmall()
     {
         if (_at >= _end) return false;
-        Current = _encoding == ValueEncoding.Integers ? new Element(Integers.At(_bytes, _at++)) : Packed.Read(_bytes, _at, out _at);
+        Current = _encoding == ValueEncoding.Integers
+            ? new Element(Integers.At(_bytes, _at++))
+            : Packed.Read(_bytes, _at, out _at);
         return true;
     }
 

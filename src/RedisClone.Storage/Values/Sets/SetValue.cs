@@ -4,14 +4,14 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What can be done with a set.</summary>
+/// <summary>Operations on sets.</summary>
 /// <remarks>
-/// Texts passed in must not lie in the set that is changed. What removes the last member leaves an empty set, whose key the
-/// caller removes.
+/// Arguments must not point into the set that is changed. Removing the last member leaves an empty set; the caller removes its
+/// key.
 /// </remarks>
 public static class SetValue
 {
-    /// <summary>A new, empty set.</summary>
+    /// <summary>Creates an empty set.</summary>
     public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
     {
         Entry entry = keyspace.Insert(key, hash, ValueType.Set, ValueEncoding.Integers, Integers.HeaderBytes);
@@ -19,7 +19,7 @@ public static class SetValue
         return entry;
     }
 
-    /// <summary>Chooses the form ahead of so many additions, the first of them given.</summary>
+    /// <summary>Chooses the form before the addition of this many members, of which the first is given.</summary>
     public static void Reserve(in Entry entry, long members, ReadOnlySpan<byte> first)
     {
         ValueLimits limits = entry.Keyspace.Store.Limits;
@@ -41,7 +41,7 @@ public static class SetValue
         _ => LargeTable(entry).Count,
     };
 
-    /// <summary>Adds a member; false when it was there.</summary>
+    /// <summary>Adds a member. Returns false if it is present already.</summary>
     public static bool Add(in Entry entry, ReadOnlySpan<byte> member)
     {
         FaultPoint.Call();
@@ -98,7 +98,7 @@ public static class SetValue
         ? LargeTable(entry).Contains(member)
         : ContainsSmall(entry, Element.Of(member));
 
-    /// <summary>Whether a member of another set is one of this one.</summary>
+    /// <summary>Whether a member of another set is in this one.</summary>
     public static bool Contains(in Entry entry, Element member)
     {
         Span<byte> scratch = stackalloc byte[IntegerText.MaxLength];
@@ -106,12 +106,12 @@ public static class SetValue
         return ContainsSmall(entry, member.IsInteger ? member : Element.Of(member.Bytes));
     }
 
-    /// <summary>All members, each once; the set must not be changed meanwhile.</summary>
+    /// <summary>All members, each once. The set must not change during the walk.</summary>
     public static SetMembers Members(in Entry entry) => SetMembers.All(entry);
 
     /// <summary>
-    /// The members of one cursor position; the cursor becomes that of the next one, 0 after the last. A member that is there
-    /// from the first position to the last is met.
+    /// The members of one cursor position. Advances the cursor, which becomes 0 after the last position. A member that is present
+    /// during the whole scan is visited.
     /// </summary>
     public static SetMembers Scan(in Entry entry, ref ulong cursor)
     {
@@ -120,7 +120,7 @@ public static class SetValue
         return SetMembers.All(entry);
     }
 
-    /// <summary>A member of a set that has any, each as likely as any other.</summary>
+    /// <summary>A random member. Every member has the same probability. The set must not be empty.</summary>
     public static Element Random(in Entry entry)
     {
         Random random = entry.Keyspace.Store.Random;
@@ -135,7 +135,7 @@ public static class SetValue
         return Packed.Read(entries, Packed.Skip(entries, 0, at), out _);
     }
 
-    /// <summary>So many different members at random, or all if there are fewer. A store makes one sample at a time.</summary>
+    /// <summary>Up to <paramref name="count"/> different random members. A store has one sample at a time.</summary>
     public static SetMembers Sample(in Entry entry, long count) => SetMembers.Some(entry, count);
 
     internal static MemberTable LargeTable(in Entry entry) =>
@@ -196,7 +196,7 @@ public static class SetValue
         entries.Bytes.CopyTo(packed.Entries);
     }
 
-    /// <summary>Makes the set a large one; true, for the caller to go on with.</summary>
+    /// <summary>Turns a set into a large one. Always returns true.</summary>
     private static bool MakeLarge(in Entry entry)
     {
         if (entry.Encoding == ValueEncoding.Large) return true;

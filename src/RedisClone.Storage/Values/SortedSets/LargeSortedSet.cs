@@ -7,7 +7,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What the record of a large sorted set holds.</summary>
+/// <summary>The root of a large sorted set.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct SortedSetRoot
 {
@@ -15,7 +15,7 @@ internal struct SortedSetRoot
     public TreeRoot Order;
 }
 
-/// <summary>A member in the order of a large sorted set: the score is at hand, the name lies in the table.</summary>
+/// <summary>A member in the order of a large sorted set: the score is here, the name is in the table.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct ScoreItem(double Score, uint Handle) : ITreeItem<ScoreItem>
 {
@@ -24,7 +24,7 @@ internal readonly record struct ScoreItem(double Score, uint Handle) : ITreeItem
     public static int IndexOf(ReadOnlySpan<ScoreItem> items, ref long rank) => UniformWeight.IndexOf(items.Length, ref rank);
 }
 
-/// <summary>A large sorted set: a table of members with their scores, and a tree of them in order.</summary>
+/// <summary>A large sorted set: a table of members with their scores, and a tree of the members in order.</summary>
 internal static class LargeSortedSet
 {
     public static MemberTable Table(in Entry entry) =>
@@ -42,7 +42,7 @@ internal static class LargeSortedSet
         return new(new Element(record.Name), ScoreOf(record));
     }
 
-    /// <summary>Makes a packed sorted set a large one.</summary>
+    /// <summary>Turns a packed sorted set into a large one.</summary>
     public static void Convert(in Entry entry)
     {
         Arena arena = entry.Keyspace.Store.Arena;
@@ -65,7 +65,7 @@ internal static class LargeSortedSet
         LargeValues.Publish(entry, ref root);
     }
 
-    /// <summary>Makes a large sorted set a packed one, unless it is too long or memory is missing.</summary>
+    /// <summary>Turns a large sorted set into a packed one, unless it is too long or memory is missing.</summary>
     public static void TryPack(in Entry entry)
     {
         SortedSetRoot root = LargeValues.Root<SortedSetRoot>(entry);
@@ -116,7 +116,7 @@ internal static class LargeSortedSet
             Arena.ThrowOutOfMemory();
         }
         previous = ScoreOf(table.Read(slot));
-        if (previous == score) return false;        // which leaves a 0 for a -0, as Redis does
+        if (previous == score) return false;        // also keeps 0 when -0 is set, as Redis does
         TreePath path = SeekItem(order, table, member, previous);
         if (table.Read(slot).Form == form && StaysBetween(order.Leaf(ref path), path[0].Index, score))
         {
@@ -124,7 +124,7 @@ internal static class LargeSortedSet
             order.Update(ref path, new ScoreItem(score, slot));
             return false;
         }
-        // First the new place, for which memory may be missing.
+        // Inserts the new place first, because that can fail for lack of memory.
         uint prepared = table.Prepare(slot, form, number);
         TreePath place = order.Seek(new BeforeMember(table, member, score));
         if (!order.TryInsert(ref place, new ScoreItem(score, prepared), ref path, out bool isPathValid))
@@ -163,7 +163,9 @@ internal static class LargeSortedSet
         return true;
     }
 
-    /// <summary>How many members have a lower score, or one that is not higher.</summary>
+    /// <summary>
+    /// The number of members with a lower score, or with <paramref name="orEqual"/> a score that is not higher.
+    /// </summary>
     public static long CountBefore(in Entry entry, double score, bool orEqual)
     {
         TreePath path = Order(entry).Seek(new BeforeScore(score, orEqual));
@@ -190,7 +192,7 @@ internal static class LargeSortedSet
         }
     }
 
-    /// <summary>Puts another handle of the same member into the order, while both are readable.</summary>
+    /// <summary>Replaces the handle of a member in the order, while both handles are readable.</summary>
     public static void Redirect(Arena arena, ref SortedSetRoot root, uint handle, uint moved)
     {
         var table = new MemberTable(arena, ref root.Table);
@@ -219,15 +221,16 @@ internal static class LargeSortedSet
         return order.TryInsert(ref path, item);
     }
 
-    /// <summary>Whether an item may take another score where it is: only neighbours in the same leaf are looked at.</summary>
+    /// <summary>Whether an item can change its score in place. Only neighbours in the same leaf are compared.</summary>
     private static bool StaysBetween(ReadOnlySpan<ScoreItem> leaf, int index, double score) =>
         index > 0 && index + 1 < leaf.Length && leaf[index - 1].Score < score && score < leaf[index + 1].Score;
 
     private static NumberForm FormOf(double score, out long number)
     {
-        // Compared as bits, for -0 is not the integer 0.
+        // Compares bits, because -0 is not the integer 0.
         number = BitConverter.DoubleToInt64Bits(score);
-        if (score is < int.MinValue or > int.MaxValue || BitConverter.DoubleToInt64Bits((int)score) != number) return NumberForm.Int64;
+        if (score is < int.MinValue or > int.MaxValue || BitConverter.DoubleToInt64Bits((int)score) != number)
+            return NumberForm.Int64;
         number = (int)score;
         return NumberForm.Int32;
     }

@@ -4,8 +4,8 @@ using RedisClone.Storage.Structures;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// A small sorted set within its record: member and score in turn, lowest first. A score that is an integer is kept as one, any other
-/// as its eight bytes.
+/// A small sorted set within its record: member and score in turn, lowest first. A score that is an integer is stored as an
+/// integer, any other score as its eight bytes.
 /// </summary>
 internal static class PackedScores
 {
@@ -25,7 +25,7 @@ internal static class PackedScores
         return at >= 0;
     }
 
-    /// <summary>Gives a member that is there a score; false when it is not there.</summary>
+    /// <summary>Sets the score of a member that is present. Returns false if it is absent.</summary>
     public static bool TryUpdate(in Entry entry, Element member, double score, out double previous)
     {
         PackedValue packed = new(entry);
@@ -47,7 +47,7 @@ internal static class PackedScores
         return Packed.SizeOf(Own(member)) + Packed.SizeOf(ElementOf(member.Score, raw));
     }
 
-    /// <summary>Writes a member of a large sorted set; returns its size.</summary>
+    /// <summary>Writes a member of a large sorted set. Returns its size.</summary>
     public static int Write(Span<byte> to, ScoredMember member)
     {
         Span<byte> raw = stackalloc byte[sizeof(double)];
@@ -57,7 +57,7 @@ internal static class PackedScores
 
     private static Element Own(ScoredMember member) => member.Member.IsInteger ? member.Member : Element.Of(member.Member.Bytes);
 
-    /// <summary>Adds a member that is not there.</summary>
+    /// <summary>Adds a member. The caller knows that it is absent.</summary>
     public static void Add(in Entry entry, Element member, double score)
     {
         PackedValue packed = new(entry);
@@ -94,7 +94,9 @@ internal static class PackedScores
         return true;
     }
 
-    /// <summary>How many members have a lower score, or one that is not higher.</summary>
+    /// <summary>
+    /// The number of members with a lower score, or with <paramref name="orEqual"/> a score that is not higher.
+    /// </summary>
     public static long CountBefore(in Entry entry, double score, bool orEqual)
     {
         Span<byte> entries = new PackedValue(entry).Entries;
@@ -123,7 +125,7 @@ internal static class PackedScores
         packed.Count -= (int)range.Count;
     }
 
-    /// <summary>Where a member with a score belongs, being absent.</summary>
+    /// <summary>The position where an absent member with this score belongs.</summary>
     private static int PlaceOf(ReadOnlySpan<byte> entries, double score, ReadOnlySpan<byte> member)
     {
         int at = 0;
@@ -141,7 +143,7 @@ internal static class PackedScores
 
     private static Element ElementOf(double score, Span<byte> raw)
     {
-        // As in Redis, small sorted sets do not tell -0 from 0. Beyond 2^53 an integer would save nothing.
+        // Like Redis, small sorted sets do not distinguish -0 from 0. Beyond 2^53, an integer would save nothing.
         const double Exact = 1L << 53;
         if (score is >= -Exact and <= Exact && (long)score == score) return new Element((long)score);
         BinaryPrimitives.WriteDoubleLittleEndian(raw, score);

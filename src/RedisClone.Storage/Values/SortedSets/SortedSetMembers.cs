@@ -2,7 +2,9 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>Walks members of a sorted set: a range of ranks in either direction, those of a cursor position, or a random part.</summary>
+/// <summary>
+/// Walks members of a sorted set: a range of ranks in either direction, those of a cursor position, or a random sample.
+/// </summary>
 public ref struct SortedSetMembers
 {
     private const int Lookahead = 8;

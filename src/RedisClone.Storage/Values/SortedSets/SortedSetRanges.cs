@@ -1,6 +1,6 @@
 namespace RedisClone.Storage;
 
-/// <summary>A member of a sorted set with its score.</summary>
+/// <summary>A member of a sorted set and its score.</summary>
 public readonly ref struct ScoredMember(Element member, double score)
 {
     public Element Member { get; } = member;
@@ -8,14 +8,14 @@ public readonly ref struct ScoredMember(Element member, double score)
     public double Score { get; } = score;
 }
 
-/// <summary>Members of successive ranks, lowest score first.</summary>
+/// <summary>Members of consecutive ranks, lowest score first.</summary>
 public readonly record struct RankRange(long Start, long Count)
 {
     public long End => Start + Count;
 
     /// <summary>
-    /// What LIMIT leaves of the range: the first elements skipped, of the rest at most so many (all if negative), counted from
-    /// the end if the range is read backwards.
+    /// Applies LIMIT to the range: skips <paramref name="offset"/> members and keeps at most <paramref name="count"/> (all if
+    /// negative). Counts from the end if the range is read backwards.
     /// </summary>
     public RankRange Limit(long offset, long count, bool backwards)
     {
@@ -38,10 +38,10 @@ public readonly ref struct LexBound
         Text = text;
     }
 
-    /// <summary>"-": before every member.</summary>
+    /// <summary>The bound "-", before every member.</summary>
     public static LexBound Lowest => new(BoundKind.Lowest, default);
 
-    /// <summary>"+": after every member.</summary>
+    /// <summary>The bound "+", after every member.</summary>
     public static LexBound Highest => new(BoundKind.Highest, default);
 
     internal BoundKind Kind { get; }
@@ -52,7 +52,7 @@ public readonly ref struct LexBound
 
     public static LexBound Exclusive(ReadOnlySpan<byte> text) => new(BoundKind.Exclusive, text);
 
-    /// <summary>Whether a member lies before the place that the bound marks as the lower end of an interval, or as the upper.</summary>
+    /// <summary>Whether a member lies before this bound, taken as the lower or the upper end of an interval.</summary>
     internal bool IsAfter(Element member, bool asLower) => Kind switch
     {
         BoundKind.Lowest => false,

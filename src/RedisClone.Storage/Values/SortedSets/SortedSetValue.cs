@@ -4,16 +4,16 @@ using RedisClone.Storage.Structures;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// What can be done with a sorted set: members by score, and among equal scores by their bytes. Whatever a range is given by,
-/// it becomes one of ranks, which can be counted, walked in both directions, or removed.
+/// Operations on sorted sets. Members are ordered by score, and members with equal scores by their bytes. Every kind of range is
+/// converted to a range of ranks, which can be counted, walked in both directions, or removed.
 /// </summary>
 /// <remarks>
-/// Scores are never NaN. Texts passed in must not lie in the sorted set that is changed. What removes the last member leaves
-/// an empty sorted set, whose key the caller removes.
+/// Scores are never NaN. Arguments must not point into the sorted set that is changed. Removing the last member leaves an empty
+/// sorted set; the caller removes its key.
 /// </remarks>
 public static class SortedSetValue
 {
-    /// <summary>A new, empty sorted set.</summary>
+    /// <summary>Creates an empty sorted set.</summary>
     public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
     {
         Entry entry = keyspace.Insert(key, hash, ValueType.SortedSet, ValueEncoding.Packed, PackedValue.CountBytes);
@@ -21,7 +21,9 @@ public static class SortedSetValue
         return entry;
     }
 
-    /// <summary>Chooses the form of an empty sorted set ahead of so many additions, the length of the longest given.</summary>
+    /// <summary>
+    /// Chooses the form of an empty sorted set before the addition of this many members, given the longest member's length.
+    /// </summary>
     public static void Reserve(in Entry entry, long members, int longestText)
     {
         ValueLimits limits = entry.Keyspace.Store.Limits;
@@ -29,7 +31,7 @@ public static class SortedSetValue
             LargeSortedSet.Convert(entry);
     }
 
-    /// <summary>Makes a large sorted set a small one if the settings let it be and memory is there for it.</summary>
+    /// <summary>Turns a large sorted set into a small one, if the settings allow it and there is memory for it.</summary>
     public static void Pack(in Entry entry)
     {
         ValueLimits limits = entry.Keyspace.Store.Limits;
@@ -46,7 +48,9 @@ public static class SortedSetValue
         ? LargeSortedSet.TryGetScore(entry, member, out score)
         : PackedScores.TryGetScore(entry, Element.Of(member), out score);
 
-    /// <summary>Gives a member a score; true when it is new, else with the score that it had.</summary>
+    /// <summary>
+    /// Sets the score of a member. Returns true if the member is new; otherwise <paramref name="previous"/> is its old score.
+    /// </summary>
     public static bool Set(in Entry entry, ReadOnlySpan<byte> member, double score, out double previous)
     {
         FaultPoint.Call();
@@ -74,12 +78,12 @@ public static class SortedSetValue
             IsLarge(entry) ? LargeSortedSet.Remove(entry, member) : PackedScores.Remove(entry, Element.Of(member)));
     }
 
-    /// <summary>How many members come before this one.</summary>
+    /// <summary>The number of members before this one, and its score.</summary>
     public static bool TryGetRank(in Entry entry, ReadOnlySpan<byte> member, out long rank, out double score) => IsLarge(entry)
         ? LargeSortedSet.TryGetRank(entry, member, out rank, out score)
         : PackedScores.TryGetRank(entry, Element.Of(member), out rank, out score);
 
-    /// <summary>The ranks of the members whose score lies in an interval.</summary>
+    /// <summary>The ranks of the members with a score in an interval.</summary>
     public static RankRange Ranks(in Entry entry, ScoreRange range)
     {
         long start = CountBefore(entry, range.Min, range.MinExclusive);
@@ -87,7 +91,7 @@ public static class SortedSetValue
         return new RankRange(start, Math.Max(0, end - start));
     }
 
-    /// <summary>The ranks of the members that lie in an interval, all scores being equal.</summary>
+    /// <summary>The ranks of the members in an interval, if all scores are equal.</summary>
     public static RankRange Ranks(in Entry entry, LexBound min, LexBound max)
     {
         long start = CountBefore(entry, min, asLower: true);
@@ -95,7 +99,10 @@ public static class SortedSetValue
         return new RankRange(start, Math.Max(0, end - start));
     }
 
-    /// <summary>The ranks from one to another, both included, negative ones counted from the end as ZRANGE does.</summary>
+    /// <summary>
+    /// The ranks from <paramref name="first"/> to <paramref name="last"/>, both included. Negative ones count from the end, as in
+    /// ZRANGE.
+    /// </summary>
     public static RankRange Ranks(in Entry entry, long first, long last)
     {
         long count = Count(entry);
@@ -105,7 +112,7 @@ public static class SortedSetValue
         return first > last ? new RankRange(0, 0) : new RankRange(first, last - first + 1);
     }
 
-    /// <summary>The members of a range, lowest first or highest first; the range must be within the sorted set.</summary>
+    /// <summary>The members of a range, lowest or highest first. The range must be within the sorted set.</summary>
     public static SortedSetMembers Members(in Entry entry, RankRange range, bool backwards = false) =>
         SortedSetMembers.Ranks(entry, range, backwards);
 
@@ -123,8 +130,8 @@ public static class SortedSetValue
     }
 
     /// <summary>
-    /// The members of one cursor position; the cursor becomes that of the next one, 0 after the last. A member that is there
-    /// from the first position to the last is met.
+    /// The members of one cursor position. Advances the cursor, which becomes 0 after the last position. A member that is present
+    /// during the whole scan is visited.
     /// </summary>
     public static SortedSetMembers Scan(in Entry entry, ref ulong cursor)
     {
@@ -133,7 +140,7 @@ public static class SortedSetValue
         return Members(entry);
     }
 
-    /// <summary>A member of a sorted set that has any, each as likely as any other.</summary>
+    /// <summary>A random member. Every member has the same probability. The sorted set must not be empty.</summary>
     public static ScoredMember Random(in Entry entry)
     {
         SortedSetMembers one = Members(entry, new RankRange(entry.Keyspace.Store.Random.NextInt64(Count(entry)), 1));
@@ -141,7 +148,7 @@ public static class SortedSetValue
         return one.Current;
     }
 
-    /// <summary>So many different members at random, or all if there are fewer. A store makes one sample at a time.</summary>
+    /// <summary>Up to <paramref name="count"/> different random members. A store has one sample at a time.</summary>
     public static SortedSetMembers Sample(in Entry entry, long count) => SortedSetMembers.Some(entry, count);
 
     private static bool IsLarge(in Entry entry) => entry.Encoding == ValueEncoding.Large;

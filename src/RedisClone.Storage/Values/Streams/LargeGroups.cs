@@ -5,51 +5,55 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What the record of a consumer group holds beside its name.</summary>
+/// <summary>The record of a consumer group, without its name.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct GroupRoot
 {
     public StreamId Last;
     public long Read;
 
-    /// <summary>All that was delivered and not acknowledged, by identifier.</summary>
+    /// <summary>Entries delivered and not acknowledged, by identifier.</summary>
     public TreeRoot Pending;
 
-    /// <summary>The same by the time of delivery, from the first time on that somebody asks for this order.</summary>
+    /// <summary>The same entries in the order of claiming. Built when this order is first needed.</summary>
     public TreeRoot ByTime;
 
     public TreeRoot Consumers;
     public uint HasTimes;
 
-    /// <summary>Entries that were given back: pending, but nobody's.</summary>
+    /// <summary>Number of entries given back: pending without a consumer.</summary>
     public long Returned;
 
-    /// <summary>The next place among those, in the order in which they are to be claimed.</summary>
+    /// <summary>The next place in the order in which given-back entries are claimed.</summary>
     public long NextReturn;
 }
 
-/// <summary>What the record of a consumer holds beside its name.</summary>
+/// <summary>The record of a consumer, without its name.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct ConsumerRoot
 {
     public long Seen, Active;
 
-    /// <summary>The identifiers of what is pending with it.</summary>
+    /// <summary>The identifiers of the entries pending with this consumer.</summary>
     public TreeRoot Pending;
 }
 
-/// <summary>The groups of a stream as a whole: their bytes, freeing, copying and compacting them.</summary>
-/// <remarks>The records of groups and consumers never move: pending entries know their consumer by its handle.</remarks>
+/// <summary>Operations on all groups of a stream: size, freeing, copying and compaction.</summary>
+/// <remarks>The records of groups and consumers never move, because pending entries refer to their consumer by handle.</remarks>
 internal static class LargeGroups
 {
-    /// <summary>Parts of a compaction: the tree of all groups; then of each group its pending entries, these by time, its consumers, and what each consumer has pending.</summary>
+    /// <summary>
+    /// The parts of a compaction: the tree of all groups; then for each group the pending entries, their order by time, the
+    /// consumers, and the pending entries of each consumer.
+    /// </summary>
     public const int FirstPart = 1;
 
     private const int FirstOfGroup = FirstPart + 1, FirstConsumer = FirstOfGroup + 3;
 
     public static ref GroupRoot Group(Arena arena, uint handle) => ref LargeValues.As<GroupRoot>(NameTree.ValueOf(arena, handle));
 
-    public static ref ConsumerRoot Consumer(Arena arena, uint handle) => ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
+    public static ref ConsumerRoot Consumer(Arena arena, uint handle) =>
+        ref LargeValues.As<ConsumerRoot>(NameTree.ValueOf(arena, handle));
 
     public static long Bytes(Arena arena, ref StreamRoot root)
     {
@@ -67,7 +71,7 @@ internal static class LargeGroups
         return bytes;
     }
 
-    /// <summary>Frees a part of all groups; true when there is none left.</summary>
+    /// <summary>Frees a part of all groups. Returns true when there is none left.</summary>
     public static bool Free(Arena arena, ref StreamRoot root, ref int budget)
     {
         var groups = new NameTree(arena, ref root.Groups);
@@ -80,7 +84,7 @@ internal static class LargeGroups
         return true;
     }
 
-    /// <summary>Frees a group that is in no tree any more, with its record.</summary>
+    /// <summary>Frees a group that is in no tree, with its record.</summary>
     public static void FreeGroup(Arena arena, uint handle)
     {
         int budget = int.MaxValue;
@@ -100,7 +104,9 @@ internal static class LargeGroups
         }
     }
 
-    /// <summary>Goes on with the compaction of the tree of all groups, then of the trees of each; true when all is done.</summary>
+    /// <summary>
+    /// Continues the compaction of the tree of all groups and of the trees of each group. Returns true when it is complete.
+    /// </summary>
     public static bool Compact(Arena arena, ref StreamRoot root, ref CompactionPlace place, ref int budget)
     {
         if (place.Part == FirstPart)
@@ -119,21 +125,23 @@ internal static class LargeGroups
         var consumers = new NameTree(arena, ref group.Consumers);
         for (; place.Part < FirstConsumer + consumers.Count; place.Part++, place.Position = 0)
         {
-            // A tree costs something even if it is empty: there may be very many.
+            // An empty tree costs budget too, because there can be very many.
             if (budget-- <= 0) return false;
             bool done = place.Part switch
             {
                 FirstOfGroup => Compact<PendingItem>(arena, ref group.Pending, ref place, ref budget),
                 FirstOfGroup + 1 => Compact<PendingTime>(arena, ref group.ByTime, ref place, ref budget),
                 FirstOfGroup + 2 => Compact<NamedHandle>(arena, ref group.Consumers, ref place, ref budget),
-                _ => Compact<PendingId>(arena, ref Consumer(arena, consumers.At(place.Part - FirstConsumer)).Pending, ref place, ref budget),
+                _ => Compact<PendingId>(
+                    arena, ref Consumer(arena, consumers.At(place.Part - FirstConsumer)).Pending, ref place, ref budget),
             };
             if (!done) return false;
         }
         return true;
     }
 
-    private static bool Compact<T>(Arena arena, ref TreeRoot root, ref CompactionPlace place, ref int budget) where T : unmanaged, ITreeItem<T> =>
+    private static bool Compact<T>(Arena arena, ref TreeRoot root, ref CompactionPlace place, ref int budget)
+        where T : unmanaged, ITreeItem<T> =>
         LargeCompaction.CompactTree(new RankTree<T>(arena, ref root), ref place, ref budget, default(LargeCompaction.NoItems<T>));
 
     private static bool FreeGroup(Arena arena, ref GroupRoot group, ref int budget)
@@ -144,7 +152,8 @@ internal static class LargeGroups
         while (consumers.Count > 0)
         {
             uint handle = consumers.At(consumers.Count - 1);
-            if (!LargeValues.FreeTree<PendingId>(arena, ref Consumer(arena, handle).Pending, ref budget) || budget-- <= 0) return false;
+            if (!LargeValues.FreeTree<PendingId>(arena, ref Consumer(arena, handle).Pending, ref budget) || budget-- <= 0)
+                return false;
             consumers.Remove(handle);
         }
         return true;
@@ -165,7 +174,7 @@ internal static class LargeGroups
                 to.SetPending(pending.Id, owner, pending.Delivered, pending.Deliveries);
             if (!pending.Id.TryNext(out next)) break;
         }
-        // In the order in which they are claimed.
+        // Returned in the order in which they are claimed.
         for (long next = long.MinValue; from.TryNextReturned(next, out PendingEntry pending); next = pending.Order + 1)
             to.Return(pending.Id, pending.Deliveries);
     }

@@ -4,7 +4,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What the record of a stream holds.</summary>
+/// <summary>The root of a stream.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct StreamRoot
 {
@@ -15,35 +15,37 @@ internal struct StreamRoot
 
     public uint BlockCount;
 
-    /// <summary>The messages of producers that are remembered, 0 for none: see <see cref="StreamProducers"/>.</summary>
+    /// <summary>
+    /// The handle of the remembered messages of producers, 0 if there are none: see <see cref="StreamProducers"/>.
+    /// </summary>
     public uint Producers;
 
     public StreamId Last, HighestDeleted;
 
-    /// <summary>Entries that were ever added.</summary>
+    /// <summary>Number of entries ever added.</summary>
     public ulong Added;
 
     /// <summary>Consumer groups by name.</summary>
     public TreeRoot Groups;
 }
 
-/// <summary>The place behind an identifier.</summary>
+/// <summary>The place after an identifier.</summary>
 internal readonly struct AtOrBefore(StreamId id) : ITreeProbe<StreamBlockItem>
 {
     public bool IsAfter(in StreamBlockItem item) => item.First <= id;
 }
 
 /// <summary>
-/// The blocks of a stream, in a tree that knows how many entries lie below each node. A block takes entries up to the same limits as a
-/// node of a Redis stream, counted as that counts them; where entries are removed it is closed up, and it goes with its last
-/// entry.
+/// The blocks of a stream, in a tree that knows the number of entries below each node. A block has the same limits as a node of a
+/// Redis stream, computed in the same way. Removing an entry closes the gap in its block; removing the last entry frees the
+/// block.
 /// </summary>
 internal static class LargeStream
 {
-    /// <summary>More bytes of text than this are no entry.</summary>
+    /// <summary>Largest size of an entry, in bytes of text.</summary>
     private const long MaxText = 1 << 30;
 
-    /// <summary>The most that a block of several entries takes where the settings name no limit.</summary>
+    /// <summary>Largest size of a block of several entries if the settings have no limit.</summary>
     private const int MaxBlock = 1 << 20;
 
     public static ref StreamRoot Root(in Entry entry) => ref LargeValues.Root<StreamRoot>(entry);
@@ -52,7 +54,7 @@ internal static class LargeStream
 
     public static StreamBlock Block(Arena arena, in StreamBlockItem item) => new(arena.Whole(item.Block));
 
-    /// <summary>Adds an entry behind all others; false if it is too large.</summary>
+    /// <summary>Appends an entry. Returns false if it is too large.</summary>
     public static bool Append<TFields>(in Entry entry, StreamId id, scoped in TFields fields)
         where TFields : struct, IStreamFields, allows ref struct
     {
@@ -88,7 +90,7 @@ internal static class LargeStream
         return true;
     }
 
-    /// <summary>Removes an entry; false when there is none.</summary>
+    /// <summary>Removes an entry. Returns false if there is none.</summary>
     public static bool Remove(in Entry entry, StreamId id)
     {
         Arena arena = entry.Keyspace.Store.Arena;
@@ -137,7 +139,7 @@ internal static class LargeStream
         blocks.Remove(ref path);
     }
 
-    /// <summary>Takes the first entries out of a block that has more of them.</summary>
+    /// <summary>Removes the first entries of a block, but not all of them.</summary>
     public static void RemoveFirst(in Entry entry, scoped ref TreePath path, int count)
     {
         Arena arena = entry.Keyspace.Store.Arena;
@@ -169,7 +171,7 @@ internal static class LargeStream
         }
     }
 
-    /// <summary>Frees a part of all blocks; true when there is none left.</summary>
+    /// <summary>Frees a part of all blocks. Returns true when there is none left.</summary>
     public static bool FreeBlocks(Arena arena, ref StreamRoot root, ref int budget)
     {
         var blocks = new RankTree<StreamBlockItem>(arena, ref root.Blocks);
@@ -196,7 +198,8 @@ internal static class LargeStream
         return (long)Math.Max(block.Used, block.NodeBytes) + text < most;
     }
 
-    private static void AddBlock<TFields>(in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)
+    private static void AddBlock<TFields>(
+        in Entry entry, scoped ref TreePath path, StreamId id, scoped in TFields fields, int most)
         where TFields : struct, IStreamFields, allows ref struct
     {
         Arena arena = entry.Keyspace.Store.Arena;
@@ -207,7 +210,7 @@ internal static class LargeStream
         InsertBlock(arena, ref root, ref path, new StreamBlockItem(id, handle, 1));
     }
 
-    /// <summary>Puts a block into the tree, or frees it where memory is missing for that.</summary>
+    /// <summary>Inserts a block into the tree. Frees the block and throws if memory is missing.</summary>
     private static void InsertBlock(Arena arena, ref StreamRoot root, scoped ref TreePath path, in StreamBlockItem item)
     {
         if (!new RankTree<StreamBlockItem>(arena, ref root.Blocks).TryInsert(ref path, item))
@@ -219,7 +222,7 @@ internal static class LargeStream
     }
 
     /// <summary>
-    /// Moves a block to a smaller buffer if that saves more than the slack that is let pass, and memory is there for it.
+    /// Moves a block to a smaller buffer, if that saves more than <paramref name="slack"/> bytes and there is memory for it.
     /// </summary>
     private static StreamBlockItem GiveBack(Arena arena, ref StreamRoot root, in StreamBlockItem item, int slack)
     {

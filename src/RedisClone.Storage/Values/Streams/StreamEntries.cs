@@ -3,7 +3,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>Walks the entries of a stream within two identifiers, both included, in either direction.</summary>
+/// <summary>Walks the entries of a stream between two identifiers, both included, in either direction.</summary>
 public ref struct StreamEntries
 {
     private readonly Arena _arena;
@@ -24,7 +24,7 @@ public ref struct StreamEntries
         _backwards = backwards;
         _last = backwards ? from : to;
         if (from > to || _blocks.IsEmpty) return;
-        // The block in which the walk begins is the last one that does not begin behind that place.
+        // The walk starts in the last block that does not begin after its start.
         _path = _blocks.Seek(new AtOrBefore(backwards ? to : from));
         if (!_blocks.StepBack(ref _path))
         {
@@ -39,16 +39,16 @@ public ref struct StreamEntries
     /// <summary>Valid until the next move.</summary>
     public StreamEntry Current { get; private set; }
 
-    /// <summary>Whether the current entry is, in a walk forwards, the first one of its block.</summary>
+    /// <summary>Whether the current entry is the first one of its block, in a forward walk.</summary>
     public bool BeginsBlock { get; private set; }
 
-    /// <summary>The identifier that the block of the current entry counts from.</summary>
+    /// <summary>The identifier that the entries of the current block are relative to.</summary>
     public readonly StreamId BlockFirst => _first;
 
-    /// <summary>How many entries the block of the current entry has.</summary>
+    /// <summary>The number of entries in the current block.</summary>
     public readonly int BlockCount => _count;
 
-    /// <summary>The names that entries of the block of the current entry share.</summary>
+    /// <summary>The names that entries of the current block share.</summary>
     public readonly StreamNames BlockNames => new(_block.Names(out int count), count);
 
     public readonly StreamEntries GetEnumerator() => this;

@@ -2,7 +2,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>The fields of an entry that is to be added.</summary>
+/// <summary>The fields of a new entry.</summary>
 public interface IStreamFields
 {
     int Count { get; }
@@ -12,7 +12,7 @@ public interface IStreamFields
     ReadOnlySpan<byte> Value(int index);
 }
 
-/// <summary>An entry as it lies in memory; valid until the stream or its keyspace changes.</summary>
+/// <summary>An entry in memory. Valid until the stream or its keyspace changes.</summary>
 public readonly ref struct StreamEntry
 {
     private readonly ReadOnlySpan<byte> _names, _words;
@@ -31,7 +31,7 @@ public readonly ref struct StreamEntry
 
     public int FieldCount { get; }
 
-    /// <summary>Whether its field names are those that the block has once.</summary>
+    /// <summary>Whether the entry uses the shared field names of its block.</summary>
     public bool SharesNames => _shared;
 
     public StreamFields GetEnumerator() => new(FieldCount, _names, _words);
@@ -65,7 +65,7 @@ public ref struct StreamFields
     }
 }
 
-/// <summary>Walks the field names that entries of a block share.</summary>
+/// <summary>Walks the shared field names of a block.</summary>
 public ref struct StreamNames
 {
     private readonly ReadOnlySpan<byte> _names;

@@ -4,27 +4,27 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>An entry that was delivered and not acknowledged. Without a consumer it was given back, and its time is 0.</summary>
+/// <summary>An entry that was delivered and not acknowledged. An entry that was given back has no consumer and time 0.</summary>
 public readonly record struct PendingEntry(StreamId Id, long Deliveries)
 {
     internal uint Consumer { get; init; }
 
-    /// <summary>Its place in the order of claiming: when it was delivered, or below zero if it was given back.</summary>
+    /// <summary>Its place in the order of claiming: the time of delivery, or a negative number if it was given back.</summary>
     public long Order { get; internal init; }
 
-    /// <summary>When it was last delivered, in Unix milliseconds.</summary>
+    /// <summary>The time of the last delivery, in Unix milliseconds.</summary>
     public long Delivered => Math.Max(0, Order);
 
     public bool HasConsumer => Consumer != 0;
 }
 
 /// <summary>
-/// A consumer group: how far it has read, its consumers, and what was delivered to them and not acknowledged. Valid until the group, its stream
-/// or its key is removed.
+/// A consumer group: its position in the stream, its consumers, and the entries delivered to them and not acknowledged. Valid
+/// until the group, its stream or its key is removed.
 /// </summary>
 public readonly record struct StreamGroup
 {
-    /// <summary>The count of entries read where it is not known.</summary>
+    /// <summary>The value of <see cref="EntriesRead"/> if it is unknown.</summary>
     public const long UnknownRead = -1;
 
     private readonly Arena _arena;
@@ -45,7 +45,7 @@ public readonly record struct StreamGroup
         set => Root.Last = value;
     }
 
-    /// <summary>How many entries of the stream were read, <see cref="UnknownRead"/> where that cannot be told.</summary>
+    /// <summary>Number of entries of the stream that were read, or <see cref="UnknownRead"/>.</summary>
     public long EntriesRead
     {
         get => Root.Read;
@@ -54,7 +54,7 @@ public readonly record struct StreamGroup
 
     public long PendingCount => Root.Pending.Weight;
 
-    /// <summary>How many of the pending entries were given back.</summary>
+    /// <summary>Number of pending entries that were given back.</summary>
     public long ReturnedCount => Root.Returned;
 
     public long ConsumerCount => Root.Consumers.Weight;
@@ -67,13 +67,13 @@ public readonly record struct StreamGroup
 
     internal RankTree<PendingItem> Pending => new(_arena, ref Root.Pending);
 
-    // ---- the groups of a stream, in the order of their names
+    // ---- groups of a stream, ordered by name
 
     public static long Count(in Entry entry) => LargeStream.Root(entry).Groups.Weight;
 
     public static StreamGroup At(in Entry entry, long index) => new(entry.Keyspace.Store.Arena, GroupsOf(entry).At(index));
 
-    /// <summary>No group has read more entries than were ever added.</summary>
+    /// <summary>Limits the entries read of every group to the number of entries ever added.</summary>
     public static void ClampRead(in Entry entry, long added)
     {
         for (long i = 0; i < Count(entry); i++)
@@ -89,7 +89,7 @@ public readonly record struct StreamGroup
         return group._handle != 0;
     }
 
-    /// <summary>Adds a group that is not there.</summary>
+    /// <summary>Adds a group. The caller knows that it is absent.</summary>
     public static StreamGroup Add(in Entry entry, scoped ReadOnlySpan<byte> name, StreamId last, long entriesRead)
     {
         FaultPoint.Call();
@@ -98,7 +98,7 @@ public readonly record struct StreamGroup
     }
 
     /// <summary>
-    /// Removes a group; what it has pending is freed in slices if it is much, or at once where memory is missing for waiting.
+    /// Removes a group. Its pending entries are freed in slices, or at once if they are few or memory for the queue is missing.
     /// </summary>
     public static void Remove(in Entry entry, StreamGroup group)
     {
@@ -110,7 +110,7 @@ public readonly record struct StreamGroup
         else LargeGroups.FreeGroup(group._arena, group._handle);
     }
 
-    // ---- consumers, in the order of their names
+    // ---- consumers, ordered by name
 
     public StreamConsumer ConsumerAt(long index) => new(_arena, Consumers.At(index));
 
@@ -123,11 +123,11 @@ public readonly record struct StreamGroup
     /// <summary>The consumer of a pending entry that has one.</summary>
     public StreamConsumer ConsumerOf(scoped in PendingEntry pending) => new(_arena, pending.Consumer);
 
-    /// <summary>Adds a consumer that is not there, not active yet.</summary>
+    /// <summary>Adds a consumer that has not been active yet. The caller knows that it is absent.</summary>
     public StreamConsumer AddConsumer(scoped ReadOnlySpan<byte> name, long now) =>
         new(_arena, Consumers.Add(name, Unsafe.SizeOf<ConsumerRoot>())) { Seen = now, Active = -1 };
 
-    /// <summary>Removes a consumer, and with it what is pending with it.</summary>
+    /// <summary>Removes a consumer and its pending entries.</summary>
     public void RemoveConsumer(StreamConsumer consumer)
     {
         FaultPoint.Call();
@@ -139,7 +139,7 @@ public readonly record struct StreamGroup
 
     public bool TryGetPending(StreamId id, out PendingEntry pending) => TryNextPending(id, out pending) && pending.Id == id;
 
-    /// <summary>The first pending entry of this or a greater identifier.</summary>
+    /// <summary>The first pending entry with this or a greater identifier.</summary>
     public bool TryNextPending(StreamId from, out PendingEntry pending)
     {
         RankTree<PendingItem> tree = Pending;
@@ -158,7 +158,7 @@ public readonly record struct StreamGroup
         return found;
     }
 
-    /// <summary>The first pending entry from a place in the order of claiming on.</summary>
+    /// <summary>The first pending entry at or after a place in the order of claiming.</summary>
     public bool TryNextByTime(long order, StreamId from, out PendingEntry pending)
     {
         RankTree<PendingTime> times = Times();
@@ -167,7 +167,7 @@ public readonly record struct StreamGroup
         return times.IsAtItem(ref path) && TryGetPending(times.At(ref path).Id, out pending);
     }
 
-    /// <summary>How many pending entries were delivered at this time or before; those that were given back count.</summary>
+    /// <summary>Number of pending entries that were delivered at this time or before, including those given back.</summary>
     public long CountDelivered(long until)
     {
         if (until < 0) return 0;
@@ -176,18 +176,18 @@ public readonly record struct StreamGroup
         return times.RankOf(ref path);
     }
 
-    /// <summary>The same for those that were given back, which come before all others.</summary>
+    /// <summary>Like <see cref="TryNextByTime"/>, for entries given back, which come before all others.</summary>
     public bool TryNextReturned(long order, out PendingEntry pending)
     {
         pending = default;
         return ReturnedCount > 0 && TryNextByTime(order, StreamId.Min, out pending) && !pending.HasConsumer;
     }
 
-    /// <summary>Makes an entry pending with a consumer, whatever it was before.</summary>
+    /// <summary>Makes an entry pending with a consumer, whatever its state.</summary>
     public void SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries) =>
         Set(new PendingItem(id, Math.Max(0, delivered), deliveries, consumer.Handle), consumer);
 
-    /// <summary>Makes an entry pending with nobody, to be claimed after all others that were given back.</summary>
+    /// <summary>Gives an entry back: makes it pending without a consumer, last in the order of the entries given back.</summary>
     public void Return(StreamId id, long deliveries)
     {
         Set(new PendingItem(id, long.MinValue + Root.NextReturn, deliveries, 0), default);
@@ -204,7 +204,7 @@ public readonly record struct StreamGroup
         bool isKnown = tree.IsAtItem(ref path) && (old = tree.At(ref path)).Id == id;
         bool changesOwner = !isKnown || old.Consumer != item.Consumer, changesTime = !isKnown || old.Order != item.Order;
 
-        // Whatever may need memory first: what it did is undone where more is missing.
+        // The steps that need memory come first. If one fails, the earlier ones are undone.
         if (changesOwner && !consumer.TryNote(id)) Arena.ThrowOutOfMemory();
         if (changesTime && !TryAddTime(item)) UndoNoteAndThrow(consumer, id, changesOwner);
         if (!isKnown && !tree.TryInsert(ref path, item))
@@ -227,7 +227,7 @@ public readonly record struct StreamGroup
         Arena.ThrowOutOfMemory();
     }
 
-    /// <summary>Removes a pending entry; false when there is none.</summary>
+    /// <summary>Removes a pending entry. Returns false if there is none.</summary>
     public bool RemovePending(StreamId id)
     {
         FaultPoint.Call();
@@ -245,9 +245,10 @@ public readonly record struct StreamGroup
 
     private static NameTree GroupsOf(in Entry entry) => new(entry.Keyspace.Store.Arena, ref LargeStream.Root(entry).Groups);
 
-    private static PendingEntry EntryOf(in PendingItem item) => new(item.Id, item.Deliveries) { Consumer = item.Consumer, Order = item.Order };
+    private static PendingEntry EntryOf(in PendingItem item) =>
+        new(item.Id, item.Deliveries) { Consumer = item.Consumer, Order = item.Order };
 
-    /// <summary>The order of times, which is made when it is first asked for.</summary>
+    /// <summary>The pending entries in the order of claiming. Built at the first use.</summary>
     private RankTree<PendingTime> Times()
     {
         if (Root.HasTimes == 0) MakeTimes();
@@ -289,7 +290,7 @@ public readonly record struct StreamGroup
     }
 }
 
-/// <summary>A consumer of a group. The default is nobody.</summary>
+/// <summary>A consumer of a group. The default value means no consumer.</summary>
 public readonly record struct StreamConsumer
 {
     private readonly Arena _arena;
@@ -304,14 +305,14 @@ public readonly record struct StreamConsumer
 
     public ReadOnlySpan<byte> Name => NameTree.NameOf(_arena, Handle);
 
-    /// <summary>When it last tried to read or claim, in Unix milliseconds.</summary>
+    /// <summary>The time of its last attempt to read or claim, in Unix milliseconds.</summary>
     public long Seen
     {
         get => Root.Seen;
         set => Root.Seen = value;
     }
 
-    /// <summary>When it last got something, -1 for never.</summary>
+    /// <summary>The time at which it last received an entry, -1 for never.</summary>
     public long Active
     {
         get => Root.Active;
@@ -324,7 +325,7 @@ public readonly record struct StreamConsumer
 
     private ref ConsumerRoot Root => ref LargeGroups.Consumer(_arena, Handle);
 
-    /// <summary>The first of this or a greater identifier that is pending with it.</summary>
+    /// <summary>The first pending entry of this consumer with this or a greater identifier.</summary>
     public bool TryNextPending(StreamId from, out StreamId id)
     {
         var tree = new RankTree<PendingId>(_arena, ref Root.Pending);
@@ -334,7 +335,9 @@ public readonly record struct StreamConsumer
         return found;
     }
 
-    /// <summary>Notes what is pending with it; false where memory is missing. What is nobody's is noted nowhere.</summary>
+    /// <summary>
+    /// Records a pending entry of this consumer. Returns false if memory is missing. Does nothing if there is no consumer.
+    /// </summary>
     internal bool TryNote(StreamId id)
     {
         if (!Exists) return true;

@@ -5,7 +5,7 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What a stream that knows its producers has outside its record.</summary>
+/// <summary>The producers of a stream: the part outside the record.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct ProducersRoot
 {
@@ -14,18 +14,18 @@ internal struct ProducersRoot
     /// <summary>Producers by name.</summary>
     public TreeRoot Producers;
 
-    /// <summary>The producer that is looked at next for what has expired.</summary>
+    /// <summary>The next producer to check for expired messages.</summary>
     public long Next;
 }
 
-/// <summary>What is remembered of one producer: its messages by their names, and again in the order of their entries.</summary>
+/// <summary>One producer: its messages by name, and in the order of their entries.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct ProducerRoot
 {
     public TreeRoot Messages, Order;
 }
 
-/// <summary>A message of a producer and the entry that it became.</summary>
+/// <summary>A message of a producer and its entry.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal readonly record struct ProducedItem(StreamId Id, uint Message) : ITreeItem<ProducedItem>
 {
@@ -35,8 +35,8 @@ internal readonly record struct ProducedItem(StreamId Id, uint Message) : ITreeI
 }
 
 /// <summary>
-/// Which messages became which entries, so that what a producer sends again is not added again: so many of each producer, for so long. The
-/// time of a message is that of its entry.
+/// The mapping from messages of producers to stream entries, so that a message that is sent again is not added again. A limited
+/// number of messages is remembered for each producer, for a limited time. The time of a message is that of its entry.
 /// </summary>
 public readonly record struct StreamProducers
 {
@@ -57,12 +57,13 @@ public readonly record struct StreamProducers
     /// <summary>How many messages of each producer are remembered.</summary>
     public long Most => Root.Most;
 
-    /// <summary>Messages that became entries, and those that did not because they had done so before.</summary>
+    /// <summary>Number of messages that were added as entries.</summary>
     public long Added => Root.Added;
 
+    /// <summary>Number of messages that were not added because they had been added before.</summary>
     public long Duplicates => Root.Duplicates;
 
-    /// <summary>Messages that are remembered now.</summary>
+    /// <summary>Number of messages remembered now.</summary>
     public long Messages => Root.Messages;
 
     public long Count => Root.Producers.Weight;
@@ -73,7 +74,7 @@ public readonly record struct StreamProducers
 
     public static StreamProducers Of(in Entry entry) => new(entry.Keyspace.Store.Arena, LargeStream.Root(entry).Producers);
 
-    /// <summary>The producers of a stream, with these settings where it knew none.</summary>
+    /// <summary>The producers of a stream. Creates them with these settings if there are none.</summary>
     public static StreamProducers Obtain(in Entry entry, long seconds, long most)
     {
         ref StreamRoot root = ref LargeStream.Root(entry);
@@ -87,7 +88,7 @@ public readonly record struct StreamProducers
         return Of(entry);
     }
 
-    /// <summary>Changes the settings, which forgets all messages if they are others.</summary>
+    /// <summary>Changes the settings. New values discard all messages.</summary>
     public void Configure(long seconds, long most)
     {
         if (seconds == Seconds && most == Most) return;
@@ -95,7 +96,7 @@ public readonly record struct StreamProducers
         (Root.Seconds, Root.Most) = (seconds, most);
     }
 
-    /// <summary>Changes the settings and forgets nothing but what is too much: for whoever brings a stream back.</summary>
+    /// <summary>Changes the settings and discards only the messages above the new limit. For restoring a stream.</summary>
     public void SetLimits(long seconds, long most)
     {
         (Root.Seconds, Root.Most) = (seconds, most);
@@ -103,10 +104,10 @@ public readonly record struct StreamProducers
             while (MessagesAt(i) > most) ForgetOldest(Names.At(i));
     }
 
-    /// <summary>Sets how many messages were counted: for whoever brings a stream back.</summary>
+    /// <summary>Sets the counts of messages. For restoring a stream.</summary>
     public void SetCounts(long added, long duplicates) => (Root.Added, Root.Duplicates) = (added, duplicates);
 
-    /// <summary>The entry that a message became.</summary>
+    /// <summary>The entry of a message.</summary>
     public bool TryFind(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, out StreamId id)
     {
         id = default;
@@ -119,7 +120,7 @@ public readonly record struct StreamProducers
 
     public void CountDuplicate() => Root.Duplicates++;
 
-    /// <summary>Remembers a message that is not remembered; the oldest of its producer gives way if they are too many.</summary>
+    /// <summary>Remembers a new message. Discards the oldest message of its producer if there are too many.</summary>
     public void Remember(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, StreamId id)
     {
         FaultPoint.Call();
@@ -152,7 +153,9 @@ public readonly record struct StreamProducers
         Arena.ThrowOutOfMemory();
     }
 
-    /// <summary>Forgets what a producer sent too long ago, and the same of one other producer: in the end no time passes unseen.</summary>
+    /// <summary>
+    /// Discards the expired messages of a producer and of one other producer, in turn, so that every producer is checked in time.
+    /// </summary>
     public void Expire(ReadOnlySpan<byte> producer, long now)
     {
         uint owner = Names.Find(producer);
@@ -163,10 +166,10 @@ public readonly record struct StreamProducers
     /// <summary>The name of a producer by its place in their order.</summary>
     public ReadOnlySpan<byte> NameAt(long producer) => NameTree.NameOf(_arena, Names.At(producer));
 
-    /// <summary>How many messages of a producer are remembered.</summary>
+    /// <summary>Number of remembered messages of a producer.</summary>
     public long MessagesAt(long producer) => OrderOf(Names.At(producer)).Weight;
 
-    /// <summary>A message of a producer, the oldest first, and its entry.</summary>
+    /// <summary>A message of a producer and its entry, the oldest message first.</summary>
     public ReadOnlySpan<byte> MessageAt(long producer, long message, out StreamId id)
     {
         RankTree<ProducedItem> order = OrderOf(Names.At(producer));
@@ -208,7 +211,7 @@ public readonly record struct StreamProducers
         return bytes;
     }
 
-    /// <summary>Frees a part of all; true when there is nothing left.</summary>
+    /// <summary>Frees a part of all producers. Returns true when there is none left.</summary>
     internal static bool Free(Arena arena, ref uint handle, ref int budget)
     {
         if (handle == 0) return true;
@@ -234,7 +237,8 @@ public readonly record struct StreamProducers
         while (!order.IsEmpty)
         {
             TreePath path = order.SeekRank(0, out _);
-            if (now < 0 || (ulong)now < order.At(ref path).Id.Milliseconds || (ulong)now - order.At(ref path).Id.Milliseconds < (ulong)Seconds * 1000) return;
+            ulong time = order.At(ref path).Id.Milliseconds;
+            if (now < 0 || (ulong)now < time || (ulong)now - time < (ulong)Seconds * 1000) return;
             ForgetOldest(owner);
         }
         Names.Remove(owner);
@@ -262,7 +266,8 @@ public readonly record struct StreamProducers
 
     private StreamId IdOf(uint message) => MemoryMarshal.Read<StreamId>(NameTree.ValueOf(_arena, message));
 
-    private static ref ProducerRoot RootOf(Arena arena, uint owner) => ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(arena, owner));
+    private static ref ProducerRoot RootOf(Arena arena, uint owner) =>
+        ref LargeValues.As<ProducerRoot>(NameTree.ValueOf(arena, owner));
 
     private readonly struct BeforeProduced(ProducedItem sought) : ITreeProbe<ProducedItem>
     {

@@ -3,33 +3,33 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>How far a stream is to be cut from its beginning.</summary>
+/// <summary>How a stream is trimmed at its beginning.</summary>
 public readonly record struct StreamTrim
 {
-    /// <summary>Whether entries before <see cref="MinId"/> go; else those beyond <see cref="MaxLength"/>.</summary>
+    /// <summary>Whether to remove entries before <see cref="MinId"/>, instead of those beyond <see cref="MaxLength"/>.</summary>
     public bool ById { get; init; }
 
     public long MaxLength { get; init; }
 
     public StreamId MinId { get; init; }
 
-    /// <summary>Only whole blocks go.</summary>
+    /// <summary>Removes whole blocks only.</summary>
     public bool Approximate { get; init; }
 
-    /// <summary>No more entries than this go, if it is not 0; then only whole blocks.</summary>
+    /// <summary>The most entries to remove, 0 for no limit. With a limit, only whole blocks are removed.</summary>
     public long Limit { get; init; }
 
-    /// <summary>From so many blocks on, they are freed in slices.</summary>
+    /// <summary>A stream with more blocks frees most of them in slices.</summary>
     private const long ManyBlocks = 256;
 
-    /// <summary>How many entries of a stream go.</summary>
+    /// <summary>Number of entries that the trim removes.</summary>
     public long Count(in Entry entry)
     {
         long excess = ById ? CountBefore(entry) : Math.Max(0, StreamValue.Count(entry) - MaxLength);
         return Approximate || Limit > 0 ? WholeBlocks(entry, excess) : excess;
     }
 
-    /// <summary>Cuts a stream; returns how many entries went.</summary>
+    /// <summary>Trims a stream. Returns the number of entries removed.</summary>
     public long Apply(in Entry entry)
     {
         FaultPoint.Call();
@@ -56,7 +56,7 @@ public readonly record struct StreamTrim
         return count;
     }
 
-    /// <summary>As many of so many entries as make whole blocks within the limit.</summary>
+    /// <summary>Rounds a number of entries down to whole blocks, within the limit.</summary>
     private long WholeBlocks(in Entry entry, long excess)
     {
         if (Limit > 0) excess = Math.Min(excess, Limit);
@@ -65,7 +65,7 @@ public readonly record struct StreamTrim
         return excess - within;
     }
 
-    /// <summary>Block by block; what remains of the last one is closed up.</summary>
+    /// <summary>Removes entries block by block. The last block keeps its other entries.</summary>
     private static void RemoveSome(in Entry entry, long count)
     {
         while (count > 0)
@@ -80,8 +80,8 @@ public readonly record struct StreamTrim
     }
 
     /// <summary>
-    /// The few blocks that stay move to a new tree; the old one is freed in slices, for a shard must not stand still for it.
-    /// False, and nothing changed, where memory for the new tree is missing.
+    /// Moves the remaining blocks to a new tree and frees the old tree in slices, so that the shard does not stall. Returns
+    /// false, with nothing changed, if memory for the new tree is missing.
     /// </summary>
     private static bool TryRemoveMost(in Entry entry, long count)
     {
@@ -111,7 +111,7 @@ public readonly record struct StreamTrim
         return true;
     }
 
-    /// <summary>Makes a tree of the blocks that stay.</summary>
+    /// <summary>Builds a tree of the remaining blocks.</summary>
     private static bool TryKeep(Arena arena, RankTree<StreamBlockItem> blocks, long count, ref TreeRoot kept)
     {
         var copy = new RankTree<StreamBlockItem>(arena, ref kept);

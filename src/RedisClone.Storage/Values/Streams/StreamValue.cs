@@ -3,29 +3,30 @@ using RedisClone.Storage.Structures;
 
 namespace RedisClone.Storage;
 
-/// <summary>What a stream knows of itself beside its entries.</summary>
-/// <param name="Last">The identifier that the next entry's must be greater than.</param>
-/// <param name="HighestDeleted">The greatest identifier of an entry that was deleted by name.</param>
-/// <param name="Added">Entries that were ever added.</param>
+/// <summary>The state of a stream beside its entries.</summary>
+/// <param name="Last">The last identifier given out. The next one must be greater.</param>
+/// <param name="HighestDeleted">The greatest identifier of an entry that XDEL deleted.</param>
+/// <param name="Added">Number of entries ever added.</param>
 public readonly record struct StreamState(StreamId Last, StreamId HighestDeleted, ulong Added);
 
 /// <summary>
-/// What can be done with a stream: entries of fields and values, appended in the order of their identifiers. A stream without entries is
-/// still there.
+/// Operations on streams: entries of fields and values, appended in the order of their identifiers. An empty stream keeps its
+/// key.
 /// </summary>
 public static class StreamValue
 {
-    /// <summary>A new, empty stream.</summary>
+    /// <summary>Creates an empty stream.</summary>
     public static Entry Create(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash)
     {
-        Entry entry = keyspace.Insert(key, hash, ValueType.Stream, ValueEncoding.Large, System.Runtime.CompilerServices.Unsafe.SizeOf<StreamRoot>());
+        int length = System.Runtime.CompilerServices.Unsafe.SizeOf<StreamRoot>();
+        Entry entry = keyspace.Insert(key, hash, ValueType.Stream, ValueEncoding.Large, length);
         entry.Value.Clear();
         return entry;
     }
 
     public static long Count(in Entry entry) => LargeStream.Root(entry).Blocks.Weight;
 
-    /// <summary>How many blocks the entries lie in, and how many nodes the tree over them has at most.</summary>
+    /// <summary>The number of blocks, which is also an upper bound of the nodes of the tree over them.</summary>
     public static long Blocks(in Entry entry) => LargeStream.Root(entry).BlockCount;
 
     public static StreamState State(in Entry entry)
@@ -40,7 +41,7 @@ public static class StreamValue
         (root.Last, root.HighestDeleted, root.Added) = (state.Last, state.HighestDeleted, state.Added);
     }
 
-    /// <summary>The first entry's identifier; the least where there is none.</summary>
+    /// <summary>The identifier of the first entry, or the smallest identifier if there is none.</summary>
     public static StreamId First(in Entry entry)
     {
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
@@ -51,7 +52,9 @@ public static class StreamValue
         return block.IdAt(item.First, block.EntriesAt);
     }
 
-    /// <summary>The last entry's identifier; the least where there is none. Not always the last that was given out.</summary>
+    /// <summary>
+    /// The identifier of the last entry, or the smallest identifier if there is none. A later identifier may have been given out.
+    /// </summary>
     public static StreamId LastEntry(in Entry entry)
     {
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
@@ -61,8 +64,8 @@ public static class StreamValue
     }
 
     /// <summary>
-    /// Adds an entry, whose identifier must be greater than the last that was given out; false, and nothing added, if it is too large. No text
-    /// may lie in the stream.
+    /// Appends an entry. Its identifier must be greater than the last one given out. No field may point into the stream. Returns
+    /// false, with nothing changed, if the entry is too large.
     /// </summary>
     public static bool Append<TFields>(in Entry entry, StreamId id, scoped in TFields fields)
         where TFields : struct, IStreamFields, allows ref struct
@@ -77,7 +80,7 @@ public static class StreamValue
 
     public static bool Contains(in Entry entry, StreamId id) => LargeStream.TryFind(entry, id, out _, out _);
 
-    /// <summary>The entry of an identifier; false when there is none.</summary>
+    /// <summary>The entry with an identifier. Returns false if there is none.</summary>
     public static bool TryGet(in Entry entry, StreamId id, out StreamEntry found)
     {
         StreamEntries one = new(entry, id, id, backwards: false);
@@ -86,7 +89,7 @@ public static class StreamValue
         return any;
     }
 
-    /// <summary>How many entries there are at most between two identifiers: those of all blocks concerned.</summary>
+    /// <summary>An upper bound of the number of entries between two identifiers: the entries of all blocks concerned.</summary>
     public static long MostBetween(in Entry entry, StreamId from, StreamId to)
     {
         RankTree<StreamBlockItem> blocks = LargeStream.Blocks(entry);
@@ -95,7 +98,7 @@ public static class StreamValue
         return Math.Max(0, blocks.RankOf(ref end) - blocks.RankOf(ref first));
     }
 
-    /// <summary>Deletes an entry by name; false when there is none.</summary>
+    /// <summary>Deletes an entry by its identifier. Returns false if there is none.</summary>
     public static bool Delete(in Entry entry, StreamId id)
     {
         FaultPoint.Call();
@@ -105,8 +108,9 @@ public static class StreamValue
         return entry.Keyspace.CountChange(true);
     }
 
-    /// <summary>The entries from one identifier to another, both included, in either direction.</summary>
-    public static StreamEntries Entries(in Entry entry, StreamId from, StreamId to, bool backwards = false) => new(entry, from, to, backwards);
+    /// <summary>The entries between two identifiers, both included, in either direction.</summary>
+    public static StreamEntries Entries(in Entry entry, StreamId from, StreamId to, bool backwards = false) =>
+        new(entry, from, to, backwards);
 
     public static StreamEntries Entries(in Entry entry) => new(entry, StreamId.Min, StreamId.Max, backwards: false);
 }

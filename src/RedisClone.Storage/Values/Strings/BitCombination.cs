@@ -2,7 +2,7 @@ using System.Numerics;
 
 namespace RedisClone.Storage;
 
-/// <summary>What BITOP does with its sources.</summary>
+/// <summary>The operations of BITOP.</summary>
 public enum BitOperation : byte
 {
     And,
@@ -10,25 +10,25 @@ public enum BitOperation : byte
     Xor,
     Not,
 
-    /// <summary>In the first and in none of the others.</summary>
+    /// <summary>Bits in the first source and in none of the others.</summary>
     Diff,
 
-    /// <summary>In one of the others and not in the first.</summary>
+    /// <summary>Bits in at least one of the other sources and not in the first.</summary>
     Diff1,
 
-    /// <summary>In the first and in one of the others.</summary>
+    /// <summary>Bits in the first source and in at least one of the others.</summary>
     AndOr,
 
-    /// <summary>In exactly one.</summary>
+    /// <summary>Bits in exactly one source.</summary>
     One,
 }
 
 /// <summary>
-/// Combines any number of bitmaps, one after the other, into one as long as the longest; shorter ones are taken as filled up with zeros.
+/// Combines any number of bitmaps, one after the other, into one as long as the longest. Shorter ones are padded with zeros.
 /// </summary>
-/// <param name="operation">What to do.</param>
-/// <param name="result">As long as the longest source, and zero.</param>
-/// <param name="spare">The same again, where <see cref="NeedsSpare"/>.</param>
+/// <param name="operation">The operation.</param>
+/// <param name="result">The result buffer: as long as the longest source, filled with zeros.</param>
+/// <param name="spare">A second buffer like the result, if <see cref="NeedsSpare"/>.</param>
 public ref struct BitCombination(BitOperation operation, Span<byte> result, Span<byte> spare)
 {
     private readonly Span<byte> _result = result;
@@ -54,7 +54,7 @@ public ref struct BitCombination(BitOperation operation, Span<byte> result, Span
                 Combine<XorBits>(_result, source);
                 break;
             case BitOperation.One:
-                // The spare bitmap holds what was met more than once.
+                // The spare bitmap has the bits that occurred more than once.
                 CombineTwice(_result, _spare, source);
                 break;
             case BitOperation.Diff or BitOperation.Diff1 or BitOperation.AndOr when first:
@@ -66,7 +66,7 @@ public ref struct BitCombination(BitOperation operation, Span<byte> result, Span
         }
     }
 
-    /// <summary>To be called once, after the last source.</summary>
+    /// <summary>Completes the result. Called once, after the last source.</summary>
     public readonly void Finish()
     {
         switch (operation)

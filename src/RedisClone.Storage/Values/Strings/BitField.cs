@@ -1,6 +1,6 @@
 namespace RedisClone.Storage;
 
-/// <summary>What becomes of a number that its field cannot hold.</summary>
+/// <summary>How BITFIELD treats a number that its field cannot hold.</summary>
 public enum BitOverflow : byte
 {
     Wrap,
@@ -8,20 +8,20 @@ public enum BitOverflow : byte
     Fail,
 }
 
-/// <summary>A number of 1 to 64 bits at any bit of a string, highest bit first.</summary>
-/// <param name="Offset">Its first bit.</param>
-/// <param name="Bits">How many it has; 63 at most without a sign.</param>
-/// <param name="Signed">Whether its highest bit is a sign.</param>
+/// <summary>A number of 1 to 64 bits at any bit offset of a string, most significant bit first.</summary>
+/// <param name="Offset">The offset of its first bit.</param>
+/// <param name="Bits">The number of bits; at most 63 if unsigned.</param>
+/// <param name="Signed">Whether the most significant bit is a sign.</param>
 public readonly record struct BitField(long Offset, int Bits, bool Signed)
 {
     private long Least => Signed ? long.MinValue >> 64 - Bits : 0;
 
     private long Most => Signed ? long.MaxValue >> 64 - Bits : (1L << Bits) - 1;
 
-    /// <summary>Where the string must end at the least for the field to lie within.</summary>
+    /// <summary>The least length of a string that contains the whole field.</summary>
     public long EndByte => (Offset + Bits + 7) >> 3;
 
-    /// <summary>Reads the field; bytes beyond the string's end are zero.</summary>
+    /// <summary>Reads the field. Bytes beyond the end of the string are zero.</summary>
     public long Read(ReadOnlySpan<byte> bytes)
     {
         UInt128 window = ReadWindow(bytes, out int below);
@@ -29,7 +29,7 @@ public readonly record struct BitField(long Offset, int Bits, bool Signed)
         return Narrow(value);
     }
 
-    /// <summary>Writes the field, all of which lies within the string.</summary>
+    /// <summary>Writes the field, which must lie within the string.</summary>
     public void Write(Span<byte> bytes, long value)
     {
         UInt128 window = ReadWindow(bytes, out int below);
@@ -38,7 +38,7 @@ public readonly record struct BitField(long Offset, int Bits, bool Signed)
         for (long at = EndByte - 1; at >= Offset >> 3; at--, window >>= 8) bytes[(int)at] = (byte)window;
     }
 
-    /// <summary>Brings a number into the field's range as told; false when it does not fit and must not be written.</summary>
+    /// <summary>Brings a number into the range of the field. Returns false if it does not fit and must not be written.</summary>
     public bool TryFit(Int128 value, BitOverflow overflow, out long fitted)
     {
         fitted = Narrow((long)value);
@@ -47,10 +47,13 @@ public readonly record struct BitField(long Offset, int Bits, bool Signed)
         return overflow != BitOverflow.Fail;
     }
 
-    /// <summary>The lowest bits of a number, read as the field reads them.</summary>
+    /// <summary>The low bits of a number, interpreted as a value of the field.</summary>
     private long Narrow(long value) => Signed ? value << 64 - Bits >> 64 - Bits : value & Most;
 
-    /// <summary>The bytes that the field touches, nine at most, and how many bits of them lie behind it.</summary>
+    /// <summary>
+    /// Reads the bytes that the field touches, at most nine. <paramref name="below"/> is the number of their bits after the
+    /// field.
+    /// </summary>
     private UInt128 ReadWindow(ReadOnlySpan<byte> bytes, out int below)
     {
         UInt128 window = 0;

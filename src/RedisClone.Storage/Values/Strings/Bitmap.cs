@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Storage;
 
-/// <summary>Strings as rows of bits, the first bit of a byte being its highest.</summary>
+/// <summary>Strings as sequences of bits. The first bit of a byte is its most significant one.</summary>
 public static class Bitmap
 {
     public static bool Get(ReadOnlySpan<byte> bits, long position)
@@ -12,7 +12,7 @@ public static class Bitmap
         return at < bits.Length && (bits[(int)at] >> (int)(~position & 7) & 1) != 0;
     }
 
-    /// <summary>Sets one bit of a byte that is there; returns what it was.</summary>
+    /// <summary>Sets one bit of an existing byte. Returns the old value.</summary>
     public static bool Set(Span<byte> bits, long position, bool value)
     {
         ref byte holder = ref bits[(int)(position >> 3)];
@@ -38,7 +38,7 @@ public static class Bitmap
         ReadOnlySpan<ulong> words = MemoryMarshal.Cast<byte, ulong>(bits);
         long a = 0, b = 0, c = 0, d = 0;
         int i = 0;
-        // Four sums, since one addition would have to wait for the one before.
+        // Four independent sums, so that no addition waits for the previous one.
         for (; i + 4 <= words.Length; i += 4)
         {
             a += BitOperations.PopCount(words[i]);
@@ -51,12 +51,15 @@ public static class Bitmap
         return a + b + c + d;
     }
 
-    /// <summary>The place of the first such bit from the first to the last, both included and both within the string; -1 if there is none.</summary>
+    /// <summary>
+    /// The position of the first bit with this value from the first bit to the last, both included and both within the string; -1
+    /// if there is none.
+    /// </summary>
     public static long Find(ReadOnlySpan<byte> bits, long first, long last, bool value)
     {
         int firstByte = (int)(first >> 3), lastByte = (int)(last >> 3);
         byte none = value ? (byte)0 : byte.MaxValue;
-        // What lies outside the range is made to look like what is not searched for.
+        // Bits outside the range are set to the opposite of the value searched for.
         byte head = Masked(bits[firstByte], HeadMask(first), none);
         if (firstByte == lastByte) return Place(Masked(head, TailMask(last), none), firstByte, none);
         if (head != none) return Place(head, firstByte, none);

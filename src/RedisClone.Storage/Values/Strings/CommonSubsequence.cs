@@ -5,18 +5,18 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The longest common subsequence of two strings, 64 cells of the classic table at a time: a row is a vector of bits that says where
-/// the length grows from one column to the next, and follows from the row above by one addition (Hyyrö 2004). These bits are
-/// also all that the way back through the table needs to know, so a row takes an eighth of a byte a column.
+/// The longest common subsequence of two strings, 64 cells of the usual table at a time. A row is a bit vector that marks the
+/// columns where the length grows. One addition computes it from the row above (Hyyrö 2004). The way back through the table needs
+/// only these bits, so a row takes an eighth of a byte per column.
 /// </summary>
 public readonly ref struct CommonSubsequence
 {
     private readonly byte[]? _rows;
     private readonly int _stride;
 
-    /// <param name="first">One string.</param>
-    /// <param name="second">The other.</param>
-    /// <param name="keepPath">Whether more than the length will be asked for.</param>
+    /// <param name="first">The first string.</param>
+    /// <param name="second">The second string.</param>
+    /// <param name="keepPath">Whether <see cref="Runs"/> will be called.</param>
     public CommonSubsequence(ReadOnlySpan<byte> first, ReadOnlySpan<byte> second, bool keepPath)
     {
         First = first;
@@ -47,7 +47,7 @@ public readonly ref struct CommonSubsequence
 
     public int Length { get; }
 
-    /// <summary>The stretches that the strings have in common, from the last to the first.</summary>
+    /// <summary>The common substrings, from the last to the first.</summary>
     public CommonRuns Runs() => new(this);
 
     public void Dispose()
@@ -55,7 +55,7 @@ public readonly ref struct CommonSubsequence
         if (_rows is not null) ArrayPool<byte>.Shared.Return(_rows);
     }
 
-    /// <summary>Whether the length grows from the column before to this one, both numbers counted from 1.</summary>
+    /// <summary>Whether the length grows from the previous column to this one. Rows and columns count from 1.</summary>
     internal bool GrowsAt(int row, int column) => (_rows![(row - 1) * _stride + (column - 1 >> 3)] >> (column - 1 & 7) & 1) == 0;
 
     private static int NumberBytes(ReadOnlySpan<byte> text, Span<short> ordinals)
@@ -100,7 +100,7 @@ public readonly ref struct CommonSubsequence
     }
 }
 
-/// <summary>Walks back through the table: each run is as long as the way goes straight through equal bytes.</summary>
+/// <summary>Walks back through the table. A run is a maximal sequence of diagonal steps through equal bytes.</summary>
 public ref struct CommonRuns
 {
     private readonly CommonSubsequence _common;
@@ -113,7 +113,7 @@ public ref struct CommonRuns
         _second = common.Second.Length;
     }
 
-    /// <summary>Where the run begins in the first string.</summary>
+    /// <summary>The position of the run in the first string.</summary>
     public readonly int InFirst => _first;
 
     public readonly int InSecond => _second;

@@ -3,23 +3,32 @@ using System.Text;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// The sparse form: runs of equal registers, one after the other, that together cover all of them. One byte 00nnnnnn: up to 64 zeros;
-/// two bytes 01nnnnnn nnnnnnnn: up to 16384 zeros; one byte 1vvvvvnn: up to 4 registers of the same value up to 32. All numbers are stored less one.
+/// The sparse form: runs of equal registers that together cover all registers. One byte 00nnnnnn: up to 64 zeros; two bytes
+/// 01nnnnnn nnnnnnnn: up to 16384 zeros; one byte 1vvvvvnn: up to 4 registers with the same value of at most 32. All numbers are
+/// stored minus one.
 /// </summary>
 public static partial class HyperLogLog
 {
     private const int MaxSparseValue = 32, MaxValueRun = 4, MaxShortZeros = 64;
 
-    /// <summary>Opcodes looked at for merging after a change, as many as Redis looks at: the bytes come out the same.</summary>
+    /// <summary>
+    /// Number of opcodes examined for merging after a change, as in Redis: the resulting bytes are the same.
+    /// </summary>
     private const int MergeScan = 5;
 
-    /// <summary>An opcode, and the first register that it covers: where a search may begin. It is one of zeros, which no change behind it moves.</summary>
+    /// <summary>
+    /// The position of an opcode and its first register, from which a search can start. It is an opcode of zeros, because changes
+    /// after such an opcode do not move it.
+    /// </summary>
     private struct SparsePlace
     {
         public int At, Register;
     }
 
-    /// <summary>What one opcode says. A long one whose second byte is missing reads zero there, and covers too little to be believed.</summary>
+    /// <summary>
+    /// A decoded opcode. If the second byte of a long opcode is missing, it reads as zero; the registers then do not add up and
+    /// the value is rejected.
+    /// </summary>
     private readonly struct Opcode(ReadOnlySpan<byte> bytes, int at)
     {
         private readonly byte _first = bytes[at];
@@ -37,8 +46,8 @@ public static partial class HyperLogLog
     }
 
     /// <summary>
-    /// Raises one register. When that needs a value or a size that the form does not have, the estimate is dense afterwards, and
-    /// the register not raised yet.
+    /// Raises one register. If the sparse form cannot hold the value or becomes too large, the estimate becomes dense and the
+    /// register is not raised yet.
     /// </summary>
     private static Addition RaiseSparse(in Entry entry, int register, int run, long sparseLimit, ref SparsePlace start)
     {
@@ -76,7 +85,7 @@ public static partial class HyperLogLog
         return Addition.Changed;
     }
 
-    /// <summary>What an opcode becomes when one of the registers that it covers gets another value; returns its length.</summary>
+    /// <summary>Splits an opcode into opcodes in which one register has another value. Returns their length.</summary>
     private static int Split(in Opcode opcode, int place, int value, Span<byte> into)
     {
         int length = WriteRun(into, opcode.Value, place);
@@ -99,7 +108,7 @@ public static partial class HyperLogLog
         return 2;
     }
 
-    /// <summary>Joins neighbours of the same value near a change; returns the length that is left.</summary>
+    /// <summary>Merges neighbours with the same value near a change. Returns the remaining length.</summary>
     private static int MergeValues(Span<byte> bytes, int at)
     {
         int length = bytes.Length;
@@ -141,7 +150,7 @@ public static partial class HyperLogLog
         return register == Registers;
     }
 
-    /// <summary>The opcodes of a sparse estimate as text: z for zeros, Z for many, v for values.</summary>
+    /// <summary>The opcodes of a sparse estimate as text: z for a short run of zeros, Z for a long one, v for values.</summary>
     public static string Describe(in Entry entry)
     {
         ReadOnlySpan<byte> bytes = entry.Value[HeaderBytes..];

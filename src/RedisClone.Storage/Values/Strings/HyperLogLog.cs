@@ -4,13 +4,14 @@ using System.Numerics;
 namespace RedisClone.Storage;
 
 /// <summary>
-/// An estimate of how many different elements were added, in Redis's own bytes: a header, and 16384 registers that each keep the
-/// longest run of zeros met in the hashes that chose it. Few elements: runs of equal registers (the sparse form, in HyperLogLog.Sparse.cs);
-/// many: six bits a register (dense). The value is a string; anybody may change it, so nothing in it is trusted.
+/// An estimate of the number of different elements added, in the byte format of Redis: a header and 16384 registers. The hash of
+/// an element chooses a register, which keeps the longest run of zeros among its hashes. With few elements, the form is sparse:
+/// runs of equal registers (HyperLogLog.Sparse.cs). With many, it is dense: six bits per register. The value is a string that any
+/// client can overwrite, so its content is not trusted.
 /// </summary>
 /// <remarks>
-/// Header: "HYLL", a byte for the form, three unused, the cached cardinality in eight bytes of which the highest bit says that
-/// it is no longer true.
+/// Header: "HYLL", one byte for the form, three unused bytes, eight bytes for the cached cardinality. The highest bit of the
+/// cache marks it as stale.
 /// </remarks>
 public static partial class HyperLogLog
 {
@@ -29,17 +30,17 @@ public static partial class HyperLogLog
 
     private static ReadOnlySpan<byte> Magic => "HYLL"u8;
 
-    /// <summary>What adding to an estimate did.</summary>
+    /// <summary>The result of adding to an estimate.</summary>
     public enum Addition
     {
         Nothing,
         Changed,
 
-        /// <summary>The value is not what it claims to be.</summary>
+        /// <summary>The value has an invalid form.</summary>
         Corrupt,
     }
 
-    /// <summary>Adds an absent key with an estimate of nothing.</summary>
+    /// <summary>Adds an absent key with an empty estimate.</summary>
     public static void Create(Keyspace keyspace, ref Entry entry, ReadOnlySpan<byte> key)
     {
         Span<byte> value = StringValue.Create(keyspace, ref entry, key, HeaderBytes + 2);
@@ -48,7 +49,7 @@ public static partial class HyperLogLog
         WriteLongZeros(value[HeaderBytes..], Registers);
     }
 
-    /// <summary>Whether a string is an estimate, as far as its header tells.</summary>
+    /// <summary>Whether a string is an estimate according to its header.</summary>
     public static bool IsOne(in Entry entry)
     {
         ReadOnlySpan<byte> value = entry.Value;
@@ -60,7 +61,10 @@ public static partial class HyperLogLog
 
     public static bool IsSparse(in Entry entry) => entry.Value[FormAt] == Sparse;
 
-    /// <summary>Adds an element; the caller forgets the cached cardinality if that changed anything. A sparse estimate that would pass <paramref name="sparseLimit"/> bytes becomes dense.</summary>
+    /// <summary>
+    /// Adds an element. If the result is Changed, the caller invalidates the cached cardinality. A sparse estimate that would
+    /// exceed <paramref name="sparseLimit"/> bytes becomes dense.
+    /// </summary>
     public static Addition Add(in Entry entry, ReadOnlySpan<byte> element, long sparseLimit)
     {
         int register = Choose(element, out int run);
@@ -68,7 +72,7 @@ public static partial class HyperLogLog
         return Raise(entry, register, run, sparseLimit, ref start);
     }
 
-    /// <summary>Raises registers to at least what is given for each.</summary>
+    /// <summary>Raises every register to at least the given value.</summary>
     public static void RaiseAll(in Entry entry, ReadOnlySpan<byte> registers, long sparseLimit)
     {
         var start = default(SparsePlace);
@@ -76,7 +80,9 @@ public static partial class HyperLogLog
             if (registers[i] != 0) Raise(entry, i, registers[i], sparseLimit, ref start);
     }
 
-    /// <summary>Raises what is collected, a byte a register, to what an estimate has; false when it is corrupt.</summary>
+    /// <summary>
+    /// Raises collected registers, one byte each, to those of an estimate. Returns false if the estimate is corrupt.
+    /// </summary>
     public static bool CollectInto(scoped Span<byte> registers, in Entry entry)
     {
         if (IsSparse(entry)) return CollectSparse(registers, entry.Value);
@@ -90,7 +96,7 @@ public static partial class HyperLogLog
         return true;
     }
 
-    /// <summary>Gives every register six bits of its own; false when the value is corrupt, and left as it is then.</summary>
+    /// <summary>Converts an estimate to the dense form. Returns false, with nothing changed, if it is corrupt.</summary>
     public static bool TryMakeDense(in Entry entry)
     {
         if (!IsSparse(entry)) return true;
@@ -111,7 +117,7 @@ public static partial class HyperLogLog
         return true;
     }
 
-    /// <summary>The cardinality found when it was last asked for, if nothing was added since.</summary>
+    /// <summary>The cached cardinality, if nothing was added since it was computed.</summary>
     public static bool TryGetCached(in Entry entry, out long cardinality)
     {
         ulong cached = BinaryPrimitives.ReadUInt64LittleEndian(entry.Value[CacheAt..]);
@@ -121,14 +127,14 @@ public static partial class HyperLogLog
 
     public static void SetCached(in Entry entry, long cardinality)
     {
-        // A command that only reads may do this.
+        // A read-only command can store the cache, so no other change has called Preserve.
         entry.Keyspace.Preserve(entry);
         BinaryPrimitives.WriteInt64LittleEndian(entry.Value[CacheAt..], cardinality);
     }
 
     public static void ForgetCached(in Entry entry) => entry.Value[CacheAt + 7] |= 0x80;
 
-    /// <summary>Estimates the cardinality; false when the value is corrupt.</summary>
+    /// <summary>Estimates the cardinality. Returns false if the value is corrupt.</summary>
     public static bool TryCount(in Entry entry, out long cardinality)
     {
         Span<byte> registers = stackalloc byte[Registers];
@@ -138,7 +144,7 @@ public static partial class HyperLogLog
         return sound;
     }
 
-    /// <summary>The estimate from registers of a byte each (Ertl, arXiv:1702.01284).</summary>
+    /// <summary>The estimate from registers of one byte each (Ertl, arXiv:1702.01284).</summary>
     public static long Count(ReadOnlySpan<byte> registers)
     {
         Span<int> histogram = stackalloc int[RegisterMask + 1];
@@ -152,7 +158,9 @@ public static partial class HyperLogLog
         return (long)Math.Round(alphaInfinity * m * m / z, MidpointRounding.AwayFromZero);
     }
 
-    /// <summary>The register that an element's hash chooses, and the length of the run of zeros, the one that ends it included.</summary>
+    /// <summary>
+    /// The register that the hash of an element chooses, and the length of its run of zeros including the terminating one.
+    /// </summary>
     internal static int Choose(ReadOnlySpan<byte> element, out int run)
     {
         const uint seed = 0xadc83b19;
@@ -171,7 +179,7 @@ public static partial class HyperLogLog
     private static Addition RaiseDense(Span<byte> bytes, int register, int run)
     {
         int at = register * RegisterBits >> 3, shift = register * RegisterBits & 7;
-        // A register that ends within its first byte has no second one, the last of all among them.
+        // A register that ends within its first byte, like the last one, has no second byte.
         bool split = shift > 8 - RegisterBits;
         int pair = split ? bytes[at] | bytes[at + 1] << 8 : bytes[at];
         if ((pair >> shift & RegisterMask) >= run) return Addition.Nothing;
@@ -181,7 +189,7 @@ public static partial class HyperLogLog
         return Addition.Changed;
     }
 
-    /// <summary>MurmurHash64A, little endian.</summary>
+    /// <summary>MurmurHash64A, little-endian.</summary>
     private static ulong Murmur64(ReadOnlySpan<byte> data, ulong seed)
     {
         const ulong m = 0xc6a4a7935bd1e995;

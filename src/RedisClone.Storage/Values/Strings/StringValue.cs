@@ -3,14 +3,15 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
-/// <summary>Strings, and the integers among them, which are kept as eight bytes.</summary>
+/// <summary>Operations on strings. A string that is a canonical integer is stored as eight bytes.</summary>
 public static class StringValue
 {
-    /// <summary>Room that a growing value is given beyond what it needs now: half of that, up to this.</summary>
+    /// <summary>Largest room reserved for further growth: half of the current length, up to this.</summary>
     private const int MaxSpare = 1 << 20;
 
-    /// <summary>Gives a key this value, whatever it held; the key may be absent.</summary>
-    public static void Set(Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> value, long expiry)
+    /// <summary>Sets a key to a string, whatever it held. The key may be absent.</summary>
+    public static void Set(
+        Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> value, long expiry)
     {
         FaultPoint.Call();
         if (IntegerText.TryParse(value, out long number)) Set(keyspace, ref entry, key, number, expiry);
@@ -18,14 +19,19 @@ public static class StringValue
     }
 
     public static void Set(Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, long number, long expiry) =>
-        BinaryPrimitives.WriteInt64LittleEndian(Room(keyspace, ref entry, key, ValueEncoding.Integer, sizeof(long), expiry), number);
+        BinaryPrimitives.WriteInt64LittleEndian(
+            Room(keyspace, ref entry, key, ValueEncoding.Integer, sizeof(long), expiry), number);
 
-    /// <summary>The same, kept as bytes even if they are a number's text: how the result of a computation is stored.</summary>
+    /// <summary>
+    /// Like <see cref="Set(Keyspace, ref Entry, ReadOnlySpan{byte}, ReadOnlySpan{byte}, long)"/>, but keeps the text of an
+    /// integer as bytes. For results of computations.
+    /// </summary>
     public static void SetBytes(
-        Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> value, long expiry, ValueEncoding encoding = ValueEncoding.Raw) =>
+        Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> value, long expiry,
+        ValueEncoding encoding = ValueEncoding.Raw) =>
         value.CopyTo(Room(keyspace, ref entry, key, encoding, value.Length, expiry));
 
-    /// <summary>Adds an absent key with a value of zero bytes that is to be changed in place.</summary>
+    /// <summary>Adds an absent key with a string of zero bytes, for changes in place.</summary>
     public static Span<byte> Create(Keyspace keyspace, ref Entry entry, scoped ReadOnlySpan<byte> key, int length)
     {
         Span<byte> value = Room(keyspace, ref entry, key, ValueEncoding.Modified, length, expiry: 0);
@@ -33,13 +39,13 @@ public static class StringValue
         return value;
     }
 
-    /// <summary>The number of a value whose encoding is <see cref="ValueEncoding.Integer"/>.</summary>
+    /// <summary>The number of a string with encoding <see cref="ValueEncoding.Integer"/>.</summary>
     public static long Integer(in Entry entry) => BinaryPrimitives.ReadInt64LittleEndian(entry.Value);
 
-    /// <summary>Changes the number of such a value in place.</summary>
+    /// <summary>Changes the number of such a string in place.</summary>
     public static void SetInteger(in Entry entry, long number) => BinaryPrimitives.WriteInt64LittleEndian(entry.Value, number);
 
-    /// <summary>The number that a string is, in whichever form it is kept.</summary>
+    /// <summary>The integer that a string represents, in whichever form it is stored.</summary>
     public static bool TryGetInteger(in Entry entry, out long number)
     {
         if (entry.Encoding != ValueEncoding.Integer) return IntegerText.TryParse(entry.Value, out number);
@@ -47,16 +53,16 @@ public static class StringValue
         return true;
     }
 
-    /// <summary>The string's length as a client sees it.</summary>
+    /// <summary>The length of the string as a client sees it.</summary>
     public static int Length(in Entry entry) =>
         entry.Encoding == ValueEncoding.Integer ? IntegerText.LengthOf(Integer(entry)) : entry.Value.Length;
 
-    /// <summary>The string's bytes; an integer is formatted into <paramref name="scratch"/> (20 bytes).</summary>
+    /// <summary>The bytes of the string. An integer is formatted into <paramref name="scratch"/> (20 bytes).</summary>
     public static ReadOnlySpan<byte> Bytes(scoped in Entry entry, Span<byte> scratch) =>
         entry.Encoding == ValueEncoding.Integer ? scratch[..IntegerText.Format(Integer(entry), scratch)] : entry.Value;
 
     /// <summary>
-    /// Makes the value writable bytes of at least this length, keeping what it held; bytes beyond its old length are zero.
+    /// Makes a string writable and at least this long. Keeps its content; bytes beyond the old length are zero.
     /// </summary>
     public static Span<byte> Grow(in Entry entry, int length)
     {
@@ -67,7 +73,7 @@ public static class StringValue
         return value;
     }
 
-    /// <summary>Adds bytes at the end; returns the new length.</summary>
+    /// <summary>Appends bytes. Returns the new length.</summary>
     public static int Append(in Entry entry, ReadOnlySpan<byte> bytes)
     {
         FaultPoint.Call();
