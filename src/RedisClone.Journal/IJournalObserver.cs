@@ -1,16 +1,17 @@
 namespace RedisClone.Journal;
 
 /// <summary>
-/// Is told what the journal achieved, on the thread that did it and under the writer's role: it must only pass the news on.
+/// Receives the progress of the journal. The calls come from the thread that holds the writer role, so an
+/// implementation must only pass the information on.
 /// </summary>
 public interface IJournalObserver
 {
-    /// <summary>The stream is durable up to here now. Positions never go back.</summary>
+    /// <summary>The stream is durable up to this position. Positions never decrease.</summary>
     void OnDurable(long lsn);
 
-    /// <summary>A flush that replies may have waited for took so many ticks of the stopwatch.</summary>
+    /// <summary>A flush that replies may have waited for took this number of stopwatch ticks.</summary>
     void OnFlushed(long ticks) { }
 
-    /// <summary>A write or a flush failed; nothing becomes durable any more until a rebuild succeeds.</summary>
+    /// <summary>A write or a flush failed. Nothing more becomes durable until a rebuild succeeds.</summary>
     void OnFailed(string reason);
 }

@@ -5,8 +5,9 @@ using RedisClone.Journal.Offline;
 namespace RedisClone.Journal;
 
 /// <summary>
-/// The append-only directory of one server: its lock, and its manifest, which is replaced as a whole by write, flush, rename and
-/// flush of the directory. Whoever changes the manifest holds the writer's role; see <see cref="JournalEngine"/>.
+/// The append-only directory of one server: its lock and its manifest. The manifest is replaced as a whole by write,
+/// flush, rename and a flush of the directory. A caller that changes the manifest holds the writer role; see
+/// <see cref="JournalEngine"/>.
 /// </summary>
 public sealed class JournalDirectory : IDisposable
 {
@@ -32,8 +33,8 @@ public sealed class JournalDirectory : IDisposable
     public Manifest Manifest { get; private set; }
 
     /// <summary>
-    /// Opens the directory for a server, creating it where it is missing. Null, and the reason, while another server holds
-    /// it or where its manifest is not one.
+    /// Opens the directory for a server and creates it if it does not exist. Returns null and the reason if another
+    /// server holds the directory or its manifest is not valid.
     /// </summary>
     public static JournalDirectory? TryOpen(IDisk disk, JournalNames names, out string error)
     {
@@ -77,8 +78,9 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Reads the manifest without taking the directory: for the offline commands. A missing one is empty where there are no files
-    /// that one would name; else it is what <see cref="Announce"/> has left, or an error.
+    /// Reads the manifest without locking the directory, for the offline commands. If the manifest is missing and the
+    /// directory has no journal files, the result is empty. If it is missing and journal files exist, the result is the
+    /// manifest that <see cref="Announce"/> wrote, or an error.
     /// </summary>
     public static bool TryReadManifest(IDisk disk, JournalNames names, out Manifest manifest, out string error)
     {
@@ -112,7 +114,8 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// A first manifest that a crash has kept from its name. It is the one in force if it names exactly the files that are there.
+    /// Reads the temporary file of the first manifest, after a crash before its rename. The manifest is valid if it
+    /// names exactly the files that exist.
     /// </summary>
     private static bool TryReadAnnounced(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out Manifest manifest)
     {
@@ -125,8 +128,9 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// The renames that a crash between <see cref="Announce"/> and <see cref="Publish"/> has left to do. Empty unless the announced
-    /// manifest names every base and increment of the directory, and each file that it names has its final or its temporary name.
+    /// Returns the renames that remain after a crash between <see cref="Announce"/> and <see cref="Publish"/>. The list
+    /// is empty unless the announced manifest names every base and increment in the directory and each of the named
+    /// files exists under its final or its temporary name.
     /// </summary>
     internal static IReadOnlyList<(string From, string To)> RenamesLeft(IDisk disk, JournalNames names)
     {
@@ -134,7 +138,8 @@ public sealed class JournalDirectory : IDisposable
         if (disk.Exists(manifest) || disk.DirectoryExists(manifest) || !disk.Exists(temporary)) return [];
         var there = LostManifest.FilesOf(disk, names).Select(f => f.Name).ToHashSet();
 
-        // The temporary files alone are no journal: the first rename comes after the announcement is on the disk.
+        // Temporary files alone are not a journal: the first rename happens only after the announced manifest is
+        // durable.
         if (there.Count == 0 || !TryParse(disk, temporary, out Manifest announced, out _)) return [];
         var renames = new List<(string From, string To)>();
         foreach (ManifestFile file in announced.Files)
@@ -156,8 +161,8 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Numbers are given out once. After a failed <see cref="Publish"/> the manifest on the disk may name files that the one
-    /// in memory does not: a file by such a name must never be replaced.
+    /// Returns a sequence number that is never used again. After a failed <see cref="Publish"/> the manifest on the
+    /// disk may name files that the manifest in memory does not. A file with such a name must not be replaced.
     /// </summary>
     internal long TakeBaseSequence() => ++_lastBase;
 
@@ -165,14 +170,15 @@ public sealed class JournalDirectory : IDisposable
     internal long TakeIncrementSequence() => ++_lastIncrement;
 
     /// <summary>
-    /// Replaces the manifest. When it throws, the old one or the new one is in force; both must describe the same data.
+    /// Replaces the manifest. If it throws, either the old or the new manifest is in force, so both must describe the
+    /// same data.
     /// </summary>
     public void Publish(Manifest manifest)
     {
         if (_announced != manifest) WriteTemporary(manifest);
         _announced = null;
 
-        // The files that the manifest names must not come to the disk after it.
+        // The files that the manifest names must be durable before the manifest is.
         Disk.FlushDirectory(Names.Directory);
         Disk.Rename(Names.PathOf(Names.TemporaryManifest), Names.PathOf(Names.Manifest));
         Disk.FlushDirectory(Names.Directory);
@@ -180,8 +186,9 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Before files of a first manifest get their names: a crash between that and <see cref="Publish"/> would leave files without
-    /// a manifest, which are refused. The next start takes up what was announced, and finishes the renames.
+    /// Writes the first manifest under its temporary name, before its files receive their final names. Without this
+    /// step, a crash between the renames and <see cref="Publish"/> would leave files without a manifest, which a start
+    /// refuses. The next start reads the announced manifest and completes the renames.
     /// </summary>
     internal void Announce(Manifest manifest)
     {
@@ -200,8 +207,8 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/> the base, and all that there was before history, which is deleted: for a server
-    /// that keeps no journal. Null, or why not.
+    /// Turns the complete file <see cref="JournalNames.TemporaryBase"/> into the base and deletes all other files of
+    /// the journal. Used by a server that keeps no journal. Returns null, or the reason for a failure.
     /// </summary>
     public string? InstallLoneBase(bool rdb)
     {
@@ -226,8 +233,8 @@ public sealed class JournalDirectory : IDisposable
     public void Dispose() => _lock.Dispose();
 
     /// <summary>
-    /// Redis before 7.0 kept one file beside the directory. It becomes the base: the manifest names it first, then it is
-    /// moved; where a crash comes between, the next start moves it.
+    /// Turns the single file of Redis before 7.0, which is next to the directory, into the base. The manifest names the
+    /// file before it is moved. After a crash between the two steps, the next start moves it.
     /// </summary>
     private void TakeOverOldStyleFile()
     {

@@ -3,7 +3,7 @@ using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal;
 
-/// <summary>The journal's own thread: when it writes, flushes, waits for loops that are in a round, and sleeps.</summary>
+/// <summary>The journal thread: it writes, flushes, waits for event loops that are in a round, and sleeps.</summary>
 public sealed partial class JournalEngine
 {
     private static readonly TimeSpan IdleTime = TimeSpan.FromSeconds(1);
@@ -22,8 +22,8 @@ public sealed partial class JournalEngine
             }
             catch (Exception error)
             {
-                // Without this thread nothing becomes durable: it ends the journal as a failed write does, and goes on for the
-                // next one.
+                // Nothing becomes durable without this thread. An unexpected exception ends the journal like a failed
+                // write, and the thread continues for the next journal.
                 FailOnThread(error);
             }
         }
@@ -74,7 +74,9 @@ public sealed partial class JournalEngine
         if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
     }
 
-    /// <summary>Flushes while loops go on writing, as far as <see cref="MayWriteDuringFlush"/> lets them.</summary>
+    /// <summary>
+    /// Flushes while event loops continue to write, within the limits of <see cref="MayWriteDuringFlush"/>.
+    /// </summary>
     private void FlushBeside()
     {
         lock (_flushGate)
@@ -93,7 +95,7 @@ public sealed partial class JournalEngine
             }
             catch (Exception error)
             {
-                // Disposed: a write failed meanwhile, and that has been said.
+                // If the file was disposed, a concurrent write failed and the failure is already reported.
                 lock (_role)
                     if (IsKeeping) Fail(error);
                 return;
@@ -112,7 +114,8 @@ public sealed partial class JournalEngine
     }
 
     /// <summary>
-    /// Idle: states in the file how far it is durable, so that after a crash damage can be told from a torn tail.
+    /// Writes a mark while the journal is idle. The mark states how far the file is durable, so that recovery can tell
+    /// damage from a torn tail.
     /// </summary>
     private void Mark()
     {
@@ -121,7 +124,7 @@ public sealed partial class JournalEngine
                 if (!_buffer.HasPending && _writer.HasUnmarked) Guarded(_writer.WriteMark, isFinal: true);
     }
 
-    /// <summary>Waits until no loop is in a round, but less than a flush would take.</summary>
+    /// <summary>Waits until no event loop is in a round, but for less time than a flush takes.</summary>
     private void LetRoundsEnd()
     {
         long until = Stopwatch.GetTimestamp() + (long)_flushTicks / 2;
@@ -135,7 +138,7 @@ public sealed partial class JournalEngine
         Volatile.Write(ref _threadWaits, 0);
     }
 
-    /// <summary>Waits for something to do; false when the time ran out.</summary>
+    /// <summary>Waits for work. Returns false if the time elapsed.</summary>
     private bool Sleep(TimeSpan time)
     {
         Volatile.Write(ref _threadWaits, 1);

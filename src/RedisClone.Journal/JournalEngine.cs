@@ -8,22 +8,26 @@ using RedisClone.Journal.Writing;
 namespace RedisClone.Journal;
 
 /// <summary>
-/// The merged-write engine: bytes in, "durable up to N" out. All shards append to one stream; whoever holds the writer's
-/// role takes all that has come together and writes it as one group, with one flush, while execution goes on.
+/// The group-commit engine of the journal. All shards append to one stream. The thread that holds the writer role takes
+/// everything that is pending and writes it as one group with one flush, while execution continues.
 /// </summary>
 /// <remarks>
-/// Who writes. In <c>always</c> the journal's own thread, so that loops execute and reply during the flush; it lets loops
-/// that are in a round finish first, for less than one flush time, since a group costs the same for one unit as for fifty. A
-/// unit that is alone gains nothing from that: its loop writes it itself and saves two thread switches. In <c>everysec</c>
-/// and <c>no</c> no reply waits, and each loop writes what is there at the end of its round, as Redis does; the thread
+/// The fsync policy decides which thread writes. With <c>always</c> the journal thread writes, so that event loops
+/// execute and reply during a flush. It first lets the loops that are in a round finish, for less than the time of one
+/// flush, because a group of fifty units costs no more than a group of one. A single unit gains nothing from this. Its
+/// event loop writes it directly and saves two thread switches. With <c>everysec</c> and <c>no</c> replies do not wait
+/// for a flush. Each loop writes the pending units at the end of its round, as Redis does, and the journal thread
 /// flushes.
 /// </remarks>
 public sealed partial class JournalEngine : IDisposable
 {
-    /// <summary>So long a write is put off while a flush is running; Redis puts it off for twice as long.</summary>
+    /// <summary>
+    /// The longest time for which writes are postponed while a flush is running. Redis postpones them for twice as
+    /// long.
+    /// </summary>
     private static readonly TimeSpan LongestPostponement = TimeSpan.FromSeconds(1);
 
-    /// <summary>A loop with this many units or fewer open writes them itself.</summary>
+    /// <summary>An event loop writes directly if at most this number of units is pending.</summary>
     private const int LonelyUnits = 1;
 
     private readonly MergeBuffer _buffer = new(WriterTuning.Default);
@@ -33,7 +37,8 @@ public sealed partial class JournalEngine : IDisposable
     private readonly WakeEvent _wake = new();
     private readonly Thread _thread;
 
-    // The writer's role. A flush beside the writing holds _flushGate; whoever replaces the file takes both, _flushGate first.
+    // The lock _role is the writer role. A flush that runs concurrently with writes holds _flushGate. A thread that replaces the
+    // file takes both locks, _flushGate first.
     private readonly Lock _role = new();
     private readonly Lock _flushGate = new();
 
@@ -47,9 +52,9 @@ public sealed partial class JournalEngine : IDisposable
     private double _flushTicks;
     private string _failure = "";
 
-    /// <param name="loops">How many event loops announce their rounds.</param>
+    /// <param name="loops">The number of event loops that report their rounds.</param>
     /// <param name="policy">The setting <c>appendfsync</c>.</param>
-    /// <param name="observer">Is told what becomes durable.</param>
+    /// <param name="observer">Receives the durable position and failures.</param>
     public JournalEngine(int loops, FlushPolicy policy, IJournalObserver observer)
     {
         _writer = new(_buffer, WriterTuning.Default);
@@ -62,10 +67,10 @@ public sealed partial class JournalEngine : IDisposable
 
     public JournalState State => _writer.State;
 
-    /// <summary>Why the journal failed; empty while it has not.</summary>
+    /// <summary>The reason for the failure of the journal, or an empty string if it has not failed.</summary>
     public string Failure => State == JournalState.Failed ? Volatile.Read(ref _failure) : "";
 
-    /// <summary>The end of the stream: the position behind the last unit appended.</summary>
+    /// <summary>The end of the stream: the position after the last appended unit.</summary>
     public long Lsn => _buffer.Lsn;
 
     public long WrittenLsn => _writer.WrittenLsn;
@@ -73,14 +78,17 @@ public sealed partial class JournalEngine : IDisposable
     public long DurableLsn => _writer.DurableLsn;
 
     /// <summary>
-    /// What is held in memory until it is written. Callers look at it before they append, and wait when it is too much.
+    /// The number of bytes in memory that are not yet written. Callers check it before they append, and wait if it is
+    /// too high.
     /// </summary>
     public long BytesPending => IsKeeping ? _buffer.Lsn - _writer.WrittenLsn : 0;
 
-    /// <summary>The length of the increment, for INFO and for the rewrite triggers.</summary>
+    /// <summary>The length of the current increment, for INFO and for the triggers of a rewrite.</summary>
     public long IncrementSize => _writer.IncrementSize;
 
-    /// <summary>The name of the file that the increment is in; empty until the first write where a new one begins with it.</summary>
+    /// <summary>
+    /// The name of the current increment. Empty before the first write if that write opens a new increment.
+    /// </summary>
     public string IncrementName => _writer.IncrementName;
 
     public FlushPolicy Policy
@@ -93,45 +101,51 @@ public sealed partial class JournalEngine : IDisposable
         }
     }
 
-    /// <summary>A slow disk, for tests.</summary>
+    /// <summary>Simulates a slow disk in tests.</summary>
     public TimeSpan DelayBeforeWrites { get; set; }
 
     public JournalStatistics Statistics => new(
-        Volatile.Read(ref _groups), Volatile.Read(ref _flushes), Volatile.Read(ref _delayedFlushes), _flushTicks * 1e6 / Stopwatch.Frequency);
+        Volatile.Read(ref _groups), Volatile.Read(ref _flushes), Volatile.Read(ref _delayedFlushes),
+        _flushTicks * 1e6 / Stopwatch.Frequency);
 
     /// <summary>
-    /// Starts on what recovery read: truncates what it cut, flushes, opens a new increment. The reason when that fails.
+    /// Starts the journal after recovery: truncates the files that recovery cut, flushes them and opens a new
+    /// increment. Returns null, or the reason for a failure.
     /// </summary>
     public string? Start(JournalDirectory directory, JournalReport report)
     {
-        if (Lsn > report.Lsn) throw new InvalidOperationException("The stream has gone on without a journal: that takes a rebuild.");
+        if (Lsn > report.Lsn) 
+            throw new InvalidOperationException("The stream has advanced without a journal. It requires a rebuild.");
         lock (_flushGate)
             lock (_role)
                 return Guarded(() => _writer.Start(directory, report), isFinal: true);
     }
 
     /// <summary>
-    /// Appends one unit (a command, or MULTI to EXEC, as RESP) and returns the position behind it. The caller holds the
-    /// unit's shards. A unit that selects databases itself is appended with database -1, and selects them in lower case.
-    /// Never does I/O.
+    /// Appends one unit (a command, or MULTI to EXEC, as RESP) and returns the position after it. The caller holds the
+    /// shards of the unit. A unit that selects its databases itself is appended with database -1 and spells its SELECT
+    /// commands in lower case. The call performs no I/O.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit) => _buffer.Append(database, unit);
 
     /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
     public long Append(int database, in ReadOnlySequence<byte> unit) => _buffer.Append(database, unit);
 
-    /// <summary>The loop has found sockets readable, and goes on to read and execute.</summary>
+    /// <summary>
+    /// An event loop calls this when it has found readable sockets, before it reads and executes their commands.
+    /// </summary>
     public void RoundStarting(int loop) => _rounds.Start(loop);
 
     /// <summary>
-    /// The loop has executed what it read, and holds no shard. It may find its units durable when this returns.
+    /// An event loop calls this after it has executed its commands and released all shards. Its units may be durable
+    /// when the call returns.
     /// </summary>
     public void RoundEnding(int loop)
     {
         _rounds.End(loop);
 
-        // Race: the thread announces that it waits, then looks for rounds and pending units; the loop does the opposite.
-        // Without a full fence on both sides each could miss the other.
+        // Race: the journal thread sets its wait flag and then checks for rounds and pending units, and the loop does
+        // the two steps in the opposite order. Without a full fence on both sides each could miss the other's change.
         Interlocked.MemoryBarrier();
         if (!_buffer.HasPending || !IsKeeping) return;
         if (Policy == FlushPolicy.Always)
@@ -144,14 +158,17 @@ public sealed partial class JournalEngine : IDisposable
         }
     }
 
-    /// <summary>For a producer that is not an event loop, after it has let go of its shards.</summary>
+    /// <summary>Called by a producer that is not an event loop, after it has released its shards.</summary>
     public void Appended()
     {
         Interlocked.MemoryBarrier();
         if (_buffer.HasPending) WakeThread();
     }
 
-    /// <summary>Ten times a second, with no shard held: what was put off during a long flush, and nobody came to write since, is written.</summary>
+    /// <summary>
+    /// Called ten times a second, without any shard held. Writes the units that a long flush postponed, in case no
+    /// later round writes them.
+    /// </summary>
     public void Tend()
     {
         if (Policy == FlushPolicy.Always || Volatile.Read(ref _sideFlushStart) == 0) Appended();
@@ -159,9 +176,10 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Ends the increment exactly here and returns the position, for which a base is to be made: <see
-    /// cref="JournalNames.TemporaryBase"/>, then <see cref="InstallBase"/> or <see cref="AbandonBase"/>. The caller holds
-    /// all shards. Does no I/O; one base at a time.
+    /// Ends the increment at the current position and returns that position. The caller then writes a base for the
+    /// position as <see cref="JournalNames.TemporaryBase"/> and calls <see cref="InstallBase"/> or
+    /// <see cref="AbandonBase"/>. The caller holds all shards. The call performs no I/O. Only one base may be in
+    /// progress.
     /// </summary>
     public long SwitchIncrement()
     {
@@ -171,23 +189,23 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Begins anew where the journal is off or has failed: from the position returned on, for which a base is to be made as
-    /// for <see cref="SwitchIncrement"/>, the stream is kept again. Nothing becomes durable before the base is installed.
-    /// The caller holds all shards.
+    /// Restarts a journal that is off or has failed. The stream is kept again from the returned position on, for which
+    /// the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes durable before that base is
+    /// installed. The caller holds all shards.
     /// </summary>
     public long BeginRebuild(JournalDirectory directory)
     {
         lock (_flushGate)
             lock (_role)
             {
-                if (IsKeeping) throw new InvalidOperationException("A journal that is being kept is not begun anew.");
+                if (IsKeeping) throw new InvalidOperationException("A running journal cannot be rebuilt.");
                 return _writer.BeginRebuild(directory);
             }
     }
 
     /// <summary>
-    /// The base for <paramref name="lsn"/> is complete: it takes the place of what was before, which is deleted. The reason
-    /// when it cannot be installed; then the rotation is over.
+    /// Installs the complete base for position <paramref name="lsn"/>. It replaces the older files, which are deleted.
+    /// Returns null, or the reason for a failure. The rewrite ends in both cases.
     /// </summary>
     public string? InstallBase(long lsn, bool rdb)
     {
@@ -204,7 +222,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Writes and flushes everything appended so far, on this thread. False when the journal has failed or is off.
+    /// Writes and flushes everything appended so far, on the calling thread. Returns false if the journal has failed or
+    /// is off.
     /// </summary>
     public bool Flush()
     {
@@ -214,8 +233,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Copies the journal as it is at one moment into a directory that must not exist yet, while it goes on; a server starts
-    /// on the copy. Null, or why there is no copy.
+    /// Copies the journal, as of one moment, into a directory that must not exist yet. The journal continues during the
+    /// copy, and a server can start from the copy. Returns null, or the reason for a failure.
     /// </summary>
     public string? Backup(JournalNames target)
     {
@@ -225,7 +244,8 @@ public sealed partial class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
             {
-                if (State != JournalState.Running || !Write(flush: true, maySwitch: true)) return "there is no journal that is whole";
+                if (State != JournalState.Running || !Write(flush: true, maySwitch: true))
+                    return "there is no complete journal";
                 (source, manifest, lastLength) = _writer.Extent;
                 _writer.Backups++;
             }
@@ -240,7 +260,9 @@ public sealed partial class JournalEngine : IDisposable
         }
     }
 
-    /// <summary>Writes and flushes everything, seals the increment, and turns the journal off. It can be started again.</summary>
+    /// <summary>
+    /// Writes and flushes everything, seals the increment and turns the journal off. The journal can be started again.
+    /// </summary>
     public string? Stop()
     {
         lock (_flushGate)
@@ -273,7 +295,8 @@ public sealed partial class JournalEngine : IDisposable
                 string? error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
                 if (error is not null)
                 {
-                    // While running, the old base and all increments still are a whole journal; a rebuild has failed.
+                    // While the journal runs, the old base and all increments are still a complete journal. A rebuild,
+                    // however, has failed.
                     Volatile.Write(ref _failure, error);
                     Abandon();
                     return error;
@@ -283,7 +306,10 @@ public sealed partial class JournalEngine : IDisposable
             }
     }
 
-    /// <summary>What waits for a rebuild that is given up would wait for ever: whoever observes is to look again.</summary>
+    /// <summary>
+    /// Abandons the base. Clients that wait for a failed rebuild would wait forever, so the observer is called to check
+    /// the state again.
+    /// </summary>
     private void Abandon()
     {
         _writer.AbandonBase();
@@ -291,8 +317,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Deletes the files that the manifest calls history. To delete gigabytes takes its time, so nobody is kept from writing
-    /// meanwhile; a crash leaves the rest to the next start.
+    /// Deletes the files that the manifest lists as history. Deleting gigabytes takes time, so no lock is held and
+    /// writes continue. After a crash, the next start deletes the remaining files.
     /// </summary>
     private void DeleteHistory()
     {
@@ -306,7 +332,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Writes on this thread, if nobody else is writing. False when something is left for the journal's own thread.
+    /// Writes on the calling thread unless another thread is writing. Returns false if units remain for the journal
+    /// thread.
     /// </summary>
     private bool TryWriteHere(bool flush)
     {
@@ -320,15 +347,19 @@ public sealed partial class JournalEngine : IDisposable
             _role.Exit();
         }
 
-        // Race: a producer that found the role taken left its unit to us. It appended before it tried; we look after letting go.
+        // Race: a producer that found the role taken relies on its holder. The producer appends before it tries to take
+        // the role, so this thread checks for pending units after releasing it.
         Interlocked.MemoryBarrier();
         return !_buffer.HasPending;
     }
 
-    /// <summary>Under the role: writes what is pending, as the policy wants it. False when it failed.</summary>
+    /// <summary>
+    /// Writes the pending units, and flushes them if <paramref name="flush"/> is set. The caller holds the writer role.
+    /// Returns false on failure.
+    /// </summary>
     private bool Write(bool flush, bool maySwitch)
     {
-        // The caller looked before it had the role.
+        // The caller checked the state before it took the role.
         if (!IsKeeping) return false;
         try
         {
@@ -367,7 +398,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Whatever the error is, a lack of memory too: what the file has by now is not known, so nothing is acknowledged any more.
+    /// Ends the journal after any error, including a lack of memory. The content of the file is unknown at this point,
+    /// so nothing more is acknowledged.
     /// </summary>
     private void Fail(Exception error)
     {
@@ -392,8 +424,8 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Passes on how far the stream is durable. When that fails for lack of memory, the journal's thread tries again: clients
-    /// wait for it.
+    /// Reports the durable position to the observer. If the call fails for lack of memory, the journal thread repeats
+    /// it, because clients wait for it.
     /// </summary>
     private void Tell()
     {
@@ -408,7 +440,7 @@ public sealed partial class JournalEngine : IDisposable
         }
     }
 
-    /// <summary>Never empty: an empty text means that there is no failure.</summary>
+    /// <summary>Returns a text that is never empty, because an empty text means that there is no failure.</summary>
     private static string TextOf(Exception error) => error.Message is { Length: > 0 } text ? text : error.GetType().Name;
 
     private bool MayWriteDuringFlush()

@@ -1,6 +1,6 @@
 namespace RedisClone.Journal;
 
-/// <summary>When the journal is flushed: the setting <c>appendfsync</c>.</summary>
+/// <summary>The times at which the journal is flushed: the setting <c>appendfsync</c>.</summary>
 public enum FlushPolicy
 {
     Always,
@@ -8,17 +8,20 @@ public enum FlushPolicy
     No,
 }
 
-/// <summary>What the journal is doing.</summary>
+/// <summary>The state of the journal.</summary>
 public enum JournalState
 {
-    /// <summary>There is no journal; units are given positions and forgotten.</summary>
+    /// <summary>There is no journal. Units receive positions and are discarded.</summary>
     Off,
 
     Running,
 
-    /// <summary>Writing to a new increment whose base is not complete: nothing becomes durable until it is.</summary>
+    /// <summary>
+    /// The journal writes to a new increment whose base is not complete. Nothing becomes durable before the base is
+    /// installed.
+    /// </summary>
     Rebuilding,
 
-    /// <summary>A write or a flush has failed. That is final, until a rebuild on healthy storage succeeds.</summary>
+    /// <summary>A write or a flush has failed. The state lasts until a rebuild on working storage succeeds.</summary>
     Failed,
 }

@@ -1,11 +1,11 @@
 namespace RedisClone.Journal;
 
-/// <summary>Counters of the writing, for INFO.</summary>
-/// <param name="Groups">Groups written.</param>
-/// <param name="Flushes">Flushes done.</param>
+/// <summary>Counters of the journal, for INFO.</summary>
+/// <param name="Groups">The number of groups written.</param>
+/// <param name="Flushes">The number of flushes.</param>
 /// <param name="DelayedFlushes">
-/// Writes of <c>everysec</c> that did not wait for a slow flush any longer (<c>aof_delayed_fsync</c>).
+/// The number of writes under <c>everysec</c> that stopped waiting for a slow flush (<c>aof_delayed_fsync</c>).
 /// </param>
-/// <param name="FlushMicroseconds">What a flush took lately, averaged.</param>
+/// <param name="FlushMicroseconds">The moving average of the duration of a flush.</param>
 public readonly record struct JournalStatistics(
     long Groups, long Flushes, long DelayedFlushes, double FlushMicroseconds);

@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests;
 
 /// <summary>
-/// The whole engine on a simulated disk: crash at every point of a run, fail every call, lie about flushes. Whatever comes,
-/// the state after recovery is a prefix of the global order, and contains everything acknowledged.
+/// Runs the whole engine on a simulated disk, with a crash at every point of a run, failures of every call, and lying
+/// flushes. In every case the state after recovery is a prefix of the global order and contains all acknowledged units.
 /// </summary>
 public sealed class CrashTests(ITestOutputHelper output)
 {
@@ -40,14 +40,14 @@ public sealed class CrashTests(ITestOutputHelper output)
             var seed = seeds.Next();
             for (var n = 1; Fail(seed, call, n, powerLossAt: 0, out var operations); n++)
             {
-                // And again, with the power going somewhere after (or before) the failure.
+                // The same failure again, with a power loss at a random operation before or after it.
                 for (var i = 0; i < 3; i++) Fail(seed, call, n, 1 + seeds.Next(operations), out _);
             }
         }
     }
 
     [Fact]
-    public void AfterManyFailuresAPowerLossLeavesAPrefixToo()
+    public void APowerLossAfterManyFailuresLeavesAPrefix()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
@@ -65,7 +65,14 @@ public sealed class CrashTests(ITestOutputHelper output)
 
     private static bool Fail(int seed, DiskCall call, int n, int powerLossAt, out int operations)
     {
-        var disk = new SimulatedDisk { Random = new(seed), FailingCall = call, FailsAt = n, FailsForGood = n % 2 == 0 && powerLossAt == 0, PowerLossAt = powerLossAt };
+        var disk = new SimulatedDisk
+        {
+            Random = new(seed),
+            FailingCall = call,
+            FailsAt = n,
+            FailsForGood = n % 2 == 0 && powerLossAt == 0,
+            PowerLossAt = powerLossAt,
+        };
         var journal = new JournalRun(disk, new(seed), []);
         if (journal.Start(new() { Outcome = JournalOutcome.Absent })) journal.Run(60, always: seed % 2 == 0);
         operations = disk.Operations;
@@ -74,7 +81,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void FlushesThatLieLeaveAPrefixOrARefusal()
+    public void LyingFlushesLeadToAPrefixOrARefusal()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
@@ -94,9 +101,12 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.NotEqual(0, refusals);
     }
 
-    /// <summary>The first write turns a file of Redis's into one of ours, under the same name: a crash anywhere leaves the one or the other.</summary>
+    /// <summary>
+    /// The first write replaces a file of Redis with a file of this server under the same name. A crash at any point
+    /// leaves one of the two.
+    /// </summary>
     [Fact]
-    public void ACrashWhileAFileOfRedisIsTakenInLosesNothing()
+    public void ACrashDuringTheAdoptionOfARedisFileLosesNothing()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var seeds = new Random(TestSeed.Seed);
@@ -119,7 +129,9 @@ public sealed class CrashTests(ITestOutputHelper output)
                     if (seed % 3 == 0) journal.Stop();
                 }
                 if (at == 0) operations = disk.Operations - prepared;
-                Check(disk.Crash(new(seed + at)), journal, $"seed {seed}, power loss at {at}", Math.Max(journal.Acknowledged, report.Lsn));
+                Check(
+                    disk.Crash(new(seed + at)), journal, $"seed {seed}, power loss at {at}",
+                    Math.Max(journal.Acknowledged, report.Lsn));
             }
         }
     }
@@ -141,8 +153,9 @@ public sealed class CrashTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// One run, of which every moment at which the power may go is tried: what the disk would hold then is recovered, and in half of the cases run
-    /// on until the power goes again, which may be within recovery itself. Returns how many moments there were.
+    /// Tries a power loss at every operation of one run. Each time, the surviving disk content is recovered. In half of
+    /// the cases the recovered journal runs until a second power loss, which may occur during the recovery. Returns the
+    /// number of operations.
     /// </summary>
     private static int CrashEverywhere(int seed)
     {
@@ -163,8 +176,10 @@ public sealed class CrashTests(ITestOutputHelper output)
         if (random.Next(2) == 0) journal.Stop();
         return disk.Operations;
     }
-    /// <summary>A second life, which may end within recovery itself.</summary>
-    private static void CrashAgain(SimulatedDisk disk, Random random, List<Unit> kept, bool always, long acknowledged, string what)
+
+    /// <summary>Runs the recovered journal until a second power loss, which may occur during the recovery.</summary>
+    private static void CrashAgain(
+        SimulatedDisk disk, Random random, List<Unit> kept, bool always, long acknowledged, string what)
     {
         var report = JournalRun.Read(disk, new());
         disk.PowerLossAt = 1 + random.Next(20);
@@ -177,7 +192,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         var collector = new Collector();
         var report = JournalRun.Read(disk, collector);
-        // Not Assert.True: it would have its message put together even where all is well, which took half of the time of a million crashes.
+        // Assert.True would build its message in every case, which took half of the time of a million crashes.
         if (report.Outcome == JournalOutcome.Refused) Assert.Fail($"{what}: {report}");
         if (acknowledged < 0) acknowledged = run.Acknowledged;
         if (report.Lsn < acknowledged) Assert.Fail($"{what}: acknowledged up to {acknowledged}\n{report}");
@@ -188,7 +203,8 @@ public sealed class CrashTests(ITestOutputHelper output)
     {
         var kept = units.FindAll(u => u.Lsn <= report.Lsn);
         var expected = kept.FindAll(u => u.Lsn > found.SnapshotLsn);
-        if (expected.Count != found.Units.Count) Assert.Fail($"{what}: {expected.Count} units expected, {found.Units.Count} found\n{report}");
+        if (expected.Count != found.Units.Count)
+            Assert.Fail($"{what}: {expected.Count} units expected, {found.Units.Count} found\n{report}");
         for (var i = 0; i < expected.Count; i++)
         {
             var (wanted, unit) = (expected[i], found.Units[i]);

@@ -7,7 +7,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Journal.Tests;
 
-/// <summary>The engine with its threads: order, durability, failure, and beginning anew.</summary>
+/// <summary>Tests the engine with its threads: order, durability, failures and rebuilds.</summary>
 public sealed class EngineTests(ITestOutputHelper output)
 {
     private static readonly JournalNames Names = JournalRun.Names;
@@ -24,11 +24,12 @@ public sealed class EngineTests(ITestOutputHelper output)
         var observer = new ManualObserver();
         using (var journal = Started(RealDisk.Instance, names, policy, observer, Loops))
         {
-            var threads = Enumerable.Range(0, Loops).Select(loop => new Thread(() => Produce(journal, observer, loop, Each))).ToList();
+            var threads = Enumerable.Range(0, Loops)
+                .Select(loop => new Thread(() => Produce(journal, observer, loop, Each))).ToList();
             threads.ForEach(t => t.Start());
             if (policy != FlushPolicy.No)
             {
-                // Rotations meanwhile: the base is made while the increments go on.
+                // Rewrites while the producers run: a base is made while the increments grow.
                 for (var i = 0; i < 3; i++)
                 {
                     var lsn = journal.SwitchIncrement();
@@ -50,7 +51,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void EverySecondBecomesDurableWithoutBeingAsked()
+    public void EverySecondBecomesDurableWithoutARequest()
     {
         var observer = new ManualObserver();
         using var journal = Started(new SimulatedDisk(), Names, FlushPolicy.EverySecond, observer);
@@ -60,7 +61,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void AnIdleJournalStatesWhatIsDurable()
+    public void AnIdleJournalWritesADurableMark()
     {
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
@@ -99,7 +100,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         Assert.Contains("No space left", journal.Failure, StringComparison.Ordinal);
         Assert.Equal(first, journal.DurableLsn);
 
-        // Not healed by trying on: units are forgotten, nothing is acknowledged.
+        // Further appends do not repair the journal. The units are discarded, and nothing is acknowledged.
         var third = journal.Append(0, Units.Command("SET", "a", "3"));
         journal.RoundEnding(0);
         Assert.False(journal.Flush());
@@ -137,7 +138,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void ABaseOfCommandsStandsAtAnyPosition()
+    public void ABaseOfCommandsMayHaveAnyPosition()
     {
         var disk = new SimulatedDisk();
         using var journal = Started(disk, Names, FlushPolicy.EverySecond, new Silent());
@@ -184,13 +185,13 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void ALonelyWriterAllocatesNothing()
+    public void ASingleWriterAllocatesNothing()
     {
         using var root = new TemporaryDirectory();
         using var journal = Started(RealDisk.Instance, new(root.Path), FlushPolicy.Always, new Silent());
         var unit = Units.Command("SET", "key", new string('x', 256));
         Round(100);
-        // A slow disk may ask for one more buffer in any one attempt; not in all of them.
+        // A slow disk may cause one more buffer in one attempt, but not in all of them.
         var least = long.MaxValue;
         for (var attempt = 0; attempt < 10; attempt++)
         {
@@ -199,7 +200,7 @@ public sealed class EngineTests(ITestOutputHelper output)
             least = Math.Min(least, GC.GetAllocatedBytesForCurrentThread() - before);
         }
 
-        // What the few writes that fill ahead take.
+        // The allocations of the few writes that fill the file.
         Assert.InRange(least, 0, 4096);
         Assert.True(journal.Flush());
         Assert.Equal(journal.Lsn, journal.DurableLsn);
@@ -211,7 +212,7 @@ public sealed class EngineTests(ITestOutputHelper output)
                 journal.RoundStarting(0);
                 journal.Append(0, unit);
                 journal.RoundEnding(0);
-                // Lonely: the next write follows the answer to this one.
+                // Each write follows the acknowledgement of the previous one.
                 while (journal.DurableLsn < journal.Lsn) Thread.Yield();
             }
         }
@@ -232,7 +233,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void UnitsOfAnySizeComeThrough()
+    public void UnitsOfAnySizeAreRecovered()
     {
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
@@ -246,7 +247,7 @@ public sealed class EngineTests(ITestOutputHelper output)
 
     private static int Digits(Unit unit)
     {
-        // The length of a value takes more digits than that of an empty one.
+        // The length of a value takes more digits than the length of an empty one.
         var text = System.Text.Encoding.Latin1.GetString(unit.Bytes.AsSpan(0, Math.Min(60, unit.Bytes.Length)));
         return text.Split("\r\n")[5].Length - 2;
     }
@@ -266,13 +267,17 @@ public sealed class EngineTests(ITestOutputHelper output)
             journal.RoundStarting(loop);
             long lsn = 0;
             for (var batch = 0; batch < 1 + i % 5 && i < count; batch++, i++)
-                lsn = journal.Append(loop, Units.Command("SET", loop.ToString(CultureInfo.InvariantCulture), i.ToString(CultureInfo.InvariantCulture)));
+                lsn = journal.Append(
+                    loop,
+                    Units.Command("SET", loop.ToString(CultureInfo.InvariantCulture), i.ToString(CultureInfo.InvariantCulture)));
             journal.RoundEnding(loop);
             if (journal.Policy == FlushPolicy.Always) Assert.True(observer.WaitFor(lsn));
         }
     }
 
-    /// <summary>Each producer's units in its own order, none missing; after a base, those behind it.</summary>
+    /// <summary>
+    /// Checks that the units of each producer are complete and in order. After a base, only later units are present.
+    /// </summary>
     private static void CheckOrder(Collector found, int loops, int each, bool exact)
     {
         var next = Enumerable.Repeat(-1, loops).ToArray();
@@ -282,7 +287,8 @@ public sealed class EngineTests(ITestOutputHelper output)
             Assert.True(unit.Lsn > last);
             last = unit.Lsn;
             var words = System.Text.Encoding.ASCII.GetString(unit.Bytes).Split("\r\n");
-            var (loop, number) = (int.Parse(words[4], CultureInfo.InvariantCulture), int.Parse(words[6], CultureInfo.InvariantCulture));
+            var loop = int.Parse(words[4], CultureInfo.InvariantCulture);
+            var number = int.Parse(words[6], CultureInfo.InvariantCulture);
             Assert.Equal(loop, unit.Database);
             Assert.True(next[loop] == number || (next[loop] < 0 && !exact) || (next[loop] < 0 && number == 0));
             next[loop] = number + 1;
@@ -297,7 +303,8 @@ public sealed class EngineTests(ITestOutputHelper output)
         file.Flush();
     }
 
-    private static JournalEngine Started(IDisk disk, JournalNames names, FlushPolicy policy, IJournalObserver observer, int loops = 1)
+    private static JournalEngine Started(
+        IDisk disk, JournalNames names, FlushPolicy policy, IJournalObserver observer, int loops = 1)
     {
         var directory = JournalDirectory.TryOpen(disk, names, out var error);
         Assert.True(directory is not null, error);

@@ -6,16 +6,16 @@ using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal.Tests;
 
-/// <summary>What throws within the journal for lack of memory leaves no gate closed and no client waiting.</summary>
+/// <summary>An allocation that fails within the journal leaves no lock taken and no client waiting.</summary>
 public sealed class FailedAllocationTests
 {
-    /// <summary>A segment of this size is longer than an array can be.</summary>
+    /// <summary>A segment of this size exceeds the maximum length of an array.</summary>
     private const int Impossible = int.MaxValue - Segment.HeaderRoom;
 
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(1);
 
     [Fact]
-    public async Task ABufferWithoutMemoryStaysAsItWas()
+    public async Task AFailedAppendLeavesTheBufferUnchanged()
     {
         var buffer = new MergeBuffer(new WriterTuning { SegmentSize = Impossible });
         buffer.Resume(0);
@@ -24,7 +24,8 @@ public sealed class FailedAllocationTests
             for (var i = 0; i < 3; i++)
             {
                 Assert.Throws<OutOfMemoryException>(() => buffer.Append(0, "*1\r\n$4\r\nPING\r\n"u8));
-                Assert.Throws<OutOfMemoryException>(() => buffer.Append(1, new ReadOnlySequence<byte>("*1\r\n$4\r\nPING\r\n"u8.ToArray())));
+                Assert.Throws<OutOfMemoryException>(
+                    () => buffer.Append(1, new ReadOnlySequence<byte>("*1\r\n$4\r\nPING\r\n"u8.ToArray())));
                 Assert.Equal((0, false, 0), (buffer.Lsn, buffer.HasPending, buffer.OpenUnits));
             }
             Assert.Equal(0, buffer.Switch());
@@ -35,9 +36,12 @@ public sealed class FailedAllocationTests
         }).WaitAsync(Patience);
     }
 
-    /// <summary>Reserved and used in every proportion: units of all lengths around those of segments, in changing databases.</summary>
+    /// <summary>
+    /// Appends units of all lengths around the segment size in changing databases, so that reserved and used bytes
+    /// occur in every proportion.
+    /// </summary>
     [Fact]
-    public void WhatIsReservedIsEnough()
+    public void TheReservationIsSufficient()
     {
         var tuning = new WriterTuning { SegmentSize = 64, MaxGroup = 500 };
         var buffer = new MergeBuffer(tuning);
@@ -63,11 +67,14 @@ public sealed class FailedAllocationTests
         Assert.Equal(appended.ToArray(), taken.ToArray());
     }
 
-    /// <summary>Whatever a write throws is final, as a disk's error is: clients are told, and the thread goes on.</summary>
+    /// <summary>
+    /// Any exception of a write is final, like a disk error: clients receive the error, and the journal thread
+    /// continues.
+    /// </summary>
     [Theory]
     [InlineData(FlushPolicy.Always)]
     [InlineData(FlushPolicy.EverySecond)]
-    public void AWriteThatThrowsAnythingIsAFailedWrite(FlushPolicy policy)
+    public void AnyExceptionOfAWriteIsAFailedWrite(FlushPolicy policy)
     {
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
@@ -85,7 +92,7 @@ public sealed class FailedAllocationTests
     }
 
     [Fact]
-    public void WhatCouldNotBeToldIsToldAgain()
+    public void AFailedNotificationIsRepeated()
     {
         var observer = new ForgetfulObserver();
         using var directory = JournalDirectory.TryOpen(new SimulatedDisk(), JournalRun.Names, out _)!;

@@ -7,7 +7,8 @@ using RedisClone.Journal.Writing;
 namespace RedisClone.Journal.Tests;
 
 /// <summary>
-/// Bases and increments without their manifest: no server starts on them, and it is made anew where that is certain.
+/// Tests bases and increments without a manifest. No server starts with them, and repair rebuilds the manifest if it is
+/// unambiguous.
 /// </summary>
 public sealed class LostManifestTests
 {
@@ -33,7 +34,7 @@ public sealed class LostManifestTests
     [InlineData(0)]
     [InlineData(1)]
     [InlineData(3)]
-    public void TheManifestIsMadeAnewInACopy(int rewrites)
+    public void TheManifestIsRebuiltInACopy(int rewrites)
     {
         var units = Write(rewrites);
         _disk.Remove(Path(Names.Manifest));
@@ -44,10 +45,11 @@ public sealed class LostManifestTests
     }
 
     /// <summary>
-    /// A crash after the manifest was replaced leaves what it replaced; one before leaves a base that it does not name.
+    /// A crash after the replacement of the manifest leaves the superseded files. A crash before it leaves a base that
+    /// the manifest does not name.
     /// </summary>
     [Fact]
-    public void WhatABaseHasReplacedIsLeftOut()
+    public void FilesThatABaseReplacedAreLeftOut()
     {
         Write(rewrites: 1);
         var before = _disk.List(Names.Directory).ToDictionary(name => name, name => _disk[Path(name)]);
@@ -112,7 +114,7 @@ public sealed class LostManifestTests
     }
 
     /// <summary>
-    /// What is neither named by a manifest nor would be: an empty manifest, one that is a directory, leftovers of a crash.
+    /// Files that belong to no journal, an empty manifest, a manifest that is a directory, and remains of a crash.
     /// </summary>
     [Fact]
     public void OtherFilesOfTheDirectory()
@@ -133,7 +135,7 @@ public sealed class LostManifestTests
     }
 
     [Fact]
-    public void AFirstManifestThatACrashKeptFromItsNameIsTakenUp()
+    public void AFirstManifestThatACrashLeftUnrenamedIsUsed()
     {
         var units = Write(rewrites: 1);
         _disk[Path(Names.TemporaryManifest)] = _disk[Path(Names.Manifest)];
@@ -144,24 +146,27 @@ public sealed class LostManifestTests
         Assert.True(_disk.Exists(Path(Names.Manifest)));
     }
 
-    /// <summary>The files of a rebuilt journal get their names one by one, and a crash may come between.</summary>
+    /// <summary>
+    /// The files of a rebuilt journal are renamed one by one, and a crash may occur between the renames.
+    /// </summary>
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void RenamesThatACrashHasInterruptedAreFinished(bool isBaseRenamed)
+    public void RenamesInterruptedByACrashAreCompleted(bool isBaseRenamed)
     {
         Rebuild(_disk);
         Move(Names.Manifest, Names.TemporaryManifest);
         if (isBaseRenamed) Move(Names.Increment(1), Names.TemporaryIncrement);
         else Move(Names.Base(1, rdb: true), Names.TemporaryBase);
         AssertNoRepair("a start of the server completes the journal");
-        using (var directory = JournalDirectory.TryOpen(_disk, Names, out var error)) Assert.False(directory?.Manifest.IsEmpty ?? true, error);
+        using (var directory = JournalDirectory.TryOpen(_disk, Names, out var error))
+            Assert.False(directory?.Manifest.IsEmpty ?? true, error);
         var report = JournalTools.Verify(_disk, Names, new(), new StructureCheck());
         Assert.Equal((JournalOutcome.Clean, 1), (report.Outcome, report.Units));
     }
 
     [Fact]
-    public void RenamesAreNotFinishedWhereAFileIsMissing()
+    public void RenamesAreNotCompletedIfAFileIsMissing()
     {
         Rebuild(_disk);
         Move(Names.Manifest, Names.TemporaryManifest);
@@ -207,7 +212,7 @@ public sealed class LostManifestTests
         _disk.Remove(Path(from));
     }
 
-    /// <summary>The first journal of a server that has data already.</summary>
+    /// <summary>Creates the first journal of a server that already has data.</summary>
     private static void Rebuild(SimulatedDisk disk)
     {
         var tuning = new WriterTuning { Salts = new(7) };
@@ -234,7 +239,9 @@ public sealed class LostManifestTests
 
     private int Write(int rewrites, int increments = 1) => Write(_disk, rewrites, increments, "a");
 
-    /// <summary>Goes on with the journal that is there, and rewrites it; units behind the last base.</summary>
+    /// <summary>
+    /// Continues the existing journal and rewrites it. Returns the number of units after the last base.
+    /// </summary>
     private static int Write(SimulatedDisk disk, int rewrites, int increments, string first)
     {
         var tuning = new WriterTuning { Salts = new(7) };

@@ -7,7 +7,7 @@ using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal.Tests;
 
-/// <summary>Verifying and repairing while no server runs.</summary>
+/// <summary>Tests verify and repair, which run while no server uses the journal.</summary>
 public sealed class OfflineTests
 {
     private static readonly JournalNames Copy = JournalRun.Names with { Root = "/copy" };
@@ -52,7 +52,7 @@ public sealed class OfflineTests
     }
 
     [Fact]
-    public void AnIncrementThatIsNotTheBasesNextIsRefused()
+    public void AnIncrementThatDoesNotFollowTheBaseIsRefused()
     {
         var (disk, _, position) = Journal();
         disk[JournalRun.Names.PathOf(JournalRun.Names.Base(1, rdb: true))] = Base(position - 1);
@@ -62,17 +62,23 @@ public sealed class OfflineTests
     }
 
     [Fact]
-    public void WhatIsMissingOrNoManifestIsNamed()
+    public void MissingFilesAndInvalidManifestsAreReported()
     {
         var (disk, _, _) = Journal();
         Assert.Equal(JournalOutcome.Absent, JournalTools.Verify(disk, Copy, new(), new StructureCheck()).Outcome);
         disk.Remove(JournalRun.Names.PathOf(JournalRun.Names.Increment(2)));
-        Assert.Contains("No such file or directory", JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason, StringComparison.Ordinal);
+        Assert.Contains(
+            "No such file or directory",
+            JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason,
+            StringComparison.Ordinal);
         disk[JournalRun.Names.PathOf(JournalRun.Names.Manifest)] = "not a manifest\n"u8.ToArray();
-        Assert.Contains("Invalid AOF manifest file format", JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason, StringComparison.Ordinal);
+        Assert.Contains(
+            "Invalid AOF manifest file format",
+            JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck()).Reason,
+            StringComparison.Ordinal);
     }
 
-    /// <summary>A real base, and an increment behind it.</summary>
+    /// <summary>Creates a journal of a real base and an increment after it.</summary>
     private static (SimulatedDisk Disk, int Units, long Position) Journal()
     {
         var disk = new SimulatedDisk();
@@ -84,7 +90,8 @@ public sealed class OfflineTests
         buffer.Append(0, Units.Command("SET", "before", "base"));
         var position = buffer.Switch();
         while (writer.WriteNext(fillAhead: true)) { }
-        using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), Disk.DiskOpen.New)) file.Write(0, Base(position));
+        using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), Disk.DiskOpen.New))
+            file.Write(0, Base(position));
         writer.InstallBase(position, rdb: true);
         var history = writer.History;
         writer.DeleteFiles(history);

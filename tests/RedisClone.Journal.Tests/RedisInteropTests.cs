@@ -6,11 +6,13 @@ using RedisClone.Journal.Tests.Support;
 
 namespace RedisClone.Journal.Tests;
 
-/// <summary>The directory moves between this engine and the real redis-server, in both directions, without conversion.</summary>
+/// <summary>
+/// Moves the directory between this engine and the real redis-server, in both directions and without conversion.
+/// </summary>
 public sealed class RedisInteropTests
 {
     [Fact]
-    public void RedisLoadsWhatWeWriteAndWeLoadWhatItAppends()
+    public void RedisLoadsOurFilesAndWeLoadItsAppends()
     {
         using var directory = new TemporaryDirectory();
         var names = new JournalNames(directory.Path);
@@ -33,13 +35,14 @@ public sealed class RedisInteropTests
         Assert.Equal(values.Count, found.Verified);
         Assert.Equal(values.Count + 2, found.Units.Count);
 
-        // And on again: the next increment follows what Redis wrote.
+        // The next increment follows the commands that Redis wrote.
         Write(names, FlushPolicy.EverySecond, 1000, 50);
         CheckAof(names);
         report = Read(names, out found);
         Assert.Equal(JournalOutcome.Clean, report.Outcome);
         Assert.Equal(values.Count + 2 + 50, found.Units.Count);
-        using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes")) Assert.Equal("2", redis.Command("GET", "n"));
+        using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes"))
+            Assert.Equal("2", redis.Command("GET", "n"));
     }
 
     [Fact]
@@ -53,8 +56,12 @@ public sealed class RedisInteropTests
         {
             var values = Append(journal.Engine, journal.Observer, 0, 60);
             Directory.CreateDirectory(copyNames.Directory);
-            foreach (var file in Directory.GetFiles(names.Directory).Where(f => !f.EndsWith(names.Lock, StringComparison.Ordinal))) File.Copy(file, copyNames.PathOf(Path.GetFileName(file)));
-            Assert.True(new FileInfo(copyNames.PathOf(copyNames.Increment(1))).Length % 512 == FillMark.Length, "there is padding to be loaded");
+            var files = Directory.GetFiles(names.Directory).Where(f => !f.EndsWith(names.Lock, StringComparison.Ordinal));
+            foreach (var file in files)
+                File.Copy(file, copyNames.PathOf(Path.GetFileName(file)));
+            Assert.True(
+                new FileInfo(copyNames.PathOf(copyNames.Increment(1))).Length % 512 == FillMark.Length,
+                "there is padding to be loaded");
             CheckAof(copyNames);
             using var redis = RedisProcess.Start(copy.Path, "--appendonly", "yes", "--appendfilename", "with space.aof");
             CheckValues(redis, values);
@@ -67,12 +74,14 @@ public sealed class RedisInteropTests
         Assert.Equal(60, found.Verified);
     }
 
-    /// <summary>A kill left a group in part; Redis cut it behind its last whole command, and went on.</summary>
+    /// <summary>
+    /// A kill interrupted a group. Redis cut it after its last whole command and appended to the file.
+    /// </summary>
     [Theory]
     [InlineData(10, 30)]
     [InlineData(2000, 24)]
     [InlineData(-40, 21)]
-    public void WhatRedisAppendsAfterAGroupThatItCutIsLoaded(int cut, int expected)
+    public void CommandsThatRedisAppendedAfterCuttingAGroupAreLoaded(int cut, int expected)
     {
         using var directory = new TemporaryDirectory();
         var names = new JournalNames(directory.Path);
@@ -86,7 +95,7 @@ public sealed class RedisInteropTests
         var path = names.PathOf(names.Increment(2));
         var bytes = File.ReadAllBytes(path);
 
-        // Without the seal; and a number of bytes off the group, or all but that of its header.
+        // Removes the seal and either the last bytes of the group or all but its first bytes.
         var seal = bytes.AsSpan().LastIndexOf("#RC1 "u8);
         var group = bytes.AsSpan(0, seal).LastIndexOf("#RC1 "u8);
         File.WriteAllBytes(path, bytes[..(cut > 0 ? seal - cut : group - cut)]);
@@ -103,7 +112,7 @@ public sealed class RedisInteropTests
     }
 
     [Fact]
-    public void ADirectoryThatRedisMadeIsTakenOver()
+    public void ADirectoryOfRedisIsTakenOver()
     {
         using var directory = new TemporaryDirectory();
         var names = new JournalNames(directory.Path);
@@ -115,7 +124,7 @@ public sealed class RedisInteropTests
         Assert.Equal(JournalOutcome.Clean, Read(names, out var found).Outcome);
         Assert.Equal(20, found.Units.Count);
 
-        // Who only looks changes nothing; with the first write the file becomes one of ours.
+        // A server that only reads changes nothing. With the first write the file becomes a file of this server.
         var path = names.PathOf(names.Increment(1));
         var before = File.ReadAllBytes(path);
         Open(names, FlushPolicy.Always).Dispose();
@@ -151,18 +160,22 @@ public sealed class RedisInteropTests
         }
     }
 
-    private static Dictionary<(int Database, string Key), string> Write(JournalNames names, FlushPolicy policy, int first, int count)
+    private static Dictionary<(int Database, string Key), string> Write(
+        JournalNames names, FlushPolicy policy, int first, int count)
     {
         using var journal = Open(names, policy);
         return Append(journal.Engine, journal.Observer, first, count);
     }
 
-    private static Dictionary<(int Database, string Key), string> Append(JournalEngine journal, ManualObserver observer, int first, int count)
+    private static Dictionary<(int Database, string Key), string> Append(
+        JournalEngine journal, ManualObserver observer, int first, int count)
     {
         var values = new Dictionary<(int, string), string>();
         for (var i = first; i < first + count; i++)
         {
-            var value = i % 3 == 0 ? "#RC1 lsn=0 durable=9 len=0 crc=00000000 chk=00000000\r\n" : new string((char)('a' + i % 26), i);
+            var value = i % 3 == 0
+                ? "#RC1 lsn=0 durable=9 len=0 crc=00000000 chk=00000000\r\n"
+                : new string((char)('a' + i % 26), i);
             journal.RoundStarting(0);
             var lsn = journal.Append(i % 2, Units.Command("SET", "key" + i, value));
             journal.RoundEnding(0);
@@ -191,7 +204,8 @@ public sealed class RedisInteropTests
         foreach (var database in values.Select(v => v.Key.Database).Distinct())
         {
             redis.Command("SELECT", database.ToString(null, null));
-            foreach (var ((_, key), value) in values.Where(v => v.Key.Database == database)) Assert.Equal(value, redis.Command("GET", key));
+            foreach (var ((_, key), value) in values.Where(v => v.Key.Database == database))
+                Assert.Equal(value, redis.Command("GET", key));
         }
         redis.Command("SELECT", "0");
     }

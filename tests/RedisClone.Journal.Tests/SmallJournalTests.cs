@@ -10,9 +10,10 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests;
 
 /// <summary>
-/// A journal of 64 KiB with every truncation, every flipped bit and every tail of zeros; a sample in usual runs. Below a
-/// surviving durable mark a refusal that names the offset, elsewhere a clean prefix with the cut reported. What is expected
-/// is worked out from the intact file, not by the code under test.
+/// Reads a journal of 64 KiB with every truncation, every flipped bit and every tail of zeros (a sample of them in
+/// usual runs). Damage before a surviving durable mark must lead to a refusal with the offset. Other damage must lead
+/// to a valid prefix and a report of the cut. The expected result is derived from the intact file and not from the
+/// tested code.
 /// </summary>
 public sealed partial class SmallJournalTests(ITestOutputHelper output)
 {
@@ -21,17 +22,18 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     private const int HeaderLength = 112;
     private const int FillMarkLength = 24;
 
-    /// <summary>What Redis appends when it is started on our directory.</summary>
+    /// <summary>The commands that Redis appends when it starts on a directory of this server.</summary>
     private static readonly byte[] RedisTail =
     [
         .. "#TS:1700000000\r\n"u8, .. Units.Command("SELECT", "0"), .. Units.Command("SET", "#RC1 lsn=1", "#RC1 lsn=2 durable=3"),
-        .. Units.Command("MULTI"), .. Units.Command("INCR", "a"), .. Units.Command("INCR", "b"), .. Units.Command("EXEC"), .. Units.Command("DEL", "a"),
+        .. Units.Command("MULTI"), .. Units.Command("INCR", "a"), .. Units.Command("INCR", "b"), .. Units.Command("EXEC"),
+        .. Units.Command("DEL", "a"),
     ];
 
     private enum Ending { Sealed, Killed, ContinuedByRedis, KilledAndContinuedByRedis }
 
-    /// <param name="Ours">Where the last group of ours ends; padding may follow.</param>
-    /// <param name="RedisAt">Where Redis began to append.</param>
+    /// <param name="Ours">The end of the last group of this server. Padding may follow.</param>
+    /// <param name="RedisAt">The offset at which Redis began to append.</param>
     private sealed record Journal(Ending Ending, SimulatedDisk Disk, List<Unit> Units, List<Group> Groups, int Ours, int RedisAt);
 
     private sealed record Group(int Start, int HeaderEnd, int End, long Lsn, long Durable);
@@ -48,9 +50,12 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     [Fact]
     public void KilledJournalThatRedisContinued() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
 
-    /// <summary>Wherever a kill comes, what is in the file are whole commands and annotation lines, padding and fill marks included.</summary>
+    /// <summary>
+    /// After a kill at any point, the file consists of whole commands and annotation lines. Padding and fill marks are
+    /// annotations.
+    /// </summary>
     [Fact]
-    public void AtAnyMomentARedisCouldLoadTheFile()
+    public void RedisCanLoadTheFileAtAnyMoment()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
@@ -96,7 +101,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         }
         var bits = Sample(intact.Length * 8, random, 1500);
 
-        // Every bit of the last line of ours, where it is decided whose the rest is.
+        // Every bit of the last line of this server, which decides whether the rest belongs to Redis.
         var last = journal.Groups[^1];
         if (!LongRun.IsLong && journal.RedisAt < intact.Length)
             bits = bits.Concat(Enumerable.Range(last.Start * 8, (last.HeaderEnd - last.Start) * 8))
@@ -111,8 +116,8 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// The first damaged byte is at <paramref name="damage"/>; headers that begin at or behind <paramref
-    /// name="survivorsFrom"/> are whole.
+    /// <paramref name="damage"/> is the offset of the first damaged byte. Headers at or after
+    /// <paramref name="survivorsFrom"/> are intact.
     /// </summary>
     private static void Check(Journal journal, int damage, int survivorsFrom, string what)
     {
@@ -120,16 +125,20 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         var report = Read(disk, out var found);
         var known = found.Units.Take(found.Verified).ToList();
         for (var i = 0; i < known.Count; i++)
-            Assert.True(units[i].Lsn == known[i].Lsn && units[i].Bytes.AsSpan().SequenceEqual(known[i].Bytes), $"{what}: wrong unit {i}");
+            Assert.True(
+                units[i].Lsn == known[i].Lsn && units[i].Bytes.AsSpan().SequenceEqual(known[i].Bytes), $"{what}: wrong unit {i}");
 
-        // Redis's going on says as much as a mark does, but for the line that says where padding ended.
+        // Output of Redis after a group proves as much as a mark, except after the line that ends the padding.
         var isContinued = ending is Ending.ContinuedByRedis or Ending.KilledAndContinuedByRedis;
         var redisShows = isContinued && survivorsFrom <= (redisAt > ours ? redisAt - FillMarkLength : redisAt);
         if (damage >= ours)
         {
-            // What Redis wrote, and padding, have no checksums: but all that is ours is there.
+            // Output of Redis and padding have no checksums, but all groups of this server are present.
             Assert.True(found.Verified == units.Count, $"{what}: {report}");
-            if (redisShows) Assert.True(report.Outcome == JournalOutcome.Refused && report.Offset >= ours && report.Offset <= damage, $"{what}: {report}");
+            if (redisShows)
+                Assert.True(
+                    report.Outcome == JournalOutcome.Refused && report.Offset >= ours && report.Offset <= damage,
+                    $"{what}: {report}");
             return;
         }
         var hit = groups.FirstOrDefault(g => damage < g.End);
@@ -139,20 +148,31 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         Assert.True(known.Count == units.Count(u => u.Lsn <= good), $"{what}: {known.Count} units, {report}");
         if (highest > good || redisShows)
         {
-            Assert.True(report.Outcome == JournalOutcome.Refused && report.Offset == start, $"{what}: refusal at {start} expected, {report}");
+            Assert.True(
+                report.Outcome == JournalOutcome.Refused && report.Offset == start,
+                $"{what}: refusal at {start} expected, {report}");
             return;
         }
 
-        // Cut exactly between two groups (or to nothing), there is nothing to see.
+        // A cut exactly between two groups, or of the whole file, cannot be detected.
         var isInvisible = damage == 0 || damage == start;
-        Assert.True(report.Outcome == JournalOutcome.Cut || (isInvisible && report.Outcome == JournalOutcome.Clean), $"{what}: {report}");
-        if (report.Outcome == JournalOutcome.Cut) Assert.True(report.Offset == start, $"{what}: cut at {start} expected, {report}");
+        Assert.True(
+            report.Outcome == JournalOutcome.Cut || (isInvisible && report.Outcome == JournalOutcome.Clean), $"{what}: {report}");
+        if (report.Outcome == JournalOutcome.Cut)
+            Assert.True(report.Offset == start, $"{what}: cut at {start} expected, {report}");
     }
 
     private static Journal MakeJournal(Random random, Ending ending, Action<byte[]>? look = null)
     {
         var disk = new SimulatedDisk { Random = random };
-        var tuning = new WriterTuning { SegmentSize = 1024, FirstFill = 2048, LargestFill = 8192, LargestGroupToFill = 2048, Salts = random };
+        var tuning = new WriterTuning
+        {
+            SegmentSize = 1024,
+            FirstFill = 2048,
+            LargestFill = 8192,
+            LargestGroupToFill = 2048,
+            Salts = random,
+        };
         var buffer = new MergeBuffer(tuning);
         var writer = new JournalWriter(buffer, tuning);
         var units = new List<Unit>();
@@ -184,7 +204,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         return new(ending, disk.Clone(), units, groups, ours, redisAt);
     }
 
-    /// <summary>By position: each line says where the next begins.</summary>
+    /// <summary>Finds the groups by position: each header states the length of its group.</summary>
     private static List<Group> FindGroups(ReadOnlySpan<byte> file)
     {
         var groups = new List<Group>();
@@ -214,8 +234,10 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     {
         if (LongRun.IsLong) return Enumerable.Range(0, count);
 
-        // The header, the end, and a sample of what is between.
-        return Enumerable.Range(0, 150).Concat(Enumerable.Range(count - 150, 150)).Concat(Enumerable.Range(0, size).Select(_ => random.Next(count)));
+        // The header, the end, and a sample of the offsets between them.
+        return Enumerable.Range(0, 150)
+            .Concat(Enumerable.Range(count - 150, 150))
+            .Concat(Enumerable.Range(0, size).Select(_ => random.Next(count)));
     }
 
     private static int FirstDifference(byte[] a, byte[] b)

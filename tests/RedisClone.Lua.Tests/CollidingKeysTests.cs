@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Keys that collide under Lua's own hash do not make a table slow.</summary>
+/// <summary>Keys that collide under the hash of Lua do not make a table slow.</summary>
 public sealed class CollidingKeysTests
 {
     private const int Keys = 20_000;
@@ -20,10 +20,10 @@ public sealed class CollidingKeysTests
     }
 
     [Theory]
-    // Lua looks at every second byte of a string of 40, from the end.
+    // Lua hashes every second byte of a string of length 40, starting at its end.
     [InlineData("('x'):rep(24) .. ('%08d'):format(i):gsub('.', '%0y')")]
     [InlineData("('x'):rep(64) .. ('%08d'):format(i):gsub('.', 'zz%0zzzzzzzz')")]
-    // The halves of the bits of these have one sum.
+    // The sum of the upper and lower halves of the bits is the same for all of these numbers.
     [InlineData("struct.unpack('<d', struct.pack('<I4I4', i, 0x7fe00000 - i))")]
     public void ChainsStayShort(string key)
     {
@@ -35,7 +35,7 @@ public sealed class CollidingKeysTests
     [Theory]
     [InlineData("cjson.decode(text)")]
     [InlineData("cmsgpack.unpack(cmsgpack.pack(cjson.decode(text)))")]
-    public void DataOfAClientIsReadIntoShortChains(string read)
+    public void ClientDataIsReadIntoShortChains(string read)
     {
         LuaTable table = Build(
             $$"""
@@ -49,7 +49,7 @@ public sealed class CollidingKeysTests
     }
 
     [Fact]
-    public void ATableWithCollidingKeysIsATableAsAnyOther()
+    public void ATableWithCollidingKeysBehavesNormally()
     {
         LuaTable table = Build(
             """
@@ -76,7 +76,7 @@ public sealed class CollidingKeysTests
     }
 
     [Fact]
-    public void OtherTablesAreTraversedInLuasOrder() =>
+    public void OtherTablesHaveTheTraversalOrderOfLua() =>
         Assert.Equal(RealLua.Run(Order), Interpreter.Run(Order));
 
     private const string Order = """

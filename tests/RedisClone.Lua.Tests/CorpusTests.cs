@@ -3,7 +3,7 @@ using System.Text.RegularExpressions;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Every program of the corpus must print what the real thing prints.</summary>
+/// <summary>Every program of the corpus must print the same as in real Lua or Redis.</summary>
 public sealed partial class CorpusTests(RealRedis redis) : IClassFixture<RealRedis>
 {
     private const string RedisPrelude =
@@ -13,24 +13,29 @@ public sealed partial class CorpusTests(RealRedis redis) : IClassFixture<RealRed
     private const string RedisEpilogue = "\nreturn table.concat(print_out, '\\n')";
 
     public static TheoryData<string> Files(string folder) =>
-        [.. Directory.EnumerateFiles(Path.Combine(AppContext.BaseDirectory, "Corpus", folder)).Select(f => Path.GetFileName(f)!).Order()];
+        [
+            .. Directory.EnumerateFiles(Path.Combine(AppContext.BaseDirectory, "Corpus", folder))
+                .Select(f => Path.GetFileName(f)!).Order(),
+        ];
 
     [Theory]
     [MemberData(nameof(Files), "Language")]
-    public void LanguageIsRealLuas(string file) => CompareWithLua(Read("Language", file));
+    public void TheLanguageMatchesLua(string file) => CompareWithLua(Read("Language", file));
 
     [Theory]
     [MemberData(nameof(Files), "Fuzz")]
-    public void RandomUseOfLibrariesIsRealLuas(string file)
+    public void RandomUseOfLibrariesMatchesLua(string file)
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next(1, 1_000_000);
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given)
+            ? given
+            : Random.Shared.Next(1, 1_000_000);
         Console.WriteLine($"{file}: RC_SEED={seed}");
         CompareWithLua($"local SEED = {seed} " + Read("Fuzz", file));
     }
 
     [Theory]
     [MemberData(nameof(Files), "Redis")]
-    public void LibrariesAreRedisOwn(string file)
+    public void TheLibrariesMatchRedis(string file)
     {
         string script = RedisPrelude + Read("Redis", file) + RedisEpilogue;
         var state = new LuaState();

@@ -2,13 +2,18 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Random programs must print exactly what real Lua 5.1 prints. RC_SEED repeats a run, <c>tests/fuzz programs</c> makes it longer.</summary>
+/// <summary>
+/// Random programs must print exactly the same as in real Lua 5.1. RC_SEED repeats a run, and <c>tests/fuzz
+/// programs</c> extends it.
+/// </summary>
 public sealed class DifferentialTests(ITestOutputHelper output)
 {
     [Fact]
     public void RandomProgramsBehaveAsInRealLua()
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next(1_000_000_000);
+        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given)
+            ? given
+            : Random.Shared.Next(1_000_000_000);
         int programs = LongRun.Times(60, 20_000);
         output.WriteLine($"RC_SEED={seed}");
         for (int i = 0; i < programs; i++)
@@ -27,6 +32,7 @@ public sealed class DifferentialTests(ITestOutputHelper output)
         string[] e = expected.Split('\n'), a = actual.Split('\n');
         int line = 0;
         while (line < e.Length && line < a.Length && e[line] == a[line]) line++;
-        return $"line {line + 1}\n  expected: {(line < e.Length ? e[line] : "(end)")}\n  actual:   {(line < a.Length ? a[line] : "(end)")}";
+        string wanted = line < e.Length ? e[line] : "(end)", found = line < a.Length ? a[line] : "(end)";
+        return $"line {line + 1}\n  expected: {wanted}\n  actual:   {found}";
     }
 }

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>What the host of scripts relies on.</summary>
+/// <summary>Tests the interface between the interpreter and its host.</summary>
 public sealed class HostTests
 {
     private readonly LuaState _state = new();
@@ -28,7 +28,7 @@ public sealed class HostTests
     }
 
     [Fact]
-    public void ArgumentsGoInAndAllResultsComeOut()
+    public void ArgumentsAndResultsArePassed()
     {
         LuaTable table = _state.TryNewTable()!;
         Assert.True(_state.TrySet(table, 1, LuaString.From("one")));
@@ -45,7 +45,7 @@ public sealed class HostTests
     }
 
     [Fact]
-    public void TablesAreReadFromOutside()
+    public void TheHostReadsTables()
     {
         LuaTable table = Run("return {10, 20, x = 'y', [2.5] = true}").AsTable!;
         Assert.Equal(2, table.Length);
@@ -90,7 +90,7 @@ public sealed class HostTests
     }
 
     [Fact]
-    public void ErrorsSayWhereTheyHappened()
+    public void ErrorsHaveAPosition()
     {
         LuaError error = Fail("local x = 1\nerror({code = 7})");
         Assert.Equal("@user_script", error.Source!.ToString());
@@ -125,7 +125,7 @@ public sealed class HostTests
     }
 
     [Fact]
-    public void AnAbortPassesEverythingThatCatches()
+    public void AnAbortCannotBeCaught()
     {
         int asked = 0;
         _state.BudgetInterval = 1000;
@@ -134,14 +134,18 @@ public sealed class HostTests
             """
             local function spin() while true do end end
             while true do
-              xpcall(function() pcall(coroutine.wrap(function() pcall(table.sort, {2, 1}, spin) end)) end, function() return 1 end)
+              xpcall(
+                function() pcall(coroutine.wrap(function() pcall(table.sort, {2, 1}, spin) end)) end,
+                function() return 1 end)
             end
             """,
             LuaOutcome.Aborted);
         Assert.Equal("Script killed by user with SCRIPT KILL...", error.Message);
         Assert.Equal(3, asked);
         _state.OnBudget = null;
-        Assert.Equal(6, Run("local s = 0 for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do s = s + i end return s").AsNumber);
+        const string program = "local s = 0 for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) "
+            + "do s = s + i end return s";
+        Assert.Equal(6, Run(program).AsNumber);
     }
 
     [Theory]
@@ -158,7 +162,7 @@ public sealed class HostTests
     [InlineData("for k in boom do end")]
     [InlineData("cjson.encode_max_depth(1) math.randomseed(1) boom()")]
     [InlineData("local kept = ('x'):rep(1e7) local function f() local t = {kept} boom() end f()")]
-    public void AnExceptionLeavesTheInterpreterAsItWas(string program)
+    public void AnExceptionLeavesTheInterpreterUnchanged(string program)
     {
         LuaSandbox.RejectUnknownNames(_state, _state.Globals);
         _state.SetField(_state.Globals, "boom", new LuaHostFunction((ref LuaCall _) => throw new OutOfMemoryException()));
@@ -199,7 +203,7 @@ public sealed class HostTests
         _state.SetField(_state.Globals, "KEYS", keys);
         LuaFunction script = Compile(
             "local v = redis.call('get', KEYS[1]) for i = 1, 10 do v = redis.call('set', v, i) end return v == 'key' and 1 or 2");
-        // The runtime may compile anew in any one attempt; not in all of them.
+        // The runtime may compile a method again in one attempt, but not in all of them.
         long least = long.MaxValue;
         for (int attempt = 0; attempt < 10 && least > 0; attempt++)
         {
@@ -214,7 +218,7 @@ public sealed class HostTests
     }
 
     [Fact]
-    public void MemoryIsAccountedFor()
+    public void MemoryIsCounted()
     {
         long before = _state.AllocatedBytes;
         Run("kept = {} for i = 1, 1000 do kept[i] = ('x'):rep(1000) .. i end collectgarbage()");

@@ -2,13 +2,13 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Scripts that mean harm end with an error, in bounded time and memory, and leave the interpreter usable.</summary>
+/// <summary>Hostile scripts end with an error, in bounded time and memory, and leave the interpreter usable.</summary>
 public sealed class HostileTests
 {
     private const int Deep = 100_000;
     private static readonly LuaString s_killed = LuaString.From("killed");
 
-    /// <summary>Runs with little memory and few steps; "killed" if the steps ran out.</summary>
+    /// <summary>Runs a program with little memory and few steps. Returns "killed" if it exceeded the steps.</summary>
     private static string Outcome(string program, int periods = 100, long memory = 64 << 20)
     {
         var interpreter = new Interpreter(memory);
@@ -22,8 +22,9 @@ public sealed class HostileTests
 
     public static TheoryData<string, string> NestedForms => new()
     {
-        { "return ", "(" }, { "return ", "{" }, { "return ", "not " }, { "return ", "- " }, { "return ", "#" }, { "return ", "a .. " },
-        { "return ", "a ^ " }, { "return ", "f(" }, { "return ", "f{" }, { "return ", "a[" }, { "return ", "function() return " },
+        { "return ", "(" }, { "return ", "{" }, { "return ", "not " }, { "return ", "- " }, { "return ", "#" },
+        { "return ", "a .. " }, { "return ", "a ^ " }, { "return ", "f(" }, { "return ", "f{" }, { "return ", "a[" },
+        { "return ", "function() return " },
         { "", "do " }, { "", "while x do " }, { "", "repeat " }, { "", "if x then " }, { "", "for i = 1, 2 do " },
         { "", "for k in x do " }, { "", "function f() " }, { "", "local function f() " }, { "", "a, " }, { "return ", "{[1] = " },
         { "return ", "{x = " }, { "return ", "a and (" }, { "return ", "1 + (" }, { "x = ", "{{" }, { "return ", "((a)(" },
@@ -35,7 +36,9 @@ public sealed class HostileTests
     {
         string text = start + string.Concat(Enumerable.Repeat(form, Deep));
         string outcome = Outcome(text);
-        Assert.Matches("too many syntax levels|expression too complex|200 local variables|has more than \\d+ variables in assignment", outcome);
+        Assert.Matches(
+            "too many syntax levels|expression too complex|200 local variables|has more than \\d+ variables in assignment",
+            outcome);
     }
 
     [Theory]
@@ -50,10 +53,12 @@ public sealed class HostileTests
     [InlineData("", "x = 1 ", "")]
     [InlineData("", "do end ", "")]
     [InlineData("return ", "f() ", "", false)]
-    public void LengthIsNot(string start, string part, string end, bool valid = true)
+    public void LengthIsNotLimited(string start, string part, string end, bool valid = true)
     {
         string outcome = new Interpreter().State.Compile(
-            Encoding.Latin1.GetBytes(start + string.Concat(Enumerable.Repeat(part, Deep)) + end), "=x", out LuaError error) is null
+            Encoding.Latin1.GetBytes(start + string.Concat(Enumerable.Repeat(part, Deep)) + end),
+            "=x",
+            out LuaError error) is null
             ? error.Message
             : "";
         Assert.Equal(valid, outcome.Length == 0);
@@ -70,7 +75,9 @@ public sealed class HostileTests
     [InlineData("local co = coroutine.wrap(function() while true do end end) while true do pcall(co) end")]
     [InlineData("local co = coroutine.wrap(function() while true do coroutine.yield() end end) while true do co() end")]
     [InlineData("for k in function() return 1 end do end")]
-    [InlineData("local t = setmetatable({}, {__index = function(t, k) return 1 end}) for k, v in ipairs(t) do end while true do local x = t.x end")]
+    [InlineData(
+        "local t = setmetatable({}, {__index = function(t, k) return 1 end}) for k, v in ipairs(t) do end while true do " +
+        "local x = t.x end")]
     [InlineData("string.find(('a'):rep(100000), ('a*'):rep(20) .. 'b')")]
     [InlineData("pcall(string.match, ('a'):rep(50000), '(a*)*(a*)(a*)(a*)b')")]
     [InlineData("string.gsub(('a'):rep(50000), '.-.-.-.-b', '')")]
@@ -156,22 +163,32 @@ public sealed class HostileTests
     [InlineData("cmsgpack.unpack('\\221\\255\\255\\255\\255' .. ('\\144'):rep(3000000))")]
     [InlineData("struct.pack('c1000000000', 'x')", "string too short")]
     [InlineData("local function f(...) return f(1, ...) end f()", "killed|stack overflow")]
-    [InlineData("local function f(n, ...) if n > 0 then return f(n - 1, n, ...) end return select('#', f(1e9, ...)) end f(7000)", "stack overflow|not enough memory|killed")]
+    [InlineData(
+        "local function f(n, ...) if n > 0 then return f(n - 1, n, ...) end return select('#', f(1e9, ...)) end f(7000)",
+        "stack overflow|not enough memory|killed")]
     public void MemoryIsBounded(string program, string message = "not enough memory")
     {
-        Assert.Matches($"^(test:\\d+: )?(.*{message.Replace("|", "|.*", StringComparison.Ordinal)})", Outcome(program, periods: 3_000));
+        Assert.Matches(
+            $"^(test:\\d+: )?(.*{message.Replace("|", "|.*", StringComparison.Ordinal)})", Outcome(program, periods: 3_000));
     }
 
     [Fact]
-    public void MemoryThatIsLetGoDoesNotCount()
+    public void ReleasedMemoryDoesNotCount()
     {
-        Assert.Equal("ok", Outcome("for i = 1, 3000 do local s = ('x'):rep(100000) .. i local t = {s, {s}, function() return s end} end print('ok')", 100_000));
-        Assert.Equal("ok", Outcome("for i = 1, 300 do pcall(string.rep, 'x', 1e9) pcall(function() local t = {} for i = 1, 1e4 do t[i] = i end end) end print('ok')", 100_000));
+        Assert.Equal("ok", Outcome(
+            "for i = 1, 3000 do local s = ('x'):rep(100000) .. i local t = {s, {s}, function() return s end} end print('ok')",
+            100_000));
+        Assert.Equal("ok", Outcome(
+            "for i = 1, 300 do pcall(string.rep, 'x', 1e9) "
+            + "pcall(function() local t = {} for i = 1, 1e4 do t[i] = i end end) end print('ok')",
+            100_000));
     }
 
     [Theory]
     [InlineData("local function f() return 1 + f() end f()", "stack overflow")]
-    [InlineData("local function f() return pcall(f) end print(f())", "^(true\t)*false\tstack overflow|C stack overflow|error in error handling")]
+    [InlineData(
+        "local function f() return pcall(f) end print(f())",
+        "^(true\t)*false\tstack overflow|C stack overflow|error in error handling")]
     [InlineData("local t = {} setmetatable(t, {__index = function(t, k) return t[k] end}) return t.x", "C stack overflow")]
     [InlineData("local t = {} for i = 1, 5e4 do t = setmetatable({}, {__index = t}) end return t.x", "loop in gettable")]
     [InlineData("local t = {} for i = 1, 5e4 do t = setmetatable({}, {__newindex = t}) end t.x = 1", "loop in settable")]
@@ -190,12 +207,17 @@ public sealed class HostileTests
     [InlineData("local t = {} setmetatable(t, {__newindex = function(t, k, v) t[k] = v end}) t.x = 1", "C stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__add = function(a, b) return a + b end}) return t + 1", "C stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__concat = function(a, b) return a .. b end}) return t .. 1", "C stack overflow")]
-    [InlineData("local t = {} setmetatable(t, {__eq = function(a, b) return a == b end}) local u = setmetatable({}, getmetatable(t)) return t == u", "C stack overflow")]
+    [InlineData(
+        "local t = {} setmetatable(t, {__eq = function(a, b) return a == b end}) local u = setmetatable({}, " +
+        "getmetatable(t)) return t == u",
+        "C stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__lt = function(a, b) return a < b end}) return t < t", "C stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__call = function(self) return self() end}) return t()", "killed|stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__call = function(self) return 1 + self() end}) return t()", "stack overflow")]
     [InlineData("local t = {} setmetatable(t, {__call = t}) return t()", "attempt to call")]
-    [InlineData("local t = {} setmetatable(t, {__tostring = function(t) return tostring(t) end}) return tostring(t)", "C stack overflow")]
+    [InlineData(
+        "local t = {} setmetatable(t, {__tostring = function(t) return tostring(t) end}) return tostring(t)",
+        "C stack overflow")]
     [InlineData("local function f() return (string.gsub('x', 'x', f)) end f()", "C stack overflow")]
     [InlineData("local function f() table.sort({1, 2}, f) end f()", "C stack overflow")]
     [InlineData("local function f() return coroutine.wrap(f)() end f()", "C stack overflow")]
@@ -226,8 +248,12 @@ public sealed class HostileTests
     [InlineData("string.find('x', ('('):rep(100))", "too many captures")]
     [InlineData("string.find(('a'):rep(5000), ('a?'):rep(100000))", "pattern too complex")]
     [InlineData("string.find('x', ('('):rep(40) .. (')'):rep(40))", "too many captures")]
-    [InlineData("table.sort({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, function(a, b) return true end)", "invalid order function|^$|attempt to compare")]
-    [InlineData("local t = {} for i = 1, 200 do t[i] = i % 7 end table.sort(t, function(a, b) return math.random() < 0.5 end)", "invalid order function|^$|attempt to compare")]
+    [InlineData(
+        "table.sort({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, function(a, b) return true end)",
+        "invalid order function|^$|attempt to compare")]
+    [InlineData(
+        "local t = {} for i = 1, 200 do t[i] = i % 7 end table.sort(t, function(a, b) return math.random() < 0.5 end)",
+        "invalid order function|^$|attempt to compare")]
     [InlineData("local t = {} for i = 1, 100 do t[i] = i end table.sort(t, function(a, b) t[#t] = nil return a < b end)", ".*")]
     [InlineData("local s = ('x'):rep(1e6) return s:rep(1e6)", "not enough memory")]
     [InlineData("loadstring('\\27LuaQ\\0\\1\\4')()", "attempt to call a nil value")]
@@ -242,12 +268,12 @@ public sealed class HostileTests
     [InlineData("math.randomseed(1e300) return math.random(2147483647)", "^$")]
     [InlineData("bit.tohex(1, -2147483648) bit.lshift(1e300, -1e300)", "^$")]
     [InlineData("setmetatable(_G, {__index = function(t, k) return _G[k] end}) return zzz", "C stack overflow")]
-    public void AnythingElseEnds(string program, string message) => Assert.Matches(message, Outcome(program));
+    public void OtherHostileScriptsEnd(string program, string message) => Assert.Matches(message, Outcome(program));
 
     [Fact]
     public void ASmallStackIsEnough()
     {
-        // Every way to nest on the real stack, to its limit, with the deepest parser and matcher on top.
+        // Nests in every way that uses the native stack, up to the limit, with the deepest parser and matcher on top.
         const string program = """
             local forms = {
               function(f) pcall(f) end,
@@ -289,9 +315,13 @@ public sealed class HostileTests
     }
 
     [Theory]
-    [InlineData("local t = {} for i = 1, 2 ^ 19 do t['k' .. i] = 1 end local n = 0 while true do n = n + 1 t['k' .. n] = nil t['x' .. n] = 1 end")]
+    [InlineData(
+        "local t = {} for i = 1, 2 ^ 19 do t['k' .. i] = 1 end local n = 0 while true do n = n + 1 t['k' .. n] = nil " +
+        "t['x' .. n] = 1 end")]
     [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end for i = 1, 2 ^ 20 do t[i] = nil end while true do next(t) end")]
-    [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end for i = 1, 2 ^ 20 do t[i] = nil end while true do for k in pairs(t) do end end")]
+    [InlineData(
+        "local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end for i = 1, 2 ^ 20 do t[i] = nil end while true do for k in " +
+        "pairs(t) do end end")]
     [InlineData("local t = {} for i = 1, 2 ^ 20 do t[i] = 1 end while true do table.maxn(t) end")]
     public void WorkOnLargeTablesIsCounted(string program)
     {
@@ -313,7 +343,7 @@ public sealed class HostileTests
     [Fact]
     public void CollidingKeysAreSlowButInterruptible()
     {
-        // Lua samples 32 bytes of a long string: these all have one hash.
+        // Lua hashes only 32 bytes of a long string, so these strings all have the same hash.
         string program = """
             local t = {}
             for i = 1, 1e6 do

@@ -3,14 +3,15 @@ using System.Text;
 namespace RedisClone.Lua.Tests;
 
 /// <summary>
-/// Whatever a script calls with whatever arguments, the next one finds the interpreter as it was: every table that can be
-/// reached, with its metatable, holds the same values, and every function with a state behaves as before. RC_SEED repeats a run.
+/// After any calls of a script with any arguments, the next script finds the interpreter unchanged: every reachable
+/// table and its metatable hold the same values, and every function with a state behaves as before. RC_SEED repeats a
+/// run.
 /// </summary>
 public sealed class IsolationTests
 {
     private const int Rounds = 400;
 
-    /// <summary>Everything reachable from the globals and from strings, and what each setting is.</summary>
+    /// <summary>Prints everything reachable from the globals and from strings, and the value of each setting.</summary>
     private const string Fingerprint = """
         local out, seen, queue = {}, {}, {}
         local function visit(name, t)
@@ -48,7 +49,7 @@ public sealed class IsolationTests
     ];
 
     [Fact]
-    public void NothingThatAScriptCallsIsSeenByTheNext()
+    public void NoCallOfAScriptAffectsTheNextScript()
     {
         int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next();
         Console.WriteLine($"RC_SEED={seed}");

@@ -3,15 +3,17 @@ using System.Text;
 namespace RedisClone.Lua.Tests;
 
 /// <summary>
-/// What a script takes in all, buffers, copies and garbage included, stays near its limit. Runs alone: it reads the size of the
-/// heap.
+/// The total memory of a script, including buffers, copies and garbage, stays near its limit. The tests run alone,
+/// because they read the size of the heap.
 /// </summary>
 [Collection(nameof(SourceFuzzTests))]
 public sealed class MemoryPeakTests
 {
     private const long Limit = 64 << 20;
 
-    /// <summary>What the runtime allocates before it looks for garbage, and what the tests themselves take.</summary>
+    /// <summary>
+    /// The memory that the runtime allocates before a collection, and the memory of the tests themselves.
+    /// </summary>
     private const long Slack = 48 << 20;
 
     [Theory]
@@ -82,7 +84,7 @@ public sealed class MemoryPeakTests
     }
 
     [Fact]
-    public void MemoryOfAFailedCallIsFreeAgain()
+    public void MemoryOfAFailedCallIsReleased()
     {
         var interpreter = new Interpreter(Limit);
         for (int i = 0; i < 50; i++)

@@ -4,9 +4,9 @@ using Xunit.Abstractions;
 namespace RedisClone.Lua.Tests;
 
 /// <summary>
-/// Sources that are programs, nearly programs, or none: compiled, and run for a short while with little memory on a small stack. None harms the
-/// process, takes more than it may, or goes on when it is told to end. <c>tests/fuzz lua</c> runs it for long.
-/// Runs alone: it reads the size of the whole heap.
+/// Compiles source texts that are programs, almost programs or random text, and runs them for a short time with little
+/// memory on a small stack. No source harms the process, exceeds its limits or ignores the end of its budget.
+/// <c>tests/fuzz lua</c> runs it for a long time. The tests run alone, because they read the size of the whole heap.
 /// </summary>
 [Collection(nameof(SourceFuzzTests))]
 [CollectionDefinition(nameof(SourceFuzzTests), DisableParallelization = true)]
@@ -16,28 +16,33 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
     private const int Periods = 20;
     private const int SourcesPerState = 50;
 
-    /// <summary>The stack of the server's smallest thread.</summary>
+    /// <summary>The stack size of the smallest thread of the server.</summary>
     private const int StackBytes = 1536 * 1024;
 
     private static readonly LuaString s_killed = LuaString.From("killed");
 
     private static readonly string[] s_tokens =
     [
-        "end", "(", ")", "{", "}", "[", "]", "=", "==", "~=", ",", ";", ":", ".", "..", "...", "do", "function", "local", "if", "then", "else", "elseif", "for", "in", "while", "repeat", "until", "return",
-        "break", "and", "or", "not", "nil", "true", "x", "y", "x", "f", "#", "+", "-", "*", "/", "%", "^", "<", ">=", "1", "0x", "1e", "1e309", "'a'", "\"", "'", "[[", "]]", "[==[", "--", "--[[", "\\", "\\300", "\n", "\0", "\u00e9", "@",
+        "end", "(", ")", "{", "}", "[", "]", "=", "==", "~=", ",", ";", ":", ".", "..", "...", "do", "function", "local", "if",
+        "then", "else", "elseif", "for", "in", "while", "repeat", "until", "return",
+        "break", "and", "or", "not", "nil", "true", "x", "y", "x", "f", "#", "+", "-", "*", "/", "%", "^", "<", ">=", "1", "0x",
+        "1e", "1e309", "'a'", "\"", "'", "[[", "]]", "[==[", "--", "--[[", "\\", "\\300", "\n", "\0", "\u00e9", "@",
     ];
 
     private static readonly string[] s_arguments =
     [
-        "nil", "true", "-1", "0", "1", "2", "2^31", "-2^31", "2^53", "1e308", "0/0", "1/0", "''", "'abc'", "'%d'", "'%99.99f'", "'(a*)*b'", "'%f[a]'", "'[^'", "('x'):rep(1000)", "'[1,{\"a\":2}]'", "'\\0\\200'", "{}",
-        "{1, 2, 3}", "{x = 1, [2] = {}}", "t", "_G", "setmetatable({}, {__index = error, __tostring = print, __lt = rawequal, __concat = f, __call = f})", "f", "error", "pcall", "function() end",
+        "nil", "true", "-1", "0", "1", "2", "2^31", "-2^31", "2^53", "1e308", "0/0", "1/0", "''", "'abc'", "'%d'", "'%99.99f'",
+        "'(a*)*b'", "'%f[a]'", "'[^'", "('x'):rep(1000)", "'[1,{\"a\":2}]'", "'\\0\\200'", "{}",
+        "{1, 2, 3}", "{x = 1, [2] = {}}", "t", "_G",
+        "setmetatable({}, {__index = error, __tostring = print, __lt = rawequal, __concat = f, __call = f})", "f", "error",
+        "pcall", "function() end",
         "function(...) return ... end", "coroutine.create(f)", "coroutine.wrap(f)", "cjson.null", "'c3i8s'", "cmsgpack.pack(t)",
     ];
 
     private string _doing = "";
 
     [Fact]
-    public void SourcesOfAnyKindHarmNobody()
+    public void NoSourceTextHarmsTheProcess()
     {
         int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next();
         int sources = LongRun.Times(4_000, 2_000_000);
@@ -81,7 +86,9 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
             LuaFunction? chunk = state.Compile(source, "=x", out LuaError error);
             if (chunk is null)
             {
-                Assert.True(error.Message.StartsWith("x:", StringComparison.Ordinal) || error.Message == "not enough memory", error.Message);
+                Assert.True(
+                    error.Message.StartsWith("x:", StringComparison.Ordinal) || error.Message == "not enough memory",
+                    error.Message);
                 continue;
             }
             compiled++;
@@ -91,29 +98,33 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
             if (state.Call(chunk, []) == LuaOutcome.Returned) ended++;
             else if (left < 0) killed++;
             Assert.InRange(state.AllocatedBytes, 0, 2 * MemoryLimit);
-            if ((i + 1) % 100_000 == 0) Console.WriteLine($"{i + 1} sources, {GC.GetTotalMemory(forceFullCollection: false) >> 20} MB");
+            if ((i + 1) % 100_000 == 0)
+                Console.WriteLine($"{i + 1} sources, {GC.GetTotalMemory(forceFullCollection: false) >> 20} MB");
         }
-        output.WriteLine($"RC_SEED={seed}: {sources} sources, {compiled} compiled, {ended} ended by themselves, {killed} were killed");
+        output.WriteLine(
+            $"RC_SEED={seed}: {sources} sources, {compiled} compiled, {ended} ended by themselves, {killed} were killed");
         Assert.InRange(GC.GetTotalMemory(forceFullCollection: true), 0, 16 * MemoryLimit);
     }
 
-    /// <summary>The names of all that a script can call.</summary>
+    /// <summary>Returns the names of all functions that a script can call.</summary>
     private static string[] Functions() => Interpreter.Run(
         """
         for name, value in pairs(_G) do
           if type(value) == 'function' then print(name) end
-          if type(value) == 'table' and value ~= _G then for key, f in pairs(value) do if type(f) == 'function' then print(name .. '.' .. key) end end end
+          if type(value) == 'table' and value ~= _G then
+            for key, f in pairs(value) do if type(f) == 'function' then print(name .. '.' .. key) end end end
         end
         """).Split('\n', StringSplitOptions.RemoveEmptyEntries);
 
-    /// <summary>Calls of anything with anything.</summary>
+    /// <summary>Returns calls of random functions with random arguments.</summary>
     private static string Calls(Random random, string[] functions)
     {
         var text = new StringBuilder("local t = {3, 1, 2, x = 'y'} local function f(...) return ... end\n");
         for (int calls = random.Next(1, 8); calls > 0; calls--)
         {
             string function = functions[random.Next(functions.Length)];
-            string arguments = string.Join(", ", Enumerable.Range(0, random.Next(5)).Select(_ => s_arguments[random.Next(s_arguments.Length)]));
+            string arguments = string.Join(
+                ", ", Enumerable.Range(0, random.Next(5)).Select(_ => s_arguments[random.Next(s_arguments.Length)]));
             text.AppendLine(random.Next(4) switch
             {
                 0 => $"t[#t + 1] = {function}({arguments})",
@@ -125,7 +136,8 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
     }
 
     private static byte[] Tokens(Random random) =>
-        Encoding.Latin1.GetBytes(string.Concat(Enumerable.Range(0, random.Next(1, 60)).Select(_ => s_tokens[random.Next(s_tokens.Length)] + (random.Next(5) > 0 ? " " : ""))));
+        Encoding.Latin1.GetBytes(string.Concat(Enumerable.Range(0, random.Next(1, 60))
+            .Select(_ => s_tokens[random.Next(s_tokens.Length)] + (random.Next(5) > 0 ? " " : ""))));
 
     private static byte[] Damage(Random random, string program)
     {
@@ -141,7 +153,7 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
             case 2:
                 return [.. text[..at], .. text[(at + random.Next(Math.Min(40, text.Length - at)))..]];
             case 3:
-                // A part again and again, as deep as it goes.
+                // Repeats a part of the text, up to a great depth.
                 byte[] part = text[at..(at + random.Next(Math.Min(30, text.Length - at)))];
                 return [.. text[..at], .. Enumerable.Repeat(part, random.Next(400)).SelectMany(p => p), .. text[at..]];
             default:

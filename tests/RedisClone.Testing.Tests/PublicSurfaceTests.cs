@@ -3,14 +3,21 @@ using RedisClone.Server.Embedding;
 
 namespace RedisClone.Testing.Tests;
 
-/// <summary>What users of the packages build on is what PublicSurface.txt lists: nothing of the server's inside, and nothing that changes unnoticed.</summary>
+/// <summary>
+/// Compares the public surface of the packages with PublicSurface.txt, so that internals do not become public and the
+/// surface does not change unnoticed.
+/// </summary>
 public sealed class PublicSurfaceTests
 {
     [Fact]
-    public void It_is_what_is_listed()
+    public void The_public_surface_is_the_listed_one()
     {
         string[] expected = File.ReadAllLines(Path.Combine(AppContext.BaseDirectory, "PublicSurface.txt"));
-        string[] found = [.. new[] { typeof(RedisCloneServer), typeof(RedisTestServer) }.SelectMany(type => type.Assembly.GetExportedTypes()).SelectMany(Lines).Order(StringComparer.Ordinal)];
+        string[] found =
+        [
+            .. new[] { typeof(RedisCloneServer), typeof(RedisTestServer) }
+                .SelectMany(type => type.Assembly.GetExportedTypes()).SelectMany(Lines).Order(StringComparer.Ordinal),
+        ];
         Assert.True(expected.SequenceEqual(found), $"PublicSurface.txt would be:\n{string.Join('\n', found)}\n");
     }
 

@@ -7,13 +7,13 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Testing.Tests;
 
-/// <summary>Servers for tests start quickly, are apart from each other, and leave nothing in the process that had them.</summary>
+/// <summary>Test servers start quickly, are independent of each other, and leave nothing in the process.</summary>
 public sealed class RedisTestServerTests(ITestOutputHelper output)
 {
     private const int Rounds = 100;
 
     [Fact]
-    public async Task Each_is_empty_and_on_a_port_of_its_own()
+    public async Task Each_server_is_empty_and_has_its_own_port()
     {
         RedisTestServer[] servers = await Task.WhenAll(Enumerable.Range(0, 5).Select(_ => RedisTestServer.StartAsync()));
         Assert.Equal(5, servers.Select(server => server.Port).Distinct().Count());
@@ -28,7 +28,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task In_memory_there_is_no_port()
+    public async Task A_server_in_memory_has_no_port()
     {
         using RedisTestServer server = await RedisTestServer.StartInMemoryAsync(o => o.Password = "secret");
         Assert.Equal(0, server.Port);
@@ -37,11 +37,11 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
         await client.ExpectAsync("AUTH secret", "+OK\r\n");
     }
 
-    /// <summary>Threads, descriptors and memory are what they were, whatever the servers held; their times are printed.</summary>
+    /// <summary>Threads, descriptors and memory return to their earlier values. The start times are printed.</summary>
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_hundred_leave_nothing_behind(bool inMemory)
+    public async Task A_hundred_servers_leave_nothing_behind(bool inMemory)
     {
         var times = new List<double>();
         for (int i = 0; i < 5; i++) times.Add(await RoundAsync(inMemory));
@@ -49,15 +49,18 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
         for (int i = 0; i < Rounds; i++) times.Add(await RoundAsync(inMemory));
         long grown = Memory() - memory;
         double[] later = [.. times.Skip(1).Order()];
-        output.WriteLine($"started in {times[0]:F1} ms at first, then {later[later.Length / 2]:F1} ms, at most {later[^1]:F1} ms; {grown / 1024} KB after {Rounds} rounds");
+        output.WriteLine(
+            $"started in {times[0]:F1} ms at first, then {later[later.Length / 2]:F1} ms, at most {later[^1]:F1} ms; "
+            + $"{grown / 1024} KB after {Rounds} rounds");
         Assert.InRange(Descriptors(), 0, descriptors + 10);
-        Assert.DoesNotContain(ThreadNames(), name => name.StartsWith("loop-", StringComparison.Ordinal) || name.StartsWith("Kestrel", StringComparison.Ordinal));
-        // Each held some 2 MB.
+        Assert.DoesNotContain(ThreadNames(),
+            name => name.StartsWith("loop-", StringComparison.Ordinal) || name.StartsWith("Kestrel", StringComparison.Ordinal));
+        // Each server held about 2 MB.
         Assert.InRange(grown, long.MinValue, 10L << 20);
     }
 
     [Fact]
-    public async Task Signals_are_the_hosts()
+    public async Task Signals_belong_to_the_host()
     {
         await using RedisTestServer server = await RedisTestServer.StartAsync();
         var heard = new TaskCompletionSource();
@@ -70,7 +73,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
         await heard.Task.WaitAsync(Talk.Patience);
         using Stream client = Talk.Dial(server.Port);
         await client.ExpectAsync("PING", "+PONG\r\n");
-        // A server that had heard the signal would end with its next round of background work.
+        // If the server had handled the signal, it would end with its next round of background work.
         await client.UntilAsync("INFO stats", "total_connections_received:1");
         await Task.Delay(500);
         await client.ExpectAsync("PING", "+PONG\r\n");
@@ -79,17 +82,25 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     private static async Task<double> RoundAsync(bool inMemory)
     {
         var watch = Stopwatch.StartNew();
-        await using RedisTestServer server = await (inMemory ? RedisTestServer.StartInMemoryAsync() : RedisTestServer.StartAsync());
+        await using RedisTestServer server =
+            await (inMemory ? RedisTestServer.StartInMemoryAsync() : RedisTestServer.StartAsync());
         double started = watch.Elapsed.TotalMilliseconds;
         using Stream client = inMemory ? server.ConnectStream() : Talk.Dial(server.Port);
-        await client.ExpectAsync("EVAL \"for i = 1, 2000 do redis.call('SET', i, string.rep('x', 1000)) end return redis.call('RESTORE', 0, 0, redis.call('DUMP', 1))\" 0", "+OK\r\n");
+        await client.ExpectAsync(
+            "EVAL \"for i = 1, 2000 do redis.call('SET', i, string.rep('x', 1000)) end "
+            + "return redis.call('RESTORE', 0, 0, redis.call('DUMP', 1))\" 0",
+            "+OK\r\n");
         await client.ExpectAsync("DBSIZE", ":2001\r\n");
         return started;
     }
 
-    /// <summary>Sockets, and what event loops are made of; files that the runtime opens meanwhile do not count.</summary>
-    private static int Descriptors() => !OperatingSystem.IsLinux() ? 0 : Directory.GetFiles("/proc/self/fd")
-        .Count(file => new FileInfo(file).LinkTarget is { } target && (target.StartsWith("socket:", StringComparison.Ordinal) || target.StartsWith("anon_inode:", StringComparison.Ordinal)));
+    /// <summary>
+    /// Counts sockets and the descriptors of event loops. Files that the runtime opens in the meantime do not count.
+    /// </summary>
+    private static int Descriptors() => OperatingSystem.IsLinux() ? Directory.GetFiles("/proc/self/fd").Count(IsCounted) : 0;
+
+    private static bool IsCounted(string file) => new FileInfo(file).LinkTarget is { } target
+        && (target.StartsWith("socket:", StringComparison.Ordinal) || target.StartsWith("anon_inode:", StringComparison.Ordinal));
 
     private static IEnumerable<string> ThreadNames() =>
         OperatingSystem.IsLinux() ? Directory.GetDirectories("/proc/self/task").Select(NameOf) : [];
@@ -102,7 +113,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
         }
         catch (IOException)
         {
-            // It has ended since.
+            // The thread has ended since the directory was read.
             return "";
         }
     }

@@ -4,14 +4,15 @@ using System.Net.Sockets;
 namespace RedisClone.Tests;
 
 /// <summary>
-/// Ports for servers that must be told theirs. They are below those that the system gives to whoever takes any, and those of <c>tests/documented</c>,
-/// and none is given twice: so nobody takes one between the look and its use.
+/// Finds ports for servers that cannot choose one themselves. The ports are below the ephemeral range of the system and
+/// below the ports of <c>tests/documented</c>, and no port is returned twice. No other process should therefore take a
+/// port between the check and its use.
 /// </summary>
 internal static class Ports
 {
     private const int First = 10_000, Count = 10_000;
 
-    // Test projects that run side by side begin at different places.
+    // Test projects that run at the same time start at different ports.
     private static int s_last = Environment.ProcessId * 401 % Count;
 
     public static int Free()
@@ -27,7 +28,7 @@ internal static class Ports
             }
             catch (SocketException)
             {
-                // Somebody serves there.
+                // The port is in use.
             }
         }
         throw new InvalidOperationException("no port is free");

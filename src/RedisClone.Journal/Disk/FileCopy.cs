@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Disk;
 
-/// <summary>Copies the beginning of a file, durably.</summary>
+/// <summary>Copies the first part of a file. The copy is durable when the call returns.</summary>
 internal static class FileCopy
 {
     private const int BufferSize = 1 << 20;
@@ -13,7 +13,7 @@ internal static class FileCopy
         for (long done = 0; done < length;)
         {
             int read = source.Read(done, buffer.AsSpan(0, (int)Math.Min(buffer.Length, length - done)));
-            if (read == 0) throw new IOException($"{from} became shorter while it was copied");
+            if (read == 0) throw new IOException($"{from} became shorter during the copy");
             copy.Write(done, buffer.AsSpan(0, read));
             done += read;
         }

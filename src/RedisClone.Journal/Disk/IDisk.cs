@@ -9,18 +9,18 @@ public enum DiskOpen
     /// <summary>An existing file, for reading and writing in place.</summary>
     Existing,
 
-    /// <summary>A new, empty file; what was there under the name is gone.</summary>
+    /// <summary>A new, empty file. It replaces an existing file of the same name.</summary>
     New,
 }
 
 /// <summary>
-/// Everything the journal asks of a file system, and nothing more, so that the tests can run the whole engine on a
-/// simulated one. A call that fails throws <see cref="IOException"/> or <see cref="UnauthorizedAccessException"/>;
-/// nothing else escapes.
+/// The file system operations that the journal uses. Tests run the whole engine on a simulated implementation. A failed
+/// call throws <see cref="IOException"/> or <see cref="UnauthorizedAccessException"/> and no other exception.
 /// </summary>
 /// <remarks>
-/// What survives a power loss: bytes of a file after <see cref="IDiskFile.Flush"/>, names of a directory (creation,
-/// rename, deletion) after <see cref="FlushDirectory"/>. A rename is atomic whether it survives or not.
+/// Two things survive a power loss: the bytes of a file after <see cref="IDiskFile.Flush"/>, and the names in a
+/// directory (creation, rename, deletion) after <see cref="FlushDirectory"/>. A rename is atomic whether or not it
+/// survives.
 /// </remarks>
 public interface IDisk
 {
@@ -30,38 +30,40 @@ public interface IDisk
 
     bool DirectoryExists(string path);
 
-    /// <summary>Creates the directory where it is missing.</summary>
+    /// <summary>Creates the directory if it does not exist.</summary>
     void CreateDirectory(string path);
 
-    /// <summary>The names (not paths) of the files directly in a directory.</summary>
+    /// <summary>Returns the names (not paths) of the files directly in a directory.</summary>
     IReadOnlyList<string> List(string directory);
 
-    /// <summary>Renames, replacing the target.</summary>
+    /// <summary>Renames a file and replaces the target.</summary>
     void Rename(string from, string to);
 
-    /// <summary>Deletes a file; nothing happens where there is none.</summary>
+    /// <summary>Deletes a file. Does nothing if the file does not exist.</summary>
     void Delete(string path);
 
     void FlushDirectory(string path);
 
-    /// <summary>Takes the lock file for as long as the returned object lives, or returns null while another holds it.</summary>
+    /// <summary>
+    /// Locks the file until the returned object is disposed. Returns null if another process holds the lock.
+    /// </summary>
     IDisposable? TryLock(string path);
 }
 
-/// <summary>An open file. Offsets are explicit: there is no position to share.</summary>
+/// <summary>An open file. Every offset is explicit, so callers share no file position.</summary>
 public interface IDiskFile : IDisposable
 {
     long Length { get; }
 
-    /// <summary>Reads up to <paramref name="into"/>.Length bytes; zero means the end of the file.</summary>
+    /// <summary>Reads up to <paramref name="into"/>.Length bytes. Returns zero at the end of the file.</summary>
     int Read(long offset, Span<byte> into);
 
     void Write(long offset, ReadOnlySpan<byte> bytes);
 
-    /// <summary>Writes the parts one after the other, with one system call where the system has one.</summary>
+    /// <summary>Writes the parts in order, with one system call if the system supports it.</summary>
     void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts);
 
-    /// <summary>Returns when all bytes written, and the length, would survive a power loss.</summary>
+    /// <summary>Returns when all written bytes and the length of the file would survive a power loss.</summary>
     void Flush();
 
     void Truncate(long length);

@@ -4,8 +4,8 @@ using Microsoft.Win32.SafeHandles;
 namespace RedisClone.Journal.Disk;
 
 /// <summary>
-/// The two flushes that .NET lacks: fdatasync (its own flush is fsync, which also waits for the modification time to reach
-/// the file system's journal: a second write to the device for every group), and the flush of a directory.
+/// The two flush operations that .NET does not offer: fdatasync and fsync of a directory. The flush of .NET is fsync,
+/// which also makes the modification time durable. That costs a second write to the device for every group.
 /// </summary>
 internal static class LinuxFlush
 {

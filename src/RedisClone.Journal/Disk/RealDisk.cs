@@ -2,10 +2,14 @@ using Microsoft.Win32.SafeHandles;
 
 namespace RedisClone.Journal.Disk;
 
-/// <summary>The file system of the machine. On Linux a flush is fdatasync, and directories are flushed too.</summary>
+/// <summary>
+/// The file system of the machine. On Linux a flush is fdatasync, and directory flushes are real. On other systems a
+/// directory flush does nothing.
+/// </summary>
 public sealed class RealDisk : IDisk
 {
-    // What the exclusive open of a file says that another process has open: EAGAIN, EWOULDBLOCK, ERROR_SHARING_VIOLATION.
+    // The error codes of an exclusive open while another process has the file open: EAGAIN, EWOULDBLOCK and
+    // ERROR_SHARING_VIOLATION.
     private const int LockedLinux = 11;
     private const int LockedMac = 35;
     private const int LockedWindows = unchecked((int)0x80070020);
@@ -19,7 +23,8 @@ public sealed class RealDisk : IDisk
         FileMode mode = how == DiskOpen.New ? FileMode.Create : FileMode.Open;
         FileAccess access = how == DiskOpen.Read ? FileAccess.Read : FileAccess.ReadWrite;
 
-        // Sharing is open: redis-check-aof, backups and this server's own offline commands may look on.
+        // The share mode lets redis-check-aof, backups and the server's offline commands read the files while the
+        // server runs.
         return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
     }
 
@@ -87,7 +92,9 @@ public sealed class RealDisk : IDisk
             }
         }
 
-        /// <summary>So the runtime reports EFBIG, of a file system or of a limit on the process.</summary>
+        /// <summary>
+        /// The runtime reports EFBIG as an argument exception. EFBIG is the limit of the file system or of the process.
+        /// </summary>
         private static IOException TooLarge(ArgumentOutOfRangeException error) => new("File too large", error);
 
         public void Flush()

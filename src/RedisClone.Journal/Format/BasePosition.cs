@@ -5,7 +5,8 @@ using System.Text;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// Where in the stream a base of commands stands: an annotation in its first line, which Redis skips. An RDB says it in itself.
+/// The stream position of a base that consists of commands: an annotation in the first line of the file, which Redis
+/// skips. An RDB base contains its position as an auxiliary field.
 /// </summary>
 public static class BasePosition
 {
@@ -13,9 +14,10 @@ public static class BasePosition
 
     private static ReadOnlySpan<byte> Tag => "#LSN:"u8;
 
-    public static byte[] Line(long lsn) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"#LSN:{lsn}\r\n"));
+    public static byte[] Line(long lsn) =>
+        Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"#LSN:{lsn}\r\n"));
 
-    /// <summary>The position that the beginning of a file says, -1 when it says none.</summary>
+    /// <summary>Reads the position from the first bytes of a file. Returns -1 if the file states none.</summary>
     public static long Read(ReadOnlySpan<byte> head)
     {
         if (!head.StartsWith(Tag)) return -1;

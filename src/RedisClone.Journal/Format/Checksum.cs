@@ -7,8 +7,9 @@ using System.Runtime.Intrinsics.X86;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// CRC-32C with the processor's instruction. Its result is there after three cycles, but each cycle can begin one: where the processor has
-/// carry-less multiplication to put them together, three parts of what is long are summed side by side.
+/// CRC-32C with the instruction of the processor. The instruction has a latency of three cycles and a throughput of one
+/// per cycle. Long inputs are therefore summed as three independent parts, if the processor has carry-less
+/// multiplication to combine the three sums.
 /// </summary>
 internal static class Checksum
 {
@@ -17,11 +18,12 @@ internal static class Checksum
     /// <summary>The polynomial 0x1EDC6F41 with its bits reversed.</summary>
     private const uint Polynomial = 0x82F63B78;
 
-    /// <summary>Words of one of the three parts.</summary>
+    /// <summary>The length of each of the three parts, in 64-bit words.</summary>
     private const int Part = 64;
 
-    // What a sum is multiplied by to move it over one part and over two. The product of two reflected numbers comes out one bit low, and the
-    // instruction that reduces it moves it by 32 bits: hence the exponents less 33.
+    // The factors that move a sum over one part and over two parts. The product of two reflected numbers is one bit too
+    // low, and the CRC instruction that reduces the product shifts it by 32 bits. The exponents are therefore reduced
+    // by 33.
     private static readonly Vector128<ulong> OverOne = Vector128.CreateScalar((ulong)PowerOfX(Part * 64 - 33));
     private static readonly Vector128<ulong> OverTwo = Vector128.CreateScalar((ulong)PowerOfX(Part * 128 - 33));
 
@@ -60,7 +62,7 @@ internal static class Checksum
     private static uint Over(uint sum, Vector128<ulong> power) =>
         BitOperations.Crc32C(0, Pclmulqdq.CarrylessMultiply(Vector128.CreateScalar((ulong)sum), power, 0).ToScalar());
 
-    /// <summary>x to the n, modulo the polynomial, reflected.</summary>
+    /// <summary>Returns x to the power of n, modulo the polynomial, reflected.</summary>
     private static uint PowerOfX(int n)
     {
         uint power = 1u << 31;

@@ -3,9 +3,9 @@ using System.Buffers.Text;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// The two lines that every increment of ours begins with: <c>#RC1 file=1 salt=… copy=0 chk=…</c>. The salt is random, and
-/// goes into every checksum of the file, so that bytes of another file (or of a client's value) never verify here.
-/// The line stands twice because without the salt nothing else in the file can be verified.
+/// The first two lines of every increment that this server writes: <c>#RC1 file=1 salt=… copy=0 chk=…</c>. The salt is
+/// random and is part of every checksum in the file. Bytes from another file or from a client's value therefore never
+/// verify in this file. The line is stored twice, because nothing in the file can be verified without the salt.
 /// </summary>
 internal static class FileHeader
 {
@@ -13,7 +13,7 @@ internal static class FileHeader
     public const int CopyLength = 56;
     public const int Length = 2 * CopyLength;
 
-    /// <summary>What an increment of ours, of any version, begins with.</summary>
+    /// <summary>The first bytes of an increment of this server, in every version of the format.</summary>
     public static ReadOnlySpan<byte> Magic => "#RC1 file="u8;
 
     public static void Write(Span<byte> into, ulong salt)
@@ -22,7 +22,7 @@ internal static class FileHeader
         WriteCopy(into.Slice(CopyLength, CopyLength), salt, 1);
     }
 
-    /// <summary>Reads one copy, which must be exact to the bit. False when it is not a header of this version.</summary>
+    /// <summary>Reads one copy. Returns false unless every byte matches a header of this version.</summary>
     public static bool TryReadCopy(ReadOnlySpan<byte> file, int copy, out ulong salt)
     {
         salt = 0;
@@ -34,7 +34,7 @@ internal static class FileHeader
         return line.SequenceEqual(expected);
     }
 
-    /// <summary>The version a damaged or foreign header claims, or 0.</summary>
+    /// <summary>Returns the version that a damaged or unknown header states, or 0.</summary>
     public static int ClaimedVersion(ReadOnlySpan<byte> file) =>
         file.StartsWith(Magic) && Utf8Parser.TryParse(file[Magic.Length..], out int version, out _) ? version : 0;
 

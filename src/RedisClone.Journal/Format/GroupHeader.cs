@@ -4,21 +4,23 @@ using System.Buffers.Text;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// The annotation line before each group: <c>#RC1 lsn=… durable=… len=… crc=… chk=…</c>. A group holds the bytes of the global
-/// stream from <see cref="Lsn"/> to <see cref="Lsn"/> + <see cref="Payload"/>; an LSN is a position in that stream. A group
-/// without payload is a mark: it only says how far the journal is durable.
+/// The annotation line before each group: <c>#RC1 lsn=… durable=… len=… crc=… chk=…</c>. A group holds the bytes of the
+/// global stream from <see cref="Lsn"/> to <see cref="Lsn"/> + <see cref="Payload"/>. An LSN is a position in that
+/// stream. A group without payload is a mark: it states only how far the journal is durable.
 /// </summary>
 /// <remarks>
-/// <c>chk</c> covers the line, the file's salt and the line's offset in the file: a line that a client put into a value, even one
-/// copied from this very file, never verifies at another place. Lines and groups have even lengths, so that
-/// the padding of two-byte lines that a group overwrites still begins with a whole line after it.
+/// <c>chk</c> covers the line, the salt of the file and the offset of the line in the file. A line in a client's value
+/// therefore never verifies at another offset, even if it is copied from the same file. Lines and groups have even
+/// lengths. The padding after a group, which consists of two-byte lines, therefore always begins with a whole line.
 /// </remarks>
 internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload, uint Crc)
 {
-    /// <summary>Redis reads a line into 128 bytes in places, the terminating zero included.</summary>
+    /// <summary>
+    /// Redis reads an annotation line into a buffer of 128 bytes in some places, including the terminating zero.
+    /// </summary>
     public const int MaxLength = 126;
 
-    /// <summary>What every line of ours begins with.</summary>
+    /// <summary>The first bytes of every line that this server adds to a file.</summary>
     public static ReadOnlySpan<byte> Tag => "#RC1 "u8;
 
     public static ReadOnlySpan<byte> Magic => "#RC1 lsn="u8;
@@ -31,14 +33,14 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
 
     private static ReadOnlySpan<byte> CheckKey => " chk="u8;
 
-    /// <summary>What the line takes from its last key on.</summary>
+    /// <summary>The length of the line from its last key to its end.</summary>
     private const int EndLength = 15;
 
     public long End => Lsn + Payload;
 
     public static uint StartCrc(ulong salt, long lsn) => Checksum.Add(Checksum.Add(Checksum.Start, salt), (ulong)lsn);
 
-    /// <summary>Writes the line and returns its length, which makes line and payload together even.</summary>
+    /// <summary>Writes the line and returns its length. The sum of the line and payload lengths is even.</summary>
     public int Write(Span<byte> into, ulong salt, long offset)
     {
         var line = new LineBuilder(into);
@@ -58,7 +60,7 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     }
 
     /// <summary>
-    /// Reads the line at the start of <paramref name="bytes"/>, which stands at <paramref name="offset"/> of its file.
+    /// Reads the line at the start of <paramref name="bytes"/>, which begin at <paramref name="offset"/> of the file.
     /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length)
     {
@@ -67,7 +69,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         if (bytes.Length > MaxLength) bytes = bytes[..MaxLength];
         var line = new LineReader(bytes);
         if (!line.Skip(Magic) || !line.Number(out long lsn) || !line.Skip(DurableKey) || !line.Number(out long durable)
-            || !line.Skip(LengthKey) || !line.Number(out long payload) || !line.Skip(CrcKey) || !line.Hex(out uint crc)) return false;
+            || !line.Skip(LengthKey) || !line.Number(out long payload) || !line.Skip(CrcKey)
+            || !line.Hex(out uint crc)) return false;
         if (line.Rest is [(byte)' ', (byte)' ', ..]) line.Skip(" "u8);
         if (!line.Skip(CheckKey)) return false;
         ReadOnlySpan<byte> covered = bytes[..line.Position];
@@ -79,7 +82,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     }
 
     /// <summary>
-    /// How many bytes at the start of <paramref name="bytes"/> have the form of a line, whole or cut short, whatever its numbers.
+    /// Returns the number of bytes at the start of <paramref name="bytes"/> that have the form of a header line. The
+    /// line may be complete or cut short, and its numbers are not checked.
     /// </summary>
     public static int FormLength(ReadOnlySpan<byte> bytes)
     {
@@ -107,8 +111,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     }
 
     /// <summary>
-    /// Where the line at the start of <paramref name="bytes"/> ends although a bit of it is wrong, be it of its own end; 0 where no
-    /// line ends within the length of one.
+    /// Returns the length of the header line at the start of <paramref name="bytes"/> if the line is damaged, even if
+    /// the damage is in its line ending. Returns 0 if no line ends within the maximum length of a header.
     /// </summary>
     public static int DamagedLength(ReadOnlySpan<byte> bytes)
     {
@@ -147,7 +151,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     }
 
     /// <summary>
-    /// Accepts exactly one spelling of everything: lower-case digits, no leading zeros, so that every flipped bit shows.
+    /// Parses the line. Each value has exactly one accepted spelling: lower-case digits without leading zeros. A single
+    /// flipped bit is therefore always detected.
     /// </summary>
     private ref struct LineReader(ReadOnlySpan<byte> bytes)
     {

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedisClone.Journal.Format;
 
-/// <summary>Where the journal lives, and how its files are called: Redis's own names.</summary>
+/// <summary>The location of the journal and the names of its files. The names are those of Redis.</summary>
 /// <param name="Root">The server's working directory (<c>dir</c>).</param>
 /// <param name="DirectoryName">The setting <c>appenddirname</c>.</param>
 /// <param name="FileName">The setting <c>appendfilename</c>.</param>
@@ -14,16 +14,16 @@ public sealed record JournalNames(string Root, string DirectoryName = "appendonl
 
     public string TemporaryManifest => "temp-" + Manifest;
 
-    /// <summary>Where an increment grows that no manifest may name yet, since its base is not complete.</summary>
+    /// <summary>The increment that is written while its base is not complete. No manifest may name it yet.</summary>
     public string TemporaryIncrement => "temp-" + FileName + ".incr";
 
-    /// <summary>Where a base grows until it is complete.</summary>
+    /// <summary>The name of a base while it is being written.</summary>
     public string TemporaryBase => "temp-" + FileName + ".base";
 
-    /// <summary>Held by the server that owns the directory. Redis knows no such file and leaves it alone.</summary>
+    /// <summary>The lock file of the server that owns the directory. Redis ignores this file.</summary>
     public string Lock => FileName + ".lock";
 
-    /// <summary>The single file that Redis before 7.0 kept in its working directory.</summary>
+    /// <summary>The single file that Redis versions before 7.0 keep in the working directory.</summary>
     public string OldStyleFile => Path.Combine(Root, FileName);
 
     public string Base(long sequence, bool rdb) => Numbered(sequence, rdb ? ".base.rdb" : ".base.aof");
@@ -31,7 +31,8 @@ public sealed record JournalNames(string Root, string DirectoryName = "appendonl
     public string Increment(long sequence) => Numbered(sequence, ".incr.aof");
 
     /// <summary>
-    /// The settings <c>appendfilename</c> of the journals whose files have these names, with a manifest or without.
+    /// Returns the values of <c>appendfilename</c> that explain the given file names, with or without a manifest among
+    /// them.
     /// </summary>
     public static IEnumerable<string> FileNamesIn(IEnumerable<string> names)
     {
@@ -44,5 +45,6 @@ public sealed record JournalNames(string Root, string DirectoryName = "appendonl
 
     public string PathOf(string file) => Path.Combine(Directory, file);
 
-    private string Numbered(long sequence, string suffix) => FileName + "." + sequence.ToString(CultureInfo.InvariantCulture) + suffix;
+    private string Numbered(long sequence, string suffix) =>
+        FileName + "." + sequence.ToString(CultureInfo.InvariantCulture) + suffix;
 }

@@ -3,20 +3,22 @@ using System.Text;
 
 namespace RedisClone.Journal.Format;
 
-/// <summary>What a file of the append-only directory is for.</summary>
+/// <summary>The role of a file in the append-only directory.</summary>
 public enum ManifestFileKind
 {
     Base = 'b',
     Increment = 'i',
 
-    /// <summary>Superseded, to be deleted.</summary>
+    /// <summary>A superseded file that is to be deleted.</summary>
     History = 'h',
 }
 
 /// <summary>One line of the manifest.</summary>
 public sealed record ManifestFile(string Name, long Sequence, ManifestFileKind Kind);
 
-/// <summary>Redis's manifest: at most one base, then history, then the increments in order. Immutable.</summary>
+/// <summary>
+/// The manifest of Redis: at most one base, then the history, then the increments in order. Immutable.
+/// </summary>
 public sealed class Manifest
 {
     public const int MaxLine = 1024;
@@ -49,11 +51,16 @@ public sealed class Manifest
 
     public Manifest WithoutHistory() => new(Base, [], Increments);
 
-    public Manifest WithoutHistory(IReadOnlyList<ManifestFile> gone) => new(Base, [.. History.Where(f => !gone.Contains(f))], Increments);
+    public Manifest WithoutHistory(IReadOnlyList<ManifestFile> gone) =>
+        new(Base, [.. History.Where(f => !gone.Contains(f))], Increments);
 
-    public Manifest WithoutIncrements(Func<ManifestFile, bool> dropped) => new(Base, History, [.. Increments.Where(f => !dropped(f))]);
+    public Manifest WithoutIncrements(Func<ManifestFile, bool> dropped) =>
+        new(Base, History, [.. Increments.Where(f => !dropped(f))]);
 
-    /// <summary>A new base supersedes the old one and every increment before <paramref name="first"/>.</summary>
+    /// <summary>
+    /// Returns a manifest in which the new base supersedes the old base and every increment before
+    /// <paramref name="first"/>.
+    /// </summary>
     public Manifest WithBase(ManifestFile file, long first)
     {
         var history = History.ToList();
@@ -72,7 +79,7 @@ public sealed class Manifest
         return Encoding.ASCII.GetBytes(text.ToString());
     }
 
-    /// <summary>Reads a manifest by Redis's rules, with Redis's words for what is wrong with it.</summary>
+    /// <summary>Parses a manifest by the rules of Redis. The error texts are those of Redis.</summary>
     public static bool TryParse(ReadOnlySpan<byte> bytes, out Manifest manifest, out string error)
     {
         manifest = Empty;
@@ -111,7 +118,7 @@ public sealed class Manifest
         file = new("", 0, default);
         if (line.Length == 0) return Invalid;
 
-        // More pairs than the three may follow: later versions of Redis add some.
+        // Later versions of Redis add key-value pairs to the three that are required.
         if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
         string name = "", kind = "";
         long sequence = 0;

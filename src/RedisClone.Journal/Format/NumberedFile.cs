@@ -3,16 +3,16 @@ using System.Globalization;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// What the name of a file of the append-only directory tells: FILENAME.SEQUENCE.base.rdb, .base.aof or .incr.aof.
+/// The parts of a file name in the append-only directory: FILENAME.SEQUENCE.base.rdb, .base.aof or .incr.aof.
 /// </summary>
-/// <param name="FileName">The setting <c>appendfilename</c> of the server that wrote it.</param>
-/// <param name="Entry">The line that a manifest has for it.</param>
+/// <param name="FileName">The setting <c>appendfilename</c> of the server that wrote the file.</param>
+/// <param name="Entry">The line of the manifest that describes the file.</param>
 public sealed record NumberedFile(string FileName, ManifestFile Entry)
 {
     private static readonly (string Suffix, ManifestFileKind Kind)[] s_suffixes =
         [(".base.rdb", ManifestFileKind.Base), (".base.aof", ManifestFileKind.Base), (".incr.aof", ManifestFileKind.Increment)];
 
-    /// <summary>Null where the name is not of that form, or is that of a file that is not complete.</summary>
+    /// <summary>Parses a name. Returns null if the name has another form or is the name of a temporary file.</summary>
     public static NumberedFile? Of(string name)
     {
         if (name.StartsWith("temp-", StringComparison.Ordinal)) return null;

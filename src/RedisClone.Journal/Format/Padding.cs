@@ -1,12 +1,13 @@
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// Padding is a run of empty annotation lines, <c>#\n</c>: a file is filled with it ahead of the groups, since a flush of bytes
-/// that overwrite others costs half of a flush that lengthens the file. What is not yet overwritten, Redis skips.
+/// A run of empty annotation lines, <c>#\n</c>. A file is filled with padding before groups are written to it, because
+/// a flush after overwriting bytes costs half as much as a flush after extending the file. Redis skips padding that is
+/// not yet overwritten.
 /// </summary>
 internal static class Padding
 {
-    /// <summary>A device tears a write at multiples of this.</summary>
+    /// <summary>The sector size. A write that is interrupted by a power loss ends at a multiple of this size.</summary>
     private const int TornAt = 512;
 
     private static readonly byte[] Lines = Fill(64 * 1024);
@@ -14,12 +15,13 @@ internal static class Padding
     public static ReadOnlySpan<byte> Line => "#\n"u8;
 
     /// <summary>
-    /// Where to end a filling, at <paramref name="atLeast"/> or a little behind. Its <see cref="FillMark"/> and the place behind it are in
-    /// one sector: a later group of ours cannot come to the disk there without overwriting the mark.
+    /// Returns the offset at which a fill ends: at <paramref name="atLeast"/> or up to one sector and a mark later. The
+    /// <see cref="FillMark"/> and the byte after it are in the same sector. A later group of this server therefore
+    /// cannot reach the disk at that byte without overwriting the mark.
     /// </summary>
     public static long End(long atLeast) => (atLeast + TornAt - 1) / TornAt * TornAt + FillMark.Length;
 
-    /// <summary>Adds <paramref name="length"/> (even) bytes of padding to a list of parts to write.</summary>
+    /// <summary>Adds padding to a list of parts to write. <paramref name="length"/> must be even.</summary>
     public static void Add(List<ReadOnlyMemory<byte>> parts, long length)
     {
         while (length > 0)
@@ -30,7 +32,9 @@ internal static class Padding
         }
     }
 
-    /// <summary>How many bytes of whole padding lines <paramref name="bytes"/> begin with.</summary>
+    /// <summary>
+    /// Returns the number of bytes at the start of <paramref name="bytes"/> that are whole lines of padding.
+    /// </summary>
     public static int Count(ReadOnlySpan<byte> bytes)
     {
         int count = 0;

@@ -3,13 +3,15 @@ using System.Text;
 namespace RedisClone.Journal.Format;
 
 /// <summary>
-/// The quoting of words that Redis uses in its manifest and configuration. Characters stand for bytes (Latin-1).
+/// Quotes and splits words by the rules that Redis uses in its manifest and configuration. Each character stands for
+/// one byte (Latin-1).
 /// </summary>
 internal static class QuotedWords
 {
-    public static string QuoteIfNeeded(string word) => word.All(c => c is > ' ' and <= '~' and not '"' and not '\\') ? word : Quote(word);
+    public static string QuoteIfNeeded(string word) =>
+        word.All(c => c is > ' ' and <= '~' and not '"' and not '\\') ? word : Quote(word);
 
-    /// <summary>Splits a line into words, or returns null where its quotes do not match.</summary>
+    /// <summary>Splits a line into words. Returns null if its quotes do not match.</summary>
     public static List<string>? Split(string line)
     {
         var words = new List<string>();
@@ -38,7 +40,7 @@ internal static class QuotedWords
             at++;
             if (!ReadQuoted(line, ref at, quote, word)) return null;
 
-            // A closing quote ends the word.
+            // Only a space or the end of the line may follow a closing quote.
             return at == line.Length || IsSpace(line[at]) ? word.ToString() : null;
         }
         return word.ToString();

@@ -3,19 +3,19 @@ using System.Text;
 
 namespace RedisClone.Journal.Format;
 
-/// <summary>What <see cref="RespScanner"/> found.</summary>
+/// <summary>The result of a scan.</summary>
 internal enum Scan
 {
     Complete,
 
-    /// <summary>What is there is the beginning of a command.</summary>
+    /// <summary>The bytes are the beginning of a command.</summary>
     Incomplete,
 
-    /// <summary>No continuation could make this a command.</summary>
+    /// <summary>The bytes cannot become a command, whatever follows.</summary>
     Malformed,
 }
 
-/// <summary>The commands that the scanner has to know by name.</summary>
+/// <summary>The commands that the scanner recognizes by name.</summary>
 internal enum StreamCommand
 {
     Other,
@@ -25,17 +25,18 @@ internal enum StreamCommand
 }
 
 /// <summary>
-/// Finds the end of a command of the append-only format (an array of bulk strings) without looking into its values, apart
-/// from the three commands that give the stream its structure. Strict where Redis's own loader is lenient, as redis-check-aof is.
+/// Finds the end of a command in the append-only format (an array of bulk strings). The scanner ignores the values,
+/// except for the names of the three commands that structure the stream. It is as strict as redis-check-aof, whereas
+/// the loader of Redis is lenient.
 /// </summary>
 internal static class RespScanner
 {
     private const int OneDigit = 4;
 
     /// <summary>
-    /// Scans the command at <paramref name="position"/>, and moves it past the command when that is complete: then its words
-    /// are in <paramref name="words"/>, if somebody wants them. When it is not, <paramref name="needed"/> is a number of
-    /// bytes, counted from the start of the command, without which it cannot be complete.
+    /// Scans the command at <paramref name="position"/>. If the command is complete, the position moves past it and its
+    /// words are added to <paramref name="words"/>, unless that is null. If the command is incomplete,
+    /// <paramref name="needed"/> is a lower bound of its length in bytes.
     /// </summary>
     public static Scan Command(
         ReadOnlySpan<byte> bytes, ref int position, WordList? words, out StreamCommand command, out int database, out long needed)
@@ -94,7 +95,7 @@ internal static class RespScanner
         value = 0;
         if (bytes.Length - at >= OneDigit)
         {
-            // A number of one digit and all around it, at once.
+            // Fast path: one comparison matches the prefix, a single digit and the line ending.
             uint line = BinaryPrimitives.ReadUInt32LittleEndian(bytes[at..]);
             uint only = (line >> 8 & 0xFF) - '0';
             if ((line & 0xFFFF00FF) == (0x0A0D0000u | prefix) && only <= 9)

@@ -1,12 +1,12 @@
 namespace RedisClone.Journal.Format;
 
-/// <summary>Where one word of a command lies, counted from the command's first byte.</summary>
+/// <summary>The position of one word, relative to the first byte of its command.</summary>
 public readonly record struct JournalWord(int Offset, int Length);
 
-/// <summary>The words that a scan has found, so that nobody needs to look for them again. Reused.</summary>
+/// <summary>The words that a scan has found, so that the command is not parsed again. The list is reused.</summary>
 internal sealed class WordList
 {
-    /// <summary>An array that one enormous unit has blown up is not kept.</summary>
+    /// <summary>A longer array, grown by one very large unit, is released.</summary>
     private const int MostKept = 1 << 16;
 
     private JournalWord[] _words = new JournalWord[64];

@@ -3,7 +3,9 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Offline;
 
-/// <summary>Copies a journal that goes on: all of its files but the last do not change, and the last only grows.</summary>
+/// <summary>
+/// Copies a journal while it is being written. All files but the last are immutable, and the last one only grows.
+/// </summary>
 internal static class JournalBackup
 {
     public static string? Copy(JournalDirectory source, Manifest manifest, long lastLength, JournalNames target)
@@ -15,7 +17,7 @@ internal static class JournalBackup
             disk.CreateDirectory(target.Directory);
             disk.FlushDirectory(target.Root);
             string last = manifest.Increments[^1].Name;
-            // Before the files are there: they would be refused without a manifest.
+            // The directory is opened before the files are copied: opening refuses files without a manifest.
             using var copy = JournalDirectory.TryOpen(disk, target, out string? error);
             if (copy is null) return error;
             foreach (ManifestFile file in manifest.Files)

@@ -4,10 +4,10 @@ using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Offline;
 
-/// <summary>What can be done with a journal while no server runs on it. The journal itself is never changed.</summary>
+/// <summary>Operations on a journal while no server uses it. They never change the journal itself.</summary>
 public static class JournalTools
 {
-    /// <summary>Reads everything into the sink and reports what a start would keep, cut, or refuse.</summary>
+    /// <summary>Reads the whole journal into the sink and reports what a start would keep, cut or refuse.</summary>
     public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink)
     {
         try
@@ -23,31 +23,33 @@ public static class JournalTools
     }
 
     /// <summary>
-    /// Copies what is good, up to the first damage, into a directory that must not exist yet. A server starts on the copy.
-    /// The report says what was left out; when it refuses, there is no copy.
+    /// Copies the journal up to the first damage into a directory that must not exist yet. A server can start from the
+    /// copy. The report lists the omitted bytes and files. If the outcome is a refusal, no copy is made.
     /// </summary>
     public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target)
     {
         if (disk.DirectoryExists(target.Directory))
-            return new() { Outcome = JournalOutcome.Refused, File = target.Directory, Reason = "the directory for the copy exists already" };
+            return Refused(target.Directory, "the directory for the copy exists already");
         try
         {
             bool isThere = JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error);
             if (!isThere && disk.Exists(names.PathOf(names.Manifest))) return Refused(names.Manifest, error);
             if (!isThere && JournalDirectory.RenamesLeft(disk, names).Count > 0)
-                return Refused(names.Manifest, "a crash came before it had its name; a start of the server completes the journal");
+                return Refused(
+                    names.Manifest, "a crash prevented its final rename; a start of the server completes the journal");
             if (!isThere)
             {
                 if (LostManifest.TryRebuild(disk, names, LostManifest.FilesOf(disk, names), out string problem)
                     is not { } rebuilt)
-                    return Refused(names.Manifest, "it is missing, and cannot be made anew: " + problem);
+                    return Refused(names.Manifest, "it is missing and cannot be rebuilt: " + problem);
                 manifest = rebuilt;
             }
-            // What was inferred must hold together as it is: nothing is cut to make it fit.
+            // An inferred manifest must match its files exactly, so damage is not accepted.
             var options = new ReadOptions(LoadTruncated: true, AcceptDamage: isThere);
             JournalReport report = new JournalReader(disk, names, manifest, options).Read(new StructureCheck());
             if (report.Outcome is JournalOutcome.Refused && !isThere)
-                return Refused(report.File, "the manifest is missing, and the one that the names suggest does not load: " + report.Reason);
+                return Refused(
+                    report.File, "the manifest is missing, and the one that the names suggest does not load: " + report.Reason);
             if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
             Copy(disk, names, target, manifest, report);
             return report with { MadeManifest = !isThere };
@@ -73,8 +75,9 @@ public static class JournalTools
     {
         disk.CreateDirectory(target.Directory);
         disk.FlushDirectory(target.Root);
-        // Before the files are there: they would be refused without a manifest.
-        using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error) ?? throw new IOException(error);
+        // The directory is opened before the files are copied: opening refuses files without a manifest.
+        using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error)
+            ?? throw new IOException(error);
         foreach (JournalFileReport file in report.Files)
             FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));

@@ -5,14 +5,17 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Offline;
 
 /// <summary>
-/// Bases and increments without the manifest that says in which order they load. A start on them would begin empty, and its
-/// rewrites would replace them, so it is refused; where names and positions leave one order only, the manifest can be made anew.
+/// Handles bases and increments without the manifest that gives their order. A start that ignored them would begin
+/// empty, and later rewrites would replace them. The start is therefore refused. If the names and positions of the
+/// files allow only one order, the manifest can be rebuilt.
 /// </summary>
 public static class LostManifest
 {
     private const int MostNamed = 8;
 
-    /// <summary>The files that a manifest would name, bases first, each kind by its sequence numbers.</summary>
+    /// <summary>
+    /// Returns the files that belong in a manifest: bases first, each kind in the order of its sequence numbers.
+    /// </summary>
     public static IReadOnlyList<ManifestFile> FilesOf(IDisk disk, JournalNames names) =>
     [
         .. disk.List(names.Directory).Select(NumberedFile.Of).OfType<NumberedFile>()
@@ -20,13 +23,13 @@ public static class LostManifest
             .Select(file => file.Entry).OrderBy(file => file.Kind).ThenBy(file => file.Sequence),
     ];
 
-    /// <summary>Why a server does not start on these files.</summary>
+    /// <summary>Returns the reason why a server does not start with these files.</summary>
     public static string Refusal(JournalNames names, IReadOnlyList<ManifestFile> files) =>
-        $"{names.DirectoryName} has {Names(files)} and no {names.Manifest} that says how they load: a start would begin without them, " +
-        "and a later rewrite would replace them. Restore the manifest, or have the command repair make it anew in a copy of the " +
-        "directory; move the files away to begin empty";
+        $"{names.DirectoryName} has {Names(files)} and no {names.Manifest} that gives their order: a start would begin without " +
+        "them, and a later rewrite would replace them. Restore the manifest, or use the repair command, which rebuilds it " +
+        "in a copy of the directory; move the files away to begin empty";
 
-    /// <summary>The manifest that these files had, or null and why that cannot be told.</summary>
+    /// <summary>Returns the manifest that these files had, or null and the reason why it cannot be inferred.</summary>
     internal static Manifest? TryRebuild(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out string problem)
     {
         ManifestFile[] bases = [.. files.Where(file => file.Kind == ManifestFileKind.Base)];
@@ -40,15 +43,15 @@ public static class LostManifest
         long start = @base is null ? 0 : StartOf(disk, names, @base);
         if (start < 0) return OfRedis(bases, increments, out problem);
 
-        // A base and the increments behind it are there before the manifest names them, and what they replace is still there
-        // after it did.
+        // A base and the increments after it exist before the manifest names them. The files that they replace still
+        // exist after it does. Increments that begin before the newest base are therefore superseded.
         var kept = new List<ManifestFile>();
         foreach (ManifestFile increment in increments)
         {
             long begins = StartOf(disk, names, increment);
             if (begins < 0 && @base is not null && kept.Count == 0 && increments.Length > 1)
             {
-                problem = $"{increment.Name}, which redis-server wrote, does not say whether it is older than {@base.Name}";
+                problem = $"redis-server wrote {increment.Name}, which does not state whether it is older than {@base.Name}";
                 return null;
             }
             if (begins < 0 || begins >= start) kept.Add(increment);
@@ -63,20 +66,21 @@ public static class LostManifest
     }
 
     /// <summary>
-    /// Redis's files say nothing of their positions: they are taken where there is one base only and no number is missing.
+    /// Files of Redis do not state their positions. They are accepted only if there is exactly one base and no sequence
+    /// number is missing.
     /// </summary>
     private static Manifest? OfRedis(ManifestFile[] bases, ManifestFile[] increments, out string problem)
     {
-        problem = bases.Length > 1 ? $"{Names(bases)} are bases, and none says where its increments begin" : "";
+        problem = bases.Length > 1 ? $"{Names(bases)} are bases, and none states where its increments begin" : "";
         for (int i = 1; i < increments.Length && problem.Length == 0; i++)
         {
             if (increments[i].Sequence != increments[i - 1].Sequence + 1)
-                problem = $"between {increments[i - 1].Name} and {increments[i].Name} an increment is missing";
+                problem = $"an increment is missing between {increments[i - 1].Name} and {increments[i].Name}";
         }
         return problem.Length > 0 ? null : new(bases[0], [], increments);
     }
 
-    /// <summary>Where in the stream of effects a file begins, or -1 where Redis wrote it.</summary>
+    /// <summary>Returns the stream position at which a file begins, or -1 if Redis wrote the file.</summary>
     private static long StartOf(IDisk disk, JournalNames names, ManifestFile file)
     {
         using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);

@@ -5,7 +5,9 @@ using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Offline;
 
-/// <summary>Loads nothing: takes every unit, and reads an RDB for its structure and checksum only.</summary>
+/// <summary>
+/// A sink that loads nothing. It accepts every unit and checks only the structure and the checksum of an RDB.
+/// </summary>
 internal sealed class StructureCheck : IJournalSink, IRdbVisitor
 {
     private long _lsn;

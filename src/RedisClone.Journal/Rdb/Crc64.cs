@@ -6,8 +6,9 @@ using System.Runtime.Intrinsics.X86;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// CRC-64 with Jones's polynomial, reflected, neither preset nor inverted: the checksum of RDB files and of DUMP. With carry-less
-/// multiplication 64 bytes at a time where the processor has it, else eight with tables.
+/// CRC-64 with the Jones polynomial, reflected, with neither initial value nor final inversion: the checksum of RDB
+/// files and of DUMP. Processes 64 bytes at a time if the processor has carry-less multiplication, otherwise eight
+/// bytes at a time with tables.
 /// </summary>
 public static class Crc64
 {
@@ -18,14 +19,14 @@ public static class Crc64
 
     private static readonly ulong[] Table = BuildTable();
 
-    // What the upper and the lower half of an accumulator are multiplied by to move it over 16 or 64 bytes. A product of two
-    // reflected numbers comes out one bit low, hence the exponents less one.
+    // The factors that move the two halves of an accumulator over 16 or 64 bytes. The product of two reflected numbers
+    // is one bit too low, so the exponents are reduced by one.
     private static readonly Vector128<ulong> Over16 = Vector128.Create(PowerOfX(191), PowerOfX(127));
     private static readonly Vector128<ulong> Over64 = Vector128.Create(PowerOfX(575), PowerOfX(511));
 
     public static ulong Compute(ReadOnlySpan<byte> data) => Append(0, data);
 
-    /// <summary>Continues a checksum.</summary>
+    /// <summary>Continues a checksum with more data.</summary>
     public static ulong Append(ulong crc, ReadOnlySpan<byte> data) =>
         Pclmulqdq.IsSupported && data.Length >= FoldFrom ? AppendFolding(crc, data) : AppendByTable(crc, data);
 
@@ -63,7 +64,8 @@ public static class Crc64
         }
         Vector128<ulong> rest = Fold(Fold(Fold(a, Over16) ^ b, Over16) ^ c, Over16) ^ d;
 
-        // The accumulator stands for sixteen bytes of message.
+        // The accumulator is equivalent to the last 16 bytes of the message, so the table computes the final checksum
+        // from it.
         Span<byte> last = stackalloc byte[16];
         MemoryMarshal.Write(last, in rest);
         return AppendByTable(AppendByTable(0, last), data[(data.Length & ~63)..]);
@@ -74,7 +76,7 @@ public static class Crc64
     private static Vector128<ulong> Fold(Vector128<ulong> sum, Vector128<ulong> over) =>
         Pclmulqdq.CarrylessMultiply(sum, over, 0x00) ^ Pclmulqdq.CarrylessMultiply(sum, over, 0x11);
 
-    /// <summary>x to the n, modulo the polynomial, reflected.</summary>
+    /// <summary>Returns x to the power of n, modulo the polynomial, reflected.</summary>
     private static ulong PowerOfX(int n)
     {
         ulong power = 1UL << 63;

@@ -3,13 +3,16 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// The payload of DUMP and RESTORE: a type byte and a value as in an RDB, then the format's version and a checksum.
+/// The payload of DUMP and RESTORE: a type byte and a value as in an RDB, followed by the version of the format and a
+/// checksum.
 /// </summary>
 public static class DumpPayload
 {
     private const int FooterLength = 10;
 
-    /// <summary>Ends a payload whose type and value were written with <paramref name="writer"/> since its last reset.</summary>
+    /// <summary>
+    /// Completes a payload. <paramref name="writer"/> has written the type and the value since its last reset.
+    /// </summary>
     public static void Finish(RdbWriter writer, int version)
     {
         writer.Byte((byte)version);
@@ -21,7 +24,10 @@ public static class DumpPayload
         writer.Flush();
     }
 
-    /// <summary>Whether the payload's version can be read and its checksum (not left out either) is right: else RESTORE refuses it.</summary>
+    /// <summary>
+    /// Returns true if the version of the payload is supported and its checksum is correct. Unlike in an RDB file, a
+    /// checksum of zero is not accepted as absent. RESTORE refuses every other payload.
+    /// </summary>
     public static bool IsValid(ReadOnlySpan<byte> payload, bool verifyChecksum = true)
     {
         if (payload.Length < FooterLength) return false;
@@ -30,7 +36,9 @@ public static class DumpPayload
         return !verifyChecksum || BinaryPrimitives.ReadUInt64LittleEndian(footer[2..]) == Crc64.Compute(payload[..^8]);
     }
 
-    /// <summary>Reads the value of a valid payload, all of which must be used up. Null, or what is wrong with it.</summary>
+    /// <summary>
+    /// Reads the value of a valid payload, which must end with the value. Returns null, or a description of the damage.
+    /// </summary>
     public static string? Read(ReadOnlyMemory<byte> payload, IRdbValueVisitor visitor)
     {
         var reader = new RdbReader(payload[..^FooterLength]);
@@ -39,11 +47,14 @@ public static class DumpPayload
         {
             RdbResult.Damaged => reader.Error,
             RdbResult.Empty => "a collection is empty",
-            _ => reader.Remaining == 0 ? null : "it goes on behind the value",
+            _ => reader.Remaining == 0 ? null : "data follows the value",
         };
     }
 
-    /// <summary>The sources of the libraries in a valid payload of FUNCTION DUMP; ends with null where it holds anything else.</summary>
+    /// <summary>
+    /// Returns the sources of the libraries in a valid payload of FUNCTION DUMP. The sequence ends with null if the
+    /// payload contains anything else.
+    /// </summary>
     public static IEnumerable<byte[]?> ReadFunctions(ReadOnlyMemory<byte> payload)
     {
         var reader = new RdbReader(payload[..^FooterLength]);
@@ -56,5 +67,7 @@ public static class DumpPayload
     }
 
     private static byte[]? ReadFunction(RdbReader reader) =>
-        reader.TryByte(out byte type) && type == RdbOpcode.Function && reader.TryString(out ReadOnlySpan<byte> source) ? source.ToArray() : null;
+        reader.TryByte(out byte type) && type == RdbOpcode.Function && reader.TryString(out ReadOnlySpan<byte> source)
+            ? source.ToArray()
+            : null;
 }

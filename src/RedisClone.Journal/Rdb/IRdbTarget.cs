@@ -2,17 +2,17 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Where an <see cref="RdbWriter"/> puts its bytes, a buffer at a time.</summary>
+/// <summary>Receives the bytes of an <see cref="RdbWriter"/>, one buffer at a time.</summary>
 public interface IRdbTarget
 {
     void Write(ReadOnlySpan<byte> bytes);
 }
 
-/// <summary>An RDB in a file.</summary>
+/// <summary>Writes an RDB to a file.</summary>
 /// <param name="file">The file, written from its start.</param>
 /// <param name="flushEvery">
-/// Bytes between flushes, so that the one at the end, and a journal's flushes meanwhile, do not have to wait for gigabytes;
-/// 0 for none.
+/// The number of bytes between flushes, or 0 for none. Without them the final flush, and the flushes of a journal in
+/// the meantime, would wait for gigabytes of dirty pages.
 /// </param>
 public sealed class RdbFileTarget(IDiskFile file, long flushEvery = 4 << 20) : IRdbTarget
 {
@@ -30,7 +30,7 @@ public sealed class RdbFileTarget(IDiskFile file, long flushEvery = 4 << 20) : I
     }
 }
 
-/// <summary>An RDB, or one value of it, in memory.</summary>
+/// <summary>Keeps an RDB, or one value of it, in memory.</summary>
 public sealed class RdbMemoryTarget : IRdbTarget
 {
     private readonly System.Buffers.ArrayBufferWriter<byte> _bytes = new();

@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>What kind of value a key has.</summary>
+/// <summary>The kind of a value.</summary>
 public enum RdbValueKind
 {
     String,
@@ -11,7 +11,7 @@ public enum RdbValueKind
     Stream,
 }
 
-/// <summary>What a stream knows of itself beside its entries.</summary>
+/// <summary>The properties of a stream other than its entries.</summary>
 public readonly record struct RdbStreamState
 {
     /// <summary>The number of entries.</summary>
@@ -19,7 +19,10 @@ public readonly record struct RdbStreamState
 
     public RdbStreamId Last { get; init; }
 
-    /// <summary>False where an old form has no more than the length and the last ID: then the rest is to be worked out.</summary>
+    /// <summary>
+    /// False if the value has an old form that contains only the length and the last ID. The other properties must then
+    /// be computed.
+    /// </summary>
     public bool IsComplete { get; init; }
 
     public RdbStreamId First { get; init; }
@@ -32,14 +35,16 @@ public readonly record struct RdbStreamState
 public readonly record struct RdbStreamId(ulong Milliseconds, ulong Sequence);
 
 /// <summary>
-/// Receives one value, element by element, whatever form it was stored in. Spans are valid during the call. A method that
-/// returns false rejects the element (a duplicate, say), and the value with it. A key's value begins with <see
-/// cref="Begin"/> and ends with <see cref="End"/>, which is not called for a damaged one: what was built is to be dropped
-/// then.
+/// Receives one value element by element, independent of its stored form. Spans are valid during the call. A method
+/// that returns false rejects the element (for example a duplicate) and the whole value. A value begins with
+/// <see cref="Begin"/> and ends with <see cref="End"/>. If the value is damaged, <see cref="End"/> is not called and
+/// the caller must discard the incomplete value.
 /// </summary>
 public interface IRdbValueVisitor
 {
-    /// <summary><paramref name="countHint"/> is how many elements will come, where that is known before, else 0.</summary>
+    /// <summary>
+    /// <paramref name="countHint"/> is the number of elements that will follow, or 0 if it is not known.
+    /// </summary>
     bool Begin(RdbValueKind kind, long countHint);
 
     bool String(ReadOnlySpan<byte> value);
@@ -53,35 +58,44 @@ public interface IRdbValueVisitor
 
     bool SortedSetMember(ReadOnlySpan<byte> member, double score);
 
-    /// <summary>An entry that is not deleted; entries come in ascending order, each followed by its fields.</summary>
+    /// <summary>
+    /// An entry that is not deleted. Entries come in ascending order, and each is followed by its fields.
+    /// </summary>
     bool StreamEntry(RdbStreamId id, int fields);
 
     bool StreamField(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value);
 
-    /// <summary>After the entries.</summary>
+    /// <summary>Called after the entries.</summary>
     bool StreamState(in RdbStreamState state);
 
-    /// <summary>Groups come after the state; <paramref name="entriesRead"/> is -1 where it is not known.</summary>
+    /// <summary>
+    /// A consumer group. Groups come after the state. <paramref name="entriesRead"/> is -1 if it is not known.
+    /// </summary>
     bool StreamGroup(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead);
 
-    /// <summary>An entry that was delivered within the group; to whom, <see cref="StreamConsumerPending"/> says.</summary>
+    /// <summary>
+    /// An entry that the group has delivered. <see cref="StreamConsumerPending"/> names its consumer.
+    /// </summary>
     bool StreamPending(RdbStreamId id, long deliveredMilliseconds, ulong deliveries);
 
-    /// <summary>A consumer of the group; an active time of -1 is none.</summary>
+    /// <summary>A consumer of the group. An active time of -1 means that the consumer was never active.</summary>
     bool StreamConsumer(ReadOnlySpan<byte> name, long seenMilliseconds, long activeMilliseconds);
 
-    /// <summary>One of the group's pending entries belongs to the consumer last named.</summary>
+    /// <summary>Assigns one of the group's pending entries to the consumer named last.</summary>
     bool StreamConsumerPending(RdbStreamId id);
 
     /// <summary>
-    /// One of the group's pending entries was given back and belongs to nobody (Redis 8.10), in the order to hand them out.
+    /// One of the group's pending entries that was returned and has no consumer (Redis 8.10). These entries come in the
+    /// order in which they are to be delivered.
     /// </summary>
     bool StreamReturned(RdbStreamId id);
 
-    /// <summary>How long, and for how many messages, a producer's repeated message is recognised (Redis 8.6).</summary>
+    /// <summary>
+    /// The duration and the number of messages for which a repeated message of a producer is recognized (Redis 8.6).
+    /// </summary>
     bool StreamIdempotence(ulong seconds, ulong maxMessages, ulong added, ulong duplicates);
 
-    /// <summary>A message of a producer that is remembered; these come before <see cref="StreamIdempotence"/>.</summary>
+    /// <summary>A remembered message of a producer. These calls come before <see cref="StreamIdempotence"/>.</summary>
     bool StreamProducerMessage(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id);
 
     bool End();

@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>What an RDB says of a key, beside its value. The name is valid during the call.</summary>
+/// <summary>The properties of a key in an RDB, without its value. The name is valid during the call.</summary>
 public readonly ref struct RdbKey
 {
     public required int Database { get; init; }
@@ -17,30 +17,35 @@ public readonly ref struct RdbKey
     public required int Frequency { get; init; }
 }
 
-/// <summary>Receives what an RDB holds, in order.</summary>
+/// <summary>Receives the contents of an RDB in order.</summary>
 public interface IRdbVisitor
 {
-    /// <summary>A fact about the file; unknown ones are to be ignored.</summary>
+    /// <summary>An auxiliary field of the file. Implementations must ignore unknown names.</summary>
     void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value);
 
-    /// <summary>How many keys the database that follows has.</summary>
+    /// <summary>The number of keys in the database that follows.</summary>
     void Resize(int database, long keys, long expiring);
 
-    /// <summary>A function library's source; null, or why it cannot be loaded.</summary>
+    /// <summary>The source of a function library. Returns null, or the reason why it cannot be loaded.</summary>
     string? Function(ReadOnlySpan<byte> code);
 
-    /// <summary>Whether values that lie whole in the reader's buffer are wanted as they are (<see cref="Value"/>).</summary>
+    /// <summary>
+    /// True to receive unparsed values through <see cref="Value"/> when they are completely in the buffer of the
+    /// reader.
+    /// </summary>
     bool TakesValues => false;
 
     /// <summary>
-    /// A key and its value's bytes, nothing of which was looked at: <see cref="RdbValueReader"/> reads them, now or later. Null, or why it cannot be
-    /// taken.
+    /// A key with the unparsed bytes of its value. <see cref="RdbValueReader"/> can parse them during the call or
+    /// later. Returns null, or the reason for a rejection.
     /// </summary>
     string? Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value) => null;
 
-    /// <summary>A key; its value goes to the visitor returned. Null skips it: the value is read, and dropped.</summary>
+    /// <summary>
+    /// A key. Its value goes to the returned visitor. If the result is null, the value is read and discarded.
+    /// </summary>
     IRdbValueVisitor? Key(in RdbKey key);
 
-    /// <summary>The key named last has no value after all (it was empty): forget it.</summary>
+    /// <summary>The value of the last key was an empty collection. The implementation must discard the key.</summary>
     void SkippedEmpty();
 }

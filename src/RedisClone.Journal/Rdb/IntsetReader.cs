@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Walks an intset: numbers of two, four or eight bytes, strictly ascending.</summary>
+/// <summary>Iterates over an intset: integers of two, four or eight bytes in strictly ascending order.</summary>
 public ref struct IntsetReader
 {
     private const int HeaderLength = 8;
@@ -24,7 +24,7 @@ public ref struct IntsetReader
         IsDamaged = false;
     }
 
-    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    /// <summary>True after damage was found. <see cref="TryNext"/> then returns false.</summary>
     public bool IsDamaged { get; private set; }
 
     public readonly int Count => _width == 0 ? 0 : _numbers.Length / _width;

@@ -3,8 +3,8 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Walks a listpack, checking every byte of its structure on the way: total, count, each element's encoding and the length
-/// behind it.
+/// Iterates over a listpack and checks its complete structure: the total length, the count, the encoding of each
+/// element and the backward length after it.
 /// </summary>
 public ref struct ListpackReader
 {
@@ -14,13 +14,13 @@ public ref struct ListpackReader
 
     public ListpackReader(ReadOnlySpan<byte> bytes) => _frame = new(bytes, HeaderLength);
 
-    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    /// <summary>True after damage was found. <see cref="TryNext"/> then returns false.</summary>
     public readonly bool IsDamaged => _frame.IsDamaged;
 
-    /// <summary>The number of elements where the header says it, else -1.</summary>
+    /// <summary>The number of elements that the header states, or -1 if the header does not state it.</summary>
     public readonly int Count => _frame.Count;
 
-    /// <summary>The next element; false at the end, and where the listpack is damaged.</summary>
+    /// <summary>Reads the next element. Returns false at the end and on damage.</summary>
     public bool TryNext(out PackedValue value)
     {
         value = default;
@@ -54,7 +54,9 @@ public ref struct ListpackReader
         switch (first)
         {
             case 0xF0:
-                return bytes.Length < 5 ? 0 : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32LittleEndian(bytes[1..]), out value);
+                return bytes.Length < 5
+                    ? 0
+                    : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32LittleEndian(bytes[1..]), out value);
             case 0xF1 when bytes.Length >= 3:
                 value = new(BinaryPrimitives.ReadInt16LittleEndian(bytes[1..]));
                 return 3;
@@ -82,12 +84,14 @@ public ref struct ListpackReader
     }
 }
 
-/// <summary>What the packed forms share.</summary>
+/// <summary>Functions that the packed forms share.</summary>
 internal static class PackedBytes
 {
     public const int MaxBackLength = 5;
 
-    /// <summary>A text element behind a header; its length with the header, or 0 where the bytes end before it does.</summary>
+    /// <summary>
+    /// Reads a text element after a header. Returns its length including the header, or 0 if the bytes end too early.
+    /// </summary>
     public static int Text(ReadOnlySpan<byte> bytes, int header, long length, out PackedValue value)
     {
         value = default;
@@ -99,8 +103,9 @@ internal static class PackedBytes
     public static int Int24(ReadOnlySpan<byte> bytes) => (bytes[0] | bytes[1] << 8 | bytes[2] << 16) << 8 >> 8;
 
     /// <summary>
-    /// The length of a listpack's element, written to be read backwards: seven bits a byte, the highest first, all but the
-    /// first byte marked. The limits are Redis's, which leaves the highest value of each size to the next.
+    /// Writes the backward length of a listpack element: seven bits per byte, most significant first, with the high bit
+    /// set in all bytes but the first. The size limits are those of Redis, which uses the next larger size for the
+    /// highest value of each size.
     /// </summary>
     public static int WriteBackLength(Span<byte> into, int length)
     {

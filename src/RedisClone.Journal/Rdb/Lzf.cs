@@ -4,8 +4,9 @@ using System.Numerics;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// The compression of RDB strings. A control byte below 32 announces that many literals plus one; else its upper three bits
-/// are a length less two (seven: a byte more follows), and the lower five with the next byte a distance less one.
+/// The compression of RDB strings. A control byte below 32 is the number of literals that follow, minus one. In any
+/// other control byte the upper three bits are the match length minus two (seven means that another byte of the length
+/// follows). The lower five bits, together with the next byte, are the distance minus one.
 /// </summary>
 public static class Lzf
 {
@@ -17,23 +18,27 @@ public static class Lzf
     private const int MaxDistance = 1 << 13;
     private const int MaxMatch = 264;
 
-    /// <summary>Three bytes stand for at most this many.</summary>
+    /// <summary>
+    /// The highest ratio of output to input: three input bytes encode at most one match of the maximum length.
+    /// </summary>
     public const int MaxExpansion = MaxMatch / 3;
 
-    /// <summary>What <see cref="TryCompress"/> needs as memory; its content does not matter.</summary>
+    /// <summary>
+    /// The length of the buffer that <see cref="TryCompress"/> requires. Its content does not matter.
+    /// </summary>
     public const int HashSize = 1 << HashBits;
 
     /// <summary>
-    /// Compresses into <paramref name="output"/>. False when the result would not fit, which is how the caller says how much
-    /// it must gain.
+    /// Compresses into <paramref name="output"/>. Returns false if the result does not fit. The caller chooses the
+    /// length of the output to require a minimum gain.
     /// </summary>
     public static bool TryCompress(ReadOnlySpan<byte> input, Span<byte> output, Span<int> hashes, out int length)
     {
-        // A short input needs few hashes: all of them would only push what others use out of the cache.
+        // A short input needs few hash slots. Using all of them would evict useful data from the cache.
         int shift = 32 - Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
         length = 0;
         int written = 0;
-        int literals = 0;               // from here on nothing was written yet
+        int literals = 0;               // the start of the input that is not yet written
         int at = 0;
         while (at + sizeof(uint) <= input.Length)
         {
@@ -42,13 +47,13 @@ public static class Lzf
             int candidate = slot;
             slot = at;
 
-            // What an earlier run left in the hashes is checked like any other guess.
+            // Slots that an earlier call filled are verified like every other candidate.
             int distance = at - candidate;
             if ((uint)(distance - 1) >= (uint)Math.Min(at, MaxDistance)
                 || ((BinaryPrimitives.ReadUInt32LittleEndian(input[candidate..]) ^ next) & ThreeBytes) != 0)
             {
-                // The longer nothing repeats, the less is looked at: most of what does not compress is found out soon. Some is looked at always, for what
-                // repeats late.
+                // The step grows while no match is found, so incompressible input is rejected quickly. The step is
+                // bounded, so later repetitions are still found.
                 at += 1 + Math.Min((at - literals) >> Patience, MostSkipped);
                 continue;
             }
@@ -74,7 +79,9 @@ public static class Lzf
         return true;
     }
 
-    /// <summary>Fills <paramref name="output"/> exactly, or returns false: the input is damaged.</summary>
+    /// <summary>
+    /// Decompresses into <paramref name="output"/> and fills it exactly. Returns false if the input is damaged.
+    /// </summary>
     public static bool TryDecompress(ReadOnlySpan<byte> input, Span<byte> output)
     {
         int at = 0;
@@ -115,7 +122,7 @@ public static class Lzf
             return;
         }
 
-        // The match overlaps what it writes: a run, byte by byte.
+        // The match overlaps its own output, so it is copied byte by byte.
         for (int i = 0; i < length; i++) output[at + i] = output[at + i - distance];
     }
 

@@ -3,8 +3,9 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// What listpacks and ziplists have around their elements: the length of all in front, the number of elements right before the
-/// first (or that it is unknown), a mark behind the last. Walks from element to element as the reader of either tells their lengths.
+/// The structure that listpacks and ziplists share: the total length at the start, the number of elements (or a value
+/// for "unknown") directly before the first element, and an end mark after the last. The specific reader determines the
+/// length of each element, and the frame advances by it.
 /// </summary>
 internal ref struct PackedFrame
 {
@@ -26,16 +27,16 @@ internal ref struct PackedFrame
 
     public bool IsDamaged { get; private set; }
 
-    /// <summary>Where the next element begins.</summary>
+    /// <summary>The offset of the next element.</summary>
     public int At { get; private set; }
 
-    /// <summary>Where the end mark stands: the only place where the last element may end.</summary>
+    /// <summary>True at the end mark, where the last element must end.</summary>
     public readonly bool IsAtEnd => At == _bytes.Length - 1;
 
-    /// <summary>From the next element on, the end mark apart.</summary>
+    /// <summary>The bytes from the next element to the end mark, which is excluded.</summary>
     public readonly ReadOnlySpan<byte> Rest => _bytes[At..^1];
 
-    /// <summary>The number of elements where the header says it, else -1.</summary>
+    /// <summary>The number of elements that the header states, or -1 if the header does not state it.</summary>
     public readonly int Count => _count == UnknownCount ? -1 : _count;
 
     public void Pass(int length)
@@ -44,10 +45,13 @@ internal ref struct PackedFrame
         _seen++;
     }
 
-    /// <summary>At the end: whether there were as many elements as the header says, if it does. False, for the caller to return.</summary>
+    /// <summary>
+    /// Ends the iteration. Reports damage if the number of elements differs from the header. Always returns false, as
+    /// the result of the caller.
+    /// </summary>
     public bool Finish(bool isSound = true) => isSound && (_count == UnknownCount || _count == _seen) ? false : Fail();
 
-    /// <summary>Notes damage. False, for the caller to return.</summary>
+    /// <summary>Records damage. Always returns false, as the result of the caller.</summary>
     public bool Fail()
     {
         IsDamaged = true;

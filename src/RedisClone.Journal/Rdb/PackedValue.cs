@@ -2,7 +2,7 @@ using System.Buffers.Text;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>An element of one of Redis's packed forms: bytes, or a number.</summary>
+/// <summary>An element of a packed form of Redis: bytes or an integer.</summary>
 public readonly ref struct PackedValue
 {
     private readonly ReadOnlySpan<byte> _bytes;
@@ -19,7 +19,10 @@ public readonly ref struct PackedValue
 
     public long Number { get; }
 
-    /// <summary>The element as text; a number is written into <paramref name="scratch"/>, which takes twenty bytes.</summary>
+    /// <summary>
+    /// Returns the element as text. An integer is formatted into <paramref name="scratch"/>, which has at least 20
+    /// bytes.
+    /// </summary>
     public ReadOnlySpan<byte> Text(Span<byte> scratch)
     {
         if (!IsNumber) return _bytes;
@@ -27,14 +30,14 @@ public readonly ref struct PackedValue
         return scratch[..length];
     }
 
-    /// <summary>The element as a number, if it is one, or the text of one.</summary>
+    /// <summary>Returns the element as an integer if it is one or is the text of one.</summary>
     public bool TryNumber(out long number)
     {
         number = Number;
         return IsNumber || RdbText.TryParseInteger(_bytes, out number);
     }
 
-    /// <summary>The element as a score.</summary>
+    /// <summary>Returns the element as the score of a sorted set.</summary>
     public bool TryScore(out double score)
     {
         score = Number;

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Builds a listpack; reusable.</summary>
+/// <summary>Builds a listpack. Reusable.</summary>
 public sealed class ListpackWriter
 {
     private const int HeaderLength = 6;
@@ -13,7 +13,7 @@ public sealed class ListpackWriter
 
     public int Count => _count;
 
-    /// <summary>The length of the listpack if it were finished now.</summary>
+    /// <summary>The length that the listpack would have if it were finished now.</summary>
     public int Length => _length + 1;
 
     public void Clear()
@@ -22,7 +22,7 @@ public sealed class ListpackWriter
         _count = 0;
     }
 
-    /// <summary>Appends an element, as a number where it is the text of one.</summary>
+    /// <summary>Appends an element. The text of an integer is stored as an integer.</summary>
     public void Append(ReadOnlySpan<byte> value)
     {
         if (RdbText.TryParseInteger(value, out long number))
@@ -91,7 +91,7 @@ public sealed class ListpackWriter
         Finish(size);
     }
 
-    /// <summary>The finished listpack, valid until something is appended.</summary>
+    /// <summary>Returns the finished listpack, which is valid until the next append.</summary>
     public ReadOnlySpan<byte> Finish()
     {
         BinaryPrimitives.WriteInt32LittleEndian(_bytes, _length + 1);
@@ -102,7 +102,7 @@ public sealed class ListpackWriter
 
     private Span<byte> Reserve(int size)
     {
-        // Room for the length behind the element, and for the end mark.
+        // Includes room for the backward length of the element and for the end mark.
         int needed = _length + size + PackedBytes.MaxBackLength + 1;
         if (_bytes.Length < needed) Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
         return _bytes.AsSpan(_length, size);

@@ -1,10 +1,8 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>
-/// The facts that a file of this server states of itself, beside Redis's own. Redis ignores what it does not know.
-/// </summary>
+/// <summary>The auxiliary fields that this server adds to those of Redis. Redis ignores unknown fields.</summary>
 public static class RdbAux
 {
-    /// <summary>The position in the global stream that the snapshot stands for, as decimal text. A base must have it.</summary>
+    /// <summary>The stream position of the snapshot, as decimal text. Required in a base.</summary>
     public static ReadOnlySpan<byte> JournalPosition => "rc1-lsn"u8;
 }

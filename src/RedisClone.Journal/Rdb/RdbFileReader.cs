@@ -2,18 +2,20 @@ using System.Buffers.Text;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Reads a whole RDB, its checksum included.</summary>
+/// <summary>Reads a whole RDB and verifies its checksum.</summary>
 public static class RdbFileReader
 {
     private const int MaxDatabase = 1 << 20;
 
     /// <summary>
-    /// Reads from the reader's position, where the file begins, up to behind its end. Null, or what is wrong; then
-    /// <see cref="RdbReader.Offset"/> is about where.
+    /// Reads an RDB that begins at the reader's position, to the end of its checksum. Returns null, or a description of
+    /// the damage. After damage, <see cref="RdbReader.Offset"/> is close to it.
     /// </summary>
-    /// <param name="reader">The file.</param>
-    /// <param name="visitor">Receives what it holds.</param>
-    /// <param name="verifyChecksum">The setting <c>rdbchecksum</c>; a file without checksum is never refused for it.</param>
+    /// <param name="reader">The reader of the file.</param>
+    /// <param name="visitor">Receives the contents.</param>
+    /// <param name="verifyChecksum">
+    /// The setting <c>rdbchecksum</c>. A file without a checksum is always accepted.
+    /// </param>
     public static string? Read(RdbReader reader, IRdbVisitor visitor, bool verifyChecksum = true)
     {
         if (!TryHeader(reader, out int version)) return reader.Error;
@@ -25,7 +27,7 @@ public static class RdbFileReader
             if (!ReadOne(reader, type, visitor, ref state)) return reader.Error;
         }
         if (version >= 5) return CheckSum(reader, verifyChecksum);
-        return reader.Remaining == 0 ? null : "the file goes on behind its end: its version may be damaged";
+        return reader.Remaining == 0 ? null : "data follows the end of the file: its version may be damaged";
     }
 
     private static bool TryHeader(RdbReader reader, out int version)
@@ -34,7 +36,8 @@ public static class RdbFileReader
         if (!reader.TryBytes(9, out ReadOnlySpan<byte> header)) return reader.Fail("Unexpected EOF reading RDB file");
         if (header.StartsWith("VALKEY"u8)) return reader.Fail("the file is in Valkey's own format, of version 9 or later");
         if (!header.StartsWith("REDIS"u8)) return reader.Fail("Wrong signature trying to load DB from file");
-        if (!Utf8Parser.TryParse(header[5..], out version, out int digits) || digits != 4 || version is < 1 or > RdbVersion.Highest)
+        if (!Utf8Parser.TryParse(header[5..], out version, out int digits) || digits != 4
+            || version is < 1 or > RdbVersion.Highest)
             return reader.Fail($"Can't handle RDB format version {version}");
         return true;
     }
@@ -61,20 +64,21 @@ public static class RdbFileReader
                 return true;
             case RdbOpcode.SelectDatabase:
                 if (!reader.TryLength(out ulong database)) return false;
-                if (database >= MaxDatabase) return reader.Fail("a database's number is not possible");
+                if (database >= MaxDatabase) return reader.Fail("a database number is out of range");
                 state.Database = (int)database;
                 return true;
             case RdbOpcode.ResizeDatabase:
                 if (!reader.TryLength(out ulong keys) || !reader.TryLength(out ulong expiring)) return false;
 
-                // A hint, to be believed only as far as the file could hold it.
+                // The counts are hints and are limited to the number of keys that the file can hold.
                 ulong most = (ulong)reader.Remaining;
                 visitor.Resize(state.Database, (long)Math.Min(keys, most), (long)Math.Min(expiring, most));
                 return true;
             case RdbOpcode.SlotInfo:
                 return reader.TryLength(out _) && reader.TryLength(out _) && reader.TryLength(out _);
             case RdbOpcode.Aux:
-                if (!reader.TryHeldString(out ReadOnlySpan<byte> name) || !reader.TryString(out ReadOnlySpan<byte> value)) return false;
+                if (!reader.TryHeldString(out ReadOnlySpan<byte> name) || !reader.TryString(out ReadOnlySpan<byte> value))
+                    return false;
                 visitor.Aux(name, value);
                 return true;
             case RdbOpcode.Function:
@@ -84,7 +88,8 @@ public static class RdbFileReader
                 return reader.Fail("Pre-release function format not supported.");
             case RdbOpcode.ModuleAux:
                 return reader.TryLength(out ulong module)
-                    && reader.Fail($"The RDB file contains AUX module data I can't load: no matching module '{RdbModule.NameOf(module)}'");
+                    && reader.Fail(
+                        $"The RDB file contains AUX module data I can't load: no matching module '{RdbModule.NameOf(module)}'");
             default:
                 return ReadKey(reader, type, visitor, ref state);
         }
@@ -102,7 +107,8 @@ public static class RdbFileReader
             Frequency = state.Frequency,
         };
         state = new() { Database = state.Database };
-        if (visitor.TakesValues && RdbLayout.TryMeasure(reader, (RdbType)type, out int length) && reader.TryBytes(length, out ReadOnlySpan<byte> bytes))
+        if (visitor.TakesValues && RdbLayout.TryMeasure(reader, (RdbType)type, out int length)
+            && reader.TryBytes(length, out ReadOnlySpan<byte> bytes))
             return visitor.Value(key, (RdbType)type, bytes) is not { } problem || reader.Fail(problem);
         IRdbValueVisitor? target = visitor.Key(key);
         switch (RdbValueReader.Read(reader, type, target ?? RdbNullVisitor.Instance))
@@ -134,7 +140,10 @@ public static class RdbFileReader
         public long Idle = -1;
         public int Frequency = -1;
 
-        /// <summary>A time before 1970 is as over as any, and below zero stands for none.</summary>
+        /// <summary>
+        /// A time before 1970 is stored as 0, because a negative value means that there is no expiry. Both times are in
+        /// the past.
+        /// </summary>
         public void ExpireAt(long milliseconds) => Expire = Math.Max(0, milliseconds);
     }
 }

@@ -1,30 +1,32 @@
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// How long a value is, found without looking into it: so it can be handed to whoever reads it. What the parts mean, and whether they
-/// are sound, only <see cref="RdbValueReader"/> knows.
+/// Measures a value without interpreting it, so that another thread can parse it. Only <see cref="RdbValueReader"/>
+/// interprets and validates the parts.
 /// </summary>
 internal static class RdbLayout
 {
     /// <summary>
-    /// True for a value that lies whole in the reader's buffer. One that is longer, damaged or of an unknown type is to be read as it comes, which
-    /// tells what is wrong with it.
+    /// Measures a value that lies completely in the reader's buffer. Returns false for a value that is longer, damaged
+    /// or of an unknown type. The caller then parses it in place, which reports the precise error.
     /// </summary>
     public static bool TryMeasure(RdbReader reader, RdbType type, out int length)
     {
         string layout = Of(type);
         length = 0;
-        return layout.Length > 0 && (IsAhead(reader, layout, out length) || reader.LookFurther() && IsAhead(reader, layout, out length));
+        return layout.Length > 0
+            && (IsAhead(reader, layout, out length) || reader.LookFurther() && IsAhead(reader, layout, out length));
     }
 
     /// <summary>
-    /// The parts in their order: s is a string, l a length, d a number as text, 8 that many bytes; what is in brackets comes behind a count, so
-    /// many times.
+    /// Returns the parts of a value in order. 's' is a string, 'l' a length, 'd' a number as text and '8' is eight
+    /// bytes. Parts in brackets follow a count and repeat that number of times.
     /// </summary>
     private static string Of(RdbType type) => type switch
     {
-        RdbType.String or RdbType.HashZipmap or RdbType.ListZiplist or RdbType.SetIntset or RdbType.SortedSetZiplist or RdbType.HashZiplist
-            or RdbType.HashListpack or RdbType.SortedSetListpack or RdbType.SetListpack or RdbType.HashListpackExpiringOld => "s",
+        RdbType.String or RdbType.HashZipmap or RdbType.ListZiplist or RdbType.SetIntset or RdbType.SortedSetZiplist
+            or RdbType.HashZiplist or RdbType.HashListpack or RdbType.SortedSetListpack or RdbType.SetListpack
+            or RdbType.HashListpackExpiringOld => "s",
         RdbType.HashListpackExpiring => "8s",
         RdbType.List or RdbType.Set or RdbType.ListQuicklistZiplists => "[s]",
         RdbType.ListQuicklist => "[ls]",
@@ -34,12 +36,13 @@ internal static class RdbLayout
         RdbType.SortedSetText => "[sd]",
         RdbType.SortedSet => "[s8]",
 
-        // Nodes; length and last ID, since Redis 7 more of the kind; groups with what they have pending, and their consumers.
+        // Nodes; the length and the last ID, and more IDs and counters since Redis 7; groups with their pending entries
+        // and consumers.
         RdbType.Stream => "[ss]lll[sll[888l][s8[88]]]",
         RdbType.Stream2 => "[ss]llllllll[slll[888l][s8[88]]]",
         RdbType.Stream3 => "[ss]llllllll[slll[888l][s88[88]]]",
 
-        // And what idempotent producers sent.
+        // Followed by the messages of idempotent producers.
         RdbType.Stream4 => "[ss]llllllll[slll[888l][s88[88]]]ll[s[sll]]ll",
         RdbType.Stream5 => "[ss]llllllll[slll[888l][s88[88]][88]]ll[s[sll]]ll",
         _ => "",
@@ -79,7 +82,7 @@ internal static class RdbLayout
         return true;
     }
 
-    /// <summary>What is between a bracket and its partner.</summary>
+    /// <summary>Returns the text between a bracket and its counterpart.</summary>
     private static ReadOnlySpan<char> Within(ReadOnlySpan<char> layout)
     {
         int depth = 0;

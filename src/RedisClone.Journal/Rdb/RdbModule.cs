@@ -1,7 +1,8 @@
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Values of modules cannot be read, but named: nine letters of six bits and a version make a module type's number.
+/// Decodes the names of module types for error texts. Module values cannot be read. The number of a module type
+/// consists of nine letters of six bits each and a version.
 /// </summary>
 internal static class RdbModule
 {

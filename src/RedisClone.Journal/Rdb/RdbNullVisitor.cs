@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Takes every value and keeps none: for skipping, and for verifying structure.</summary>
+/// <summary>Accepts every value and keeps none. Used to skip values and to verify their structure.</summary>
 public sealed class RdbNullVisitor : IRdbValueVisitor
 {
     public static RdbNullVisitor Instance { get; } = new();

@@ -1,9 +1,9 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Reads the values that are stored as one string in a packed form: listpack, ziplist, intset, zipmap.</summary>
+/// <summary>Reads values that are stored as one string in a packed form: listpack, ziplist, intset or zipmap.</summary>
 internal static class RdbPackedReader
 {
-    /// <summary>Redis keeps a field's time in 48 bits, of which the highest value means none.</summary>
+    /// <summary>Redis keeps the expiry of a field in 48 bits. The highest value means that there is none.</summary>
     private const long HighestTime = (1L << 48) - 2;
 
     private const int TextSize = 20;
@@ -116,15 +116,17 @@ internal static class RdbPackedReader
             long expire = -1;
             if (isExpiring)
             {
-                if (!list.TryNext(out PackedValue time) || !time.TryNumber(out expire) || !IsTime(expire)) return Damaged(reader, "Hash listpack");
+                if (!list.TryNext(out PackedValue time) || !time.TryNumber(out expire) || !IsTime(expire))
+                    return Damaged(reader, "Hash listpack");
 
-                // Redis keeps those fields first that expire first, and last those that never do.
+                // Redis orders the fields by expiry. Fields without an expiry come last.
                 long order = expire == 0 ? HighestTime + 1 : expire;
                 if (order < latest) return Damaged(reader, "Hash listpack");
                 latest = order;
                 if (expire == 0) expire = -1;
             }
-            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire)) return reader.Fail("Hash listpack with dup elements");
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), expire))
+                return reader.Fail("Hash listpack with dup elements");
             elements++;
         }
         return !list.IsDamaged || Damaged(reader, "Hash listpack");
@@ -138,13 +140,15 @@ internal static class RdbPackedReader
         while (list.TryNext(out PackedValue field))
         {
             if (!list.TryNext(out PackedValue value)) return Damaged(reader, "Hash ziplist");
-            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1)) return reader.Fail("Hash ziplist with dup elements");
+            if (!visitor.HashField(field.Text(fieldScratch), value.Text(valueScratch), -1))
+                return reader.Fail("Hash ziplist with dup elements");
             elements++;
         }
         return !list.IsDamaged || Damaged(reader, "Hash ziplist");
     }
 
-    private static bool SortedSetFromListpack(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    private static bool SortedSetFromListpack(
+        RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
     {
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ListpackReader(bytes);
@@ -158,7 +162,8 @@ internal static class RdbPackedReader
         return !list.IsDamaged || Damaged(reader, "Zset listpack");
     }
 
-    private static bool SortedSetFromZiplist(RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
+    private static bool SortedSetFromZiplist(
+        RdbReader reader, ReadOnlySpan<byte> bytes, IRdbValueVisitor visitor, ref long elements)
     {
         Span<byte> scratch = stackalloc byte[TextSize];
         var list = new ZiplistReader(bytes);

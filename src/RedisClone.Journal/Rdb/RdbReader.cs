@@ -6,11 +6,12 @@ using RedisClone.Journal.Disk;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Reads the primitives of an RDB from a file or from memory. Nothing throws on damaged bytes: a call returns false, and
-/// <see cref="Error"/> says what the first problem was. Nothing is allocated beyond what the input can hold.
+/// Reads the primitives of an RDB from a file or from memory. Damaged input causes no exception: a call returns false,
+/// and <see cref="Error"/> describes the first problem. Allocations are limited to the size that the input can hold.
 /// </summary>
 /// <remarks>
-/// A span that is handed out is valid until the next call, one from <see cref="TryHeldString"/> until the next such call.
+/// A returned span is valid until the next call. A span from <see cref="TryHeldString"/> is valid until the next call
+/// of that method.
 /// </remarks>
 public sealed class RdbReader
 {
@@ -28,7 +29,7 @@ public sealed class RdbReader
     private byte[] _held = new byte[64];
     private ulong _crc;
 
-    /// <summary>Reads a file from <paramref name="offset"/> on.</summary>
+    /// <summary>Reads a file, starting at <paramref name="offset"/>.</summary>
     public RdbReader(IDiskFile file, long offset = 0)
     {
         _file = file;
@@ -37,13 +38,13 @@ public sealed class RdbReader
         _buffer = new byte[(int)Math.Clamp(_length - offset, 16, WindowSize)];
     }
 
-    /// <summary>Reads what is in memory.</summary>
+    /// <summary>Reads from memory.</summary>
     public RdbReader(ReadOnlyMemory<byte> bytes) => Open(bytes);
 
-    /// <summary>The first problem; empty while there was none.</summary>
+    /// <summary>The first problem, or an empty string.</summary>
     public string Error { get; private set; } = "";
 
-    /// <summary>Where the next byte stands.</summary>
+    /// <summary>The offset of the next byte.</summary>
     public long Offset => _bufferOffset + _position;
 
     public long Remaining => _length - Offset;
@@ -58,7 +59,7 @@ public sealed class RdbReader
         }
     }
 
-    /// <summary>A reader of what is in memory begins with something else.</summary>
+    /// <summary>Starts again with other bytes in memory.</summary>
     public void Open(ReadOnlyMemory<byte> bytes)
     {
         if (!MemoryMarshal.TryGetArray(bytes, out ArraySegment<byte> array)) array = new(bytes.ToArray());
@@ -71,7 +72,9 @@ public sealed class RdbReader
         Error = "";
     }
 
-    /// <summary>Notes a problem, unless there was one before.</summary>
+    /// <summary>
+    /// Records a problem unless there already is one. Always returns false, as the result of the caller.
+    /// </summary>
     public bool Fail(string error)
     {
         if (Error.Length == 0 && _lookedFrom < 0) Error = error;
@@ -95,17 +98,20 @@ public sealed class RdbReader
         return true;
     }
 
-    /// <summary>A length, which must not be a special form of string.</summary>
+    /// <summary>Reads a length. A special form of string is an error.</summary>
     public bool TryLength(out ulong length) =>
         TryLength(out length, out bool isSpecial)
-        && (!isSpecial || Fail("a length is expected, and a special form of string found"));
+        && (!isSpecial || Fail("expected a length and found a special form of string"));
 
-    /// <summary>A number of elements, of which each takes at least one byte.</summary>
+    /// <summary>
+    /// Reads a number of elements. Each element takes at least one byte, so the number is limited by the remaining
+    /// bytes.
+    /// </summary>
     public bool TryCount(out long count)
     {
         count = 0;
         if (!TryLength(out ulong length)) return false;
-        if (length > (ulong)Remaining) return Fail("more elements are announced than bytes are left");
+        if (length > (ulong)Remaining) return Fail("the number of elements exceeds the remaining bytes");
         count = (long)length;
         return true;
     }
@@ -118,7 +124,10 @@ public sealed class RdbReader
         return true;
     }
 
-    /// <summary>The doubles of old sorted sets: a length and a text, or one of three lengths that are no lengths.</summary>
+    /// <summary>
+    /// Reads a score of the old sorted set form: a length and a text, or one of three length values that stand for
+    /// infinities and NaN.
+    /// </summary>
     public bool TryTextDouble(out double value)
     {
         value = 0;
@@ -136,7 +145,8 @@ public sealed class RdbReader
                 return true;
             default:
                 return TryBytes(length, out ReadOnlySpan<byte> text)
-                    && ((Utf8Parser.TryParse(text, out value, out int used) && used == length) || Fail("a score is not a number"));
+                    && ((Utf8Parser.TryParse(text, out value, out int used) && used == length)
+                        || Fail("a score is not a number"));
         }
     }
 
@@ -156,7 +166,7 @@ public sealed class RdbReader
         return true;
     }
 
-    /// <summary>A stream ID as 128 bits.</summary>
+    /// <summary>Reads a stream ID of 128 bits.</summary>
     public bool TryRawStreamId(out ulong milliseconds, out ulong sequence)
     {
         milliseconds = sequence = 0;
@@ -166,20 +176,21 @@ public sealed class RdbReader
         return true;
     }
 
-    /// <summary>A string in any of its forms.</summary>
+    /// <summary>Reads a string in any of its forms.</summary>
     public bool TryString(out ReadOnlySpan<byte> value)
     {
         value = default;
         if (!TryLength(out ulong length, out bool isSpecial)) return false;
         if (!isSpecial)
         {
-            if (length > (ulong)Remaining || length > (ulong)Array.MaxLength) return Fail("a string ends behind the end");
+            if (length > (ulong)Remaining || length > (ulong)Array.MaxLength)
+                return Fail("a string exceeds the end of the input");
             return TryBytes((int)length, out value);
         }
         return length == 3 ? TryCompressed(out value) : TryNumber((int)length, out value);
     }
 
-    /// <summary>A string in any of its forms that nobody wants to see.</summary>
+    /// <summary>Skips a string in any of its forms. The string must lie in the buffer.</summary>
     internal bool TrySkipString()
     {
         if (!TryLength(out ulong length, out bool isSpecial)) return false;
@@ -193,7 +204,7 @@ public sealed class RdbReader
 
     private bool TrySkip(ulong count) => count <= (ulong)(_end - _position) && TryBytes((int)count, out _);
 
-    /// <summary>A string that stays valid while another is read.</summary>
+    /// <summary>Reads a string into a separate buffer, so that it remains valid while another string is read.</summary>
     public bool TryHeldString(out ReadOnlySpan<byte> value)
     {
         if (!TryString(out value)) return false;
@@ -233,9 +244,10 @@ public sealed class RdbReader
     {
         value = default;
         if (!TryLength(out ulong compressed) || !TryLength(out ulong length)) return false;
-        if (compressed > (ulong)Math.Min(Remaining, Array.MaxLength)) return Fail("a compressed string ends behind the end");
+        if (compressed > (ulong)Math.Min(Remaining, Array.MaxLength))
+            return Fail("a compressed string exceeds the end of the input");
         if (length > Math.Min((compressed + 1) * Lzf.MaxExpansion, (ulong)Array.MaxLength))
-            return Fail("a compressed string cannot be that long");
+            return Fail("the length of a compressed string is out of range");
         if (!TryBytes((int)compressed, out ReadOnlySpan<byte> bytes)) return false;
         if (_text.Length < (int)length) _text = new byte[(int)length];
         Span<byte> text = _text.AsSpan(0, (int)length);
@@ -275,17 +287,19 @@ public sealed class RdbReader
         return true;
     }
 
-    /// <summary>Brings as much of the file into the buffer as there is room for; false when it is there already.</summary>
+    /// <summary>Fills the buffer with as much of the file as fits. Returns false if there is nothing to add.</summary>
     internal bool LookFurther()
     {
         int room = (int)Math.Min(_buffer.Length, Remaining);
         return room > _end - _position && Fill(room);
     }
 
-    /// <summary>Until <see cref="EndLook"/> only what is in the buffer is read, to be read again, and what fails is no problem.</summary>
+    /// <summary>
+    /// Starts a look-ahead. Until <see cref="EndLook"/>, reads are limited to the buffer and failures are not recorded.
+    /// </summary>
     internal void BeginLook() => _lookedFrom = _position;
 
-    /// <summary>Goes back; how many bytes were read.</summary>
+    /// <summary>Ends a look-ahead and returns to its start. Returns the number of bytes read.</summary>
     internal int EndLook()
     {
         int length = _position - _lookedFrom;
@@ -293,7 +307,10 @@ public sealed class RdbReader
         return length;
     }
 
-    /// <summary>Brings the next bytes into the buffer. It grows only to what the file is known to hold.</summary>
+    /// <summary>
+    /// Reads at least <paramref name="count"/> bytes into the buffer. The buffer grows only to sizes that the file is
+    /// known to hold.
+    /// </summary>
     private bool Fill(int count)
     {
         if (_lookedFrom >= 0) return false;

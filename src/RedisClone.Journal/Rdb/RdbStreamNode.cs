@@ -1,21 +1,28 @@
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// One node of a stream. Its listpack begins with a master entry: how many entries are there and how many deleted, the
-/// fields that entries share, a zero. Each entry is: flags, the ID's difference to the node's, the number of fields unless
-/// they are the shared ones, fields and values, and how many elements that were.
+/// One node of a stream. Its listpack begins with a master entry: the number of entries, the number of deleted entries,
+/// the fields that entries share, and a zero. Each entry consists of flags, the difference between its ID and the ID of
+/// the node, the number of fields (unless the entry uses the shared fields), the fields and values, and the number of
+/// its elements.
 /// </summary>
 internal static class RdbStreamNode
 {
     public const int Deleted = 1;
     public const int SameFields = 2;
 
-    /// <summary>Beyond its fields an entry has: flags, two differences, the count of elements.</summary>
+    /// <summary>
+    /// The number of elements of an entry beside its fields: the flags and two ID differences. The count itself is not
+    /// included.
+    /// </summary>
     private const int EntryOverhead = 3;
 
     private const int TextSize = 20;
 
-    /// <summary>False where the node is damaged, or <paramref name="isRejected"/> by the visitor.</summary>
+    /// <summary>
+    /// Reads a node. Returns false if the node is damaged or the visitor rejects it, which sets
+    /// <paramref name="isRejected"/>.
+    /// </summary>
     public static bool Read(
         ReadOnlySpan<byte> bytes, RdbStreamId master, IRdbValueVisitor visitor, ref ulong entries, ref RdbStreamId? last,
         out bool isRejected)
@@ -67,7 +74,9 @@ internal static class RdbStreamNode
         isRejected = false;
         for (long i = 0; i < fields; i++)
         {
-            if (!(isSame ? shared.TryNext(out PackedValue field) : list.TryNext(out field)) || !list.TryNext(out PackedValue value)) return false;
+            if (!(isSame ? shared.TryNext(out PackedValue field) : list.TryNext(out field))
+                || !list.TryNext(out PackedValue value))
+                return false;
             if (visitor is null || visitor.StreamField(field.Text(fieldScratch), value.Text(valueScratch))) continue;
             isRejected = true;
             return false;

@@ -1,11 +1,9 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>
-/// Builds one node of a stream, of entries none of which is deleted: see <see cref="RdbStreamNode"/>. Reusable.
-/// </summary>
+/// <summary>Builds one node of a stream without deleted entries; see <see cref="RdbStreamNode"/>. Reusable.</summary>
 /// <remarks>
-/// Order: <see cref="Begin"/> and the shared fields as words; <see cref="EndFields"/>; for each entry <see cref="BeginEntry"/>, its words and
-/// <see cref="EndEntry"/>; <see cref="Finish"/>.
+/// Call order: <see cref="Begin"/> and the shared fields as words; <see cref="EndFields"/>; for each entry
+/// <see cref="BeginEntry"/>, its words and <see cref="EndEntry"/>; <see cref="Finish"/>.
 /// </remarks>
 public sealed class RdbStreamNodeWriter
 {
@@ -13,7 +11,7 @@ public sealed class RdbStreamNodeWriter
     private RdbStreamId _master;
     private int _entryBegan;
 
-    /// <summary>Begins a node of so many entries, which may share so many fields.</summary>
+    /// <summary>Begins a node with the given numbers of entries and of shared fields.</summary>
     public void Begin(RdbStreamId master, int entries, int fields)
     {
         _master = master;
@@ -25,7 +23,9 @@ public sealed class RdbStreamNodeWriter
 
     public void EndFields() => _node.Append(0);
 
-    /// <summary>Begins an entry: values follow if it has the shared fields, else fields and values.</summary>
+    /// <summary>
+    /// Begins an entry. Its words are the values if it has the shared fields, otherwise alternating fields and values.
+    /// </summary>
     public void BeginEntry(RdbStreamId id, bool hasSharedFields, int fields)
     {
         _entryBegan = _node.Count;
@@ -41,6 +41,6 @@ public sealed class RdbStreamNodeWriter
 
     public void Word(long number) => _node.Append(number);
 
-    /// <summary>The node, valid until the next begins.</summary>
+    /// <summary>Returns the node, which is valid until the next one begins.</summary>
     public ReadOnlySpan<byte> Finish() => _node.Finish();
 }

@@ -3,14 +3,14 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Reads streams: nodes of entries, each a listpack whose entries are differences to the node's first ID; then the stream's
-/// state, its groups with what they have pending, and since Redis 8.6 the messages of idempotent producers.
+/// Reads a stream: nodes of entries, each a listpack with IDs relative to the first ID of the node; the state of the
+/// stream; its groups with their pending entries; and, since Redis 8.6, the messages of idempotent producers.
 /// </summary>
 internal static class RdbStreamReader
 {
     public static bool Read(RdbReader reader, RdbType type, IRdbValueVisitor visitor, ref long elements)
     {
-        // A stream may be empty and yet be there.
+        // A stream without entries is a valid value.
         elements = 1;
         if (!reader.TryCount(out long nodes) || !visitor.Begin(RdbValueKind.Stream, 0)) return false;
         ulong entries = 0;
@@ -19,7 +19,8 @@ internal static class RdbStreamReader
         {
             if (!reader.TryString(out ReadOnlySpan<byte> key)) return false;
             if (key.Length != 16) return reader.Fail("Stream node key entry is not the size of a stream ID");
-            var master = new RdbStreamId(BinaryPrimitives.ReadUInt64BigEndian(key), BinaryPrimitives.ReadUInt64BigEndian(key[8..]));
+            var master = new RdbStreamId(
+                BinaryPrimitives.ReadUInt64BigEndian(key), BinaryPrimitives.ReadUInt64BigEndian(key[8..]));
             if (!reader.TryString(out ReadOnlySpan<byte> node)) return false;
             if (!RdbStreamNode.Read(node, master, visitor, ref entries, ref last, out bool isRejected))
                 return !isRejected && reader.Fail("Stream listpack integrity check failed.");
@@ -38,7 +39,9 @@ internal static class RdbStreamReader
         if (length > 0 && entries == 0) return reader.Fail("Stream length inconsistent with rax entries");
         state = new() { Length = entries, Last = last, EntriesAdded = entries };
         if (type < RdbType.Stream2) return true;
-        if (!TryId(reader, out RdbStreamId first) || !TryId(reader, out RdbStreamId deleted) || !reader.TryLength(out ulong added)) return false;
+        if (!TryId(reader, out RdbStreamId first) || !TryId(reader, out RdbStreamId deleted)
+            || !reader.TryLength(out ulong added))
+            return false;
         state = state with { IsComplete = true, First = first, HighestDeleted = deleted, EntriesAdded = added };
         return true;
     }
@@ -51,7 +54,8 @@ internal static class RdbStreamReader
         if (!visitor.StreamGroup(name, last, unchecked((long)read)) || !reader.TryCount(out long pending)) return false;
         for (long i = 0; i < pending; i++)
         {
-            if (!TryRawId(reader, out RdbStreamId id) || !reader.TryMilliseconds(out long delivered) || !reader.TryLength(out ulong deliveries)
+            if (!TryRawId(reader, out RdbStreamId id) || !reader.TryMilliseconds(out long delivered)
+                || !reader.TryLength(out ulong deliveries)
                 || !visitor.StreamPending(id, delivered, deliveries)) return false;
         }
         if (!reader.TryCount(out long consumers)) return false;
@@ -78,13 +82,15 @@ internal static class RdbStreamReader
 
     private static bool ReadProducers(RdbReader reader, IRdbValueVisitor visitor)
     {
-        if (!reader.TryLength(out ulong seconds) || !reader.TryLength(out ulong most) || !reader.TryCount(out long producers)) return false;
+        if (!reader.TryLength(out ulong seconds) || !reader.TryLength(out ulong most) || !reader.TryCount(out long producers))
+            return false;
         for (long i = 0; i < producers; i++)
         {
             if (!reader.TryHeldString(out ReadOnlySpan<byte> producer) || !reader.TryCount(out long messages)) return false;
             for (long j = 0; j < messages; j++)
             {
-                // The message's name is read before its ID, and must outlast it; the producer's already takes the held place.
+                // The name of the message must outlive the reading of its ID. The held buffer already contains the name
+                // of the producer.
                 if (!reader.TryString(out ReadOnlySpan<byte> message)) return false;
                 byte[] name = message.ToArray();
                 if (!TryId(reader, out RdbStreamId id) || !visitor.StreamProducerMessage(producer, name, id)) return false;

@@ -3,14 +3,17 @@ using System.Buffers.Binary;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or a later form: see <see cref="RdbStreamReader"/>. The
-/// number of nodes comes before the nodes, so every node but the last is filled with the same number of entries.
+/// Writes a stream entry by entry, as <see cref="RdbType.Stream2"/> (Redis 7.0) or a later form; see
+/// <see cref="RdbStreamReader"/>. The number of nodes precedes the nodes, so every node but the last has the same
+/// number of entries.
 /// </summary>
 /// <remarks>
-/// Order: <see cref="Begin"/>, and for each entry <see cref="BeginEntry"/> and its fields; or <see cref="BeginNodes"/>, and for each node
-/// <see cref="Node"/>; <see cref="EndEntries"/>; for each group <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
-/// its pending IDs; from <see cref="RdbType.Stream5"/> on <see cref="Returned"/> and the IDs given back. From <see cref="RdbType.Stream4"/>
-/// on, <see cref="Producers"/>, for each <see cref="Producer"/> and its messages, and <see cref="EndProducers"/>.
+/// Call order: <see cref="Begin"/>, and for each entry <see cref="BeginEntry"/> and its fields; or
+/// <see cref="BeginNodes"/>, and <see cref="Node"/> for each node. Then <see cref="EndEntries"/>. For each group:
+/// <see cref="Group"/>, its pending entries, <see cref="Consumers"/>, and for each consumer <see cref="Consumer"/> and
+/// its pending IDs. From <see cref="RdbType.Stream5"/> on, each group ends with <see cref="Returned"/> and the returned
+/// IDs. From <see cref="RdbType.Stream4"/> on, the stream ends with <see cref="Producers"/>, for each producer
+/// <see cref="Producer"/> and its messages, and <see cref="EndProducers"/>.
 /// </remarks>
 public sealed class RdbStreamWriter(RdbWriter writer)
 {
@@ -27,7 +30,8 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     private long _left;
 
     /// <summary>
-    /// Begins a stream of that many entries, none of them deleted. The type byte is the caller's to write, before the key.
+    /// Begins a stream of <paramref name="entries"/> entries, none of which is deleted. The caller writes the type
+    /// byte, before the key.
     /// </summary>
     public void Begin(RdbType type, long entries)
     {
@@ -37,7 +41,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
         writer.Length((ulong)((entries + EntriesPerNode - 1) / EntriesPerNode));
     }
 
-    /// <summary>The same for a stream whose entries are in nodes already.</summary>
+    /// <summary>Begins a stream whose entries already are in nodes.</summary>
     public void BeginNodes(RdbType type, long nodes)
     {
         _type = type;
@@ -78,7 +82,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
         writer.Length((ulong)groups);
     }
 
-    /// <summary><paramref name="entriesRead"/> is -1 where it is not known.</summary>
+    /// <summary><paramref name="entriesRead"/> is -1 if it is not known.</summary>
     public void Group(ReadOnlySpan<byte> name, RdbStreamId last, long entriesRead, long pending)
     {
         writer.String(name);
@@ -106,7 +110,10 @@ public sealed class RdbStreamWriter(RdbWriter writer)
 
     public void ConsumerPending(RdbStreamId id) => writer.RawStreamId(id.Milliseconds, id.Sequence);
 
-    /// <summary>How many of the group's pending entries were given back; their IDs follow in the order of claiming.</summary>
+    /// <summary>
+    /// The number of the group's pending entries that were returned. Their IDs follow in the order in which they are to
+    /// be delivered.
+    /// </summary>
     public void Returned(long count) => writer.Length((ulong)count);
 
     public void ReturnedId(RdbStreamId id) => writer.RawStreamId(id.Milliseconds, id.Sequence);
@@ -152,7 +159,7 @@ public sealed class RdbStreamWriter(RdbWriter writer)
         if (++_nodeEntries == Math.Min(EntriesPerNode, _nodeEntries + _left)) EndNode();
     }
 
-    /// <summary>The first entry's fields are the ones that the others may share.</summary>
+    /// <summary>Begins a node. The fields of the first entry become the shared fields.</summary>
     private void BeginNode()
     {
         _master = _entry;

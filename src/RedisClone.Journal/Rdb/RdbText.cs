@@ -2,7 +2,7 @@ using System.Buffers.Text;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>The special forms of strings, and the texts of numbers that may take them.</summary>
+/// <summary>The special forms of strings, and the integers that may be stored in such a form.</summary>
 internal static class RdbText
 {
     public const byte Int8 = 0xC0;
@@ -10,7 +10,7 @@ internal static class RdbText
     public const byte Int32 = 0xC2;
     public const byte Compressed = 0xC3;
 
-    /// <summary>Only the one text that a number is written as: no sign plus, no leading zeros, no minus zero.</summary>
+    /// <summary>Accepts only the canonical text of an integer: no plus sign, no leading zeros, no minus zero.</summary>
     public static bool TryParseInteger(ReadOnlySpan<byte> text, out long number)
     {
         number = 0;

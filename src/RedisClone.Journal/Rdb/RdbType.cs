@@ -32,7 +32,7 @@ public enum RdbType
     Stream5 = 27,
 }
 
-/// <summary>The bytes that stand where a type could, and the versions of the file.</summary>
+/// <summary>The opcodes: bytes in the position of a type byte that introduce something other than a key.</summary>
 internal static class RdbOpcode
 {
     public const byte SlotInfo = 244;
@@ -49,15 +49,17 @@ internal static class RdbOpcode
     public const byte End = 255;
 }
 
-/// <summary>Versions of the RDB format.</summary>
+/// <summary>The versions of the RDB format.</summary>
 public static class RdbVersion
 {
-    /// <summary>Redis 7.0: the least that has everything but hash fields that expire.</summary>
+    /// <summary>
+    /// Redis 7.0: the lowest version that can represent everything except hash fields with an expiry.
+    /// </summary>
     public const int Redis70 = 10;
 
-    /// <summary>Redis 7.4: hash fields that expire.</summary>
+    /// <summary>Redis 7.4: adds hash fields with an expiry.</summary>
     public const int Redis74 = 12;
 
-    /// <summary>The highest that is read, by Redis 8.</summary>
+    /// <summary>The highest version that this server reads. Redis 8 writes it.</summary>
     public const int Highest = 14;
 }

@@ -1,23 +1,28 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>How the reading of a value ended.</summary>
+/// <summary>The result of reading a value.</summary>
 public enum RdbResult
 {
     Complete,
 
     /// <summary>
-    /// A collection without elements, as an old bug of Redis could leave: a file's loader skips the key, RESTORE refuses.
+    /// A collection without elements, which an old defect of Redis could write. The loader of a file skips the key, and
+    /// RESTORE refuses the payload.
     /// </summary>
     Empty,
 
-    /// <summary>Damaged, rejected, or of a type that there is not; the reader's error says which.</summary>
+    /// <summary>
+    /// The value is damaged, rejected or of an unknown type. The error of the reader gives the reason.
+    /// </summary>
     Damaged,
 }
 
-/// <summary>Reads one value of an RDB, in any form up to Redis 8, and hands it to a visitor element by element.</summary>
+/// <summary>
+/// Reads one value of an RDB, in any form up to Redis 8, and passes it to a visitor element by element.
+/// </summary>
 public static class RdbValueReader
 {
-    private const string Rejected = "an element is repeated, or not possible";
+    private const string Rejected = "an element is repeated or not valid";
 
     public static RdbResult Read(RdbReader reader, byte type, IRdbValueVisitor visitor)
     {
@@ -94,7 +99,8 @@ public static class RdbValueReader
     }
 
     /// <summary>
-    /// Times are relative to the least of them, plus one, since 0 is none; before 7.4 was released they were absolute.
+    /// The expiry times are relative to the lowest of them, plus one, because 0 means that there is none. In the form
+    /// before the release of Redis 7.4 the times are absolute.
     /// </summary>
     private static bool ReadExpiringHash(RdbReader reader, IRdbValueVisitor visitor, bool hasBase, ref long elements)
     {
@@ -105,7 +111,7 @@ public static class RdbValueReader
         {
             if (!reader.TryLength(out ulong time)) return false;
             long expire = time == 0 ? -1 : unchecked((long)time + least - 1);
-            if (time != 0 && !RdbPackedReader.IsTime(expire)) return reader.Fail("a field's time is not possible");
+            if (time != 0 && !RdbPackedReader.IsTime(expire)) return reader.Fail("the expiry of a field is out of range");
             if (!reader.TryHeldString(out ReadOnlySpan<byte> field) || !reader.TryString(out ReadOnlySpan<byte> value)
                 || !visitor.HashField(field, value, expire)) return false;
         }
@@ -121,7 +127,7 @@ public static class RdbValueReader
             ulong container = Packed;
             if (type == RdbType.ListQuicklist && !reader.TryLength(out container)) return false;
             if (!reader.TryString(out ReadOnlySpan<byte> node)) return false;
-            if (container is not (Plain or Packed) || node.IsEmpty) return reader.Fail("a list's node is damaged");
+            if (container is not (Plain or Packed) || node.IsEmpty) return reader.Fail("a list node is damaged");
             if (container == Plain)
             {
                 if (!visitor.ListElement(node)) return false;

@@ -4,12 +4,12 @@ using System.Buffers.Text;
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>
-/// Writes the primitives of an RDB: lengths, strings in their shortest form, numbers, opcodes; through one buffer, with the
-/// checksum as it goes. What it writes, redis-server 7.0 loads, apart from hash fields that expire.
+/// Writes the primitives of an RDB through one buffer: lengths, strings in their shortest form, numbers and opcodes.
+/// Computes the checksum on the way. Redis 7.0 can load the result unless it contains hash fields with an expiry.
 /// </summary>
 public sealed class RdbWriter(IRdbTarget target, bool compress = true, int bufferSize = 64 * 1024, bool checksum = true)
 {
-    /// <summary>Shorter strings are not worth trying.</summary>
+    /// <summary>The minimum length for compression.</summary>
     private const int CompressFrom = 21;
 
     private const int Patience = 32, MostLeft = 7;
@@ -20,10 +20,13 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     private int _length;
     private int _failed, _left;
 
-    /// <summary>The checksum of what was handed to the target; of everything after <see cref="Flush"/>. 0 where none is wanted.</summary>
+    /// <summary>
+    /// The checksum of the bytes that the target has received; after <see cref="Flush"/>, of all written bytes. Always
+    /// 0 if the checksum is disabled.
+    /// </summary>
     public ulong Crc { get; private set; }
 
-    /// <summary>Begins a file. <paramref name="version"/> is 10, or 12 where hash fields expire.</summary>
+    /// <summary>Begins a file. <paramref name="version"/> is 10, or 12 if hash fields have an expiry.</summary>
     public void Header(int version)
     {
         Raw("REDIS"u8);
@@ -31,7 +34,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         for (int i = 3; i >= 0; i--, version /= 10) digits[i] = (byte)('0' + version % 10);
     }
 
-    /// <summary>Ends a file: the end mark, and the checksum over everything, or none.</summary>
+    /// <summary>Ends a file with the end opcode and the checksum, or a checksum of zero for none.</summary>
     public void End(bool withChecksum = true)
     {
         Byte(RdbOpcode.End);
@@ -60,14 +63,16 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         Length((ulong)expiring);
     }
 
-    /// <summary>A function library: its source, with the line that names engine and library.</summary>
+    /// <summary>
+    /// Writes a function library: its source, including the first line with the names of the engine and the library.
+    /// </summary>
     public void Function(ReadOnlySpan<byte> code)
     {
         Byte(RdbOpcode.Function);
         String(code);
     }
 
-    /// <summary>What stands before a key: each only where it is not negative.</summary>
+    /// <summary>Writes the attributes that precede a key. A negative attribute is omitted.</summary>
     public void KeyAttributes(long expireMilliseconds = -1, long idleSeconds = -1, int frequency = -1)
     {
         if (expireMilliseconds >= 0)
@@ -115,10 +120,13 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         }
     }
 
-    /// <summary>A string, as a number where it is the text of one, compressed where that gains something.</summary>
+    /// <summary>
+    /// Writes a string: as an integer if it is the canonical text of one, and compressed if that saves space.
+    /// </summary>
     public void String(ReadOnlySpan<byte> value)
     {
-        if (value.Length <= 11 && RdbText.TryParseInteger(value, out long number) && number is >= int.MinValue and <= int.MaxValue)
+        if (value.Length <= 11 && RdbText.TryParseInteger(value, out long number)
+            && number is >= int.MinValue and <= int.MaxValue)
         {
             ShortInteger((int)number);
             return;
@@ -128,7 +136,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         Raw(value);
     }
 
-    /// <summary>The text of a number, as a string.</summary>
+    /// <summary>Writes the text of a number as a string.</summary>
     public void StringOf(long number)
     {
         if (number is >= int.MinValue and <= int.MaxValue)
@@ -142,14 +150,16 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         Raw(text[..length]);
     }
 
-    /// <summary>Begins a string whose bytes follow as <see cref="Raw"/>, for one that is not in memory as a whole.</summary>
+    /// <summary>
+    /// Begins a string whose bytes follow through <see cref="Raw"/>, for a string that is not contiguous in memory.
+    /// </summary>
     public void BeginString(long length) => Length((ulong)length);
 
     public void Double(double value) => BinaryPrimitives.WriteDoubleLittleEndian(Reserve(8), value);
 
     public void Milliseconds(long value) => BinaryPrimitives.WriteInt64LittleEndian(Reserve(8), value);
 
-    /// <summary>A stream ID as the 128 bits that a pending list holds.</summary>
+    /// <summary>Writes a stream ID as 128 bits, the form of the pending lists.</summary>
     public void RawStreamId(ulong milliseconds, ulong sequence)
     {
         Span<byte> bytes = Reserve(16);
@@ -171,7 +181,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         _length += bytes.Length;
     }
 
-    /// <summary>Hands what is buffered to the target.</summary>
+    /// <summary>Passes the buffered bytes to the target.</summary>
     public void Flush()
     {
         Span<byte> bytes = _buffer.AsSpan(0, _length);
@@ -181,7 +191,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         target.Write(bytes);
     }
 
-    /// <summary>Begins again, for another value.</summary>
+    /// <summary>Starts again, for another value.</summary>
     public void Reset()
     {
         _length = 0;
@@ -218,7 +228,10 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         }
     }
 
-    /// <summary>Where many strings in a row did not compress, those to come are tried now and then, until one does: most of the time would go into that.</summary>
+    /// <summary>
+    /// Returns false for most strings after many strings in a row did not compress, because failed attempts would take
+    /// most of the time. Every eighth string is still tried, until one compresses.
+    /// </summary>
     private bool IsWorthTrying()
     {
         if (_failed < Patience) return true;
@@ -229,7 +242,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
 
     private bool TryCompressed(ReadOnlySpan<byte> value)
     {
-        // It must gain at least the four bytes that the second length costs.
+        // Compression must save at least the four bytes that the second length may cost.
         if (_compressed.Length < value.Length)
             _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
         _failed++;

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Walks a ziplist, the packed form of Redis before 7, checking its structure on the way.</summary>
+/// <summary>Iterates over a ziplist, the packed form of Redis before version 7, and checks its structure.</summary>
 public ref struct ZiplistReader
 {
     private const int HeaderLength = 10;
@@ -18,10 +18,10 @@ public ref struct ZiplistReader
         if (!_frame.IsDamaged) _tail = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
     }
 
-    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    /// <summary>True after damage was found. <see cref="TryNext"/> then returns false.</summary>
     public readonly bool IsDamaged => _frame.IsDamaged;
 
-    /// <summary>The next element; false at the end, and where the ziplist is damaged.</summary>
+    /// <summary>Reads the next element. Returns false at the end and on damage.</summary>
     public bool TryNext(out PackedValue value)
     {
         value = default;
@@ -57,7 +57,9 @@ public ref struct ZiplistReader
             case 1:
                 return bytes.Length < 2 ? 0 : PackedBytes.Text(bytes, 2, (first & 0x3F) << 8 | bytes[1], out value);
             case 2:
-                return bytes.Length < 5 ? 0 : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32BigEndian(bytes[1..]), out value);
+                return bytes.Length < 5
+                    ? 0
+                    : PackedBytes.Text(bytes, 5, BinaryPrimitives.ReadUInt32BigEndian(bytes[1..]), out value);
         }
         switch (first)
         {

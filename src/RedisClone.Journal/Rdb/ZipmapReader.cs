@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Walks a zipmap, the packed hash of Redis 2.4, checking its structure on the way.</summary>
+/// <summary>Iterates over a zipmap, the packed hash of Redis 2.4, and checks its structure.</summary>
 public ref struct ZipmapReader
 {
     private const byte LongLength = 254;
@@ -19,10 +19,10 @@ public ref struct ZipmapReader
         IsDamaged = bytes.Length < 2 || bytes[^1] != End;
     }
 
-    /// <summary>True as soon as something is wrong; then <see cref="TryNext"/> returns false.</summary>
+    /// <summary>True after damage was found. <see cref="TryNext"/> then returns false.</summary>
     public bool IsDamaged { get; private set; }
 
-    /// <summary>The next field and its value; false at the end, and where the zipmap is damaged.</summary>
+    /// <summary>Reads the next field and its value. Returns false at the end and on damage.</summary>
     public bool TryNext(out ReadOnlySpan<byte> field, out ReadOnlySpan<byte> value)
     {
         field = value = default;
@@ -41,7 +41,10 @@ public ref struct ZipmapReader
         return true;
     }
 
-    /// <summary>A length and its bytes; behind a value's length stands how many bytes behind the value are unused.</summary>
+    /// <summary>
+    /// Reads a length and the bytes it counts. In a value, one byte after the length states the number of unused bytes
+    /// after the value.
+    /// </summary>
     private bool TryText(int freeBytes, out ReadOnlySpan<byte> text)
     {
         text = default;

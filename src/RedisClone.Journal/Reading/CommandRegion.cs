@@ -4,8 +4,8 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Journal.Reading;
 
 /// <summary>
-/// Reads commands without checksums, by the rules of Redis's loader: annotation lines are skipped, a transaction counts from its
-/// EXEC on, and a short read at the end is told from a bad format.
+/// Reads commands without checksums, by the rules of the Redis loader: annotation lines are skipped, a transaction
+/// counts only with its EXEC, and a short read at the end is distinguished from a bad format.
 /// </summary>
 internal static class CommandRegion
 {
@@ -15,20 +15,20 @@ internal static class CommandRegion
 
     private static ReadOnlySpan<byte> RedisSelect => "*2\r\n$6\r\nSELECT\r\n"u8;
 
-    /// <summary>What it takes to see how Redis begins.</summary>
+    /// <summary>The number of bytes that suffices to recognize the first command that Redis appends.</summary>
     public const int BeginningLength = 64;
 
-    /// <summary>Whether a command, or a timestamp of Redis's, begins here.</summary>
+    /// <summary>Returns true if a command or a timestamp annotation of Redis begins here.</summary>
     public static bool BeginsAt(ReadOnlySpan<byte> bytes) => bytes is [(byte)'*', ..] || IsTimestamp(bytes);
 
     /// <summary>
-    /// Whether Redis begins to append here: with its own spelling of SELECT, or a timestamp, neither of which stands in a group of
-    /// ours other than within a value.
+    /// Returns true if the bytes are the beginning of appended Redis output: SELECT in upper case, or a timestamp.
+    /// Neither occurs in a group of this server, except inside a value.
     /// </summary>
     public static bool BeginsWithRedis(ReadOnlySpan<byte> bytes) =>
         IsTimestamp(bytes) || bytes.StartsWith(RedisSelect) || bytes.StartsWith("*1\r\n$5\r\nMULTI\r\n*2\r\n$6\r\nSELECT\r\n"u8);
 
-    /// <summary>Reads from the window's position to the end of the file.</summary>
+    /// <summary>Reads from the position of the window to the end of the file.</summary>
     public static FileResult Read(FileWindow window, StreamState state, IJournalSink sink)
     {
         while (true)
@@ -39,15 +39,16 @@ internal static class CommandRegion
             if (step.Length == 0) return new(FileEnd.Whole, window.Offset);
             ReadOnlySpan<byte> bytes = window.Bytes[..step.Length];
             if (bytes.StartsWith(GroupHeader.Tag))
-                return new(FileEnd.Refused, window.Offset, "a group stands among commands that are not in groups");
+                return new(FileEnd.Refused, window.Offset, "a group follows commands outside of groups");
             if (state.Take(step, bytes, isVerified: false, sink) is { } error) return new(FileEnd.Refused, window.Offset, error);
             window.Advance(step.Length);
         }
     }
 
     /// <summary>
-    /// Where Redis went on, from here on, or -1. The window stands where a command begins, and goes from command to command: so long
-    /// as they are ours, what stands at the end of one is the next, a line of ours, or blank.
+    /// Finds the offset at which Redis continued the file, or -1. The window is at the start of a command and moves
+    /// from command to command. In output of this server, a command is followed by another command, a line of this
+    /// server or blank bytes.
     /// </summary>
     public static long FindContinuation(FileWindow window)
     {
@@ -73,7 +74,9 @@ internal static class CommandRegion
         bytes.StartsWith(Timestamp) && Utf8Parser.TryParse(bytes[Timestamp.Length..], out long _, out int digits)
         && bytes[(Timestamp.Length + digits)..].StartsWith("\r\n"u8);
 
-    /// <summary>The next step, with as much of the file in the window as it takes. Length 0 is the end of the file.</summary>
+    /// <summary>
+    /// Scans the next step and loads as much of the file as the step needs. A length of 0 means the end of the file.
+    /// </summary>
     private static UnitStep Step(FileWindow window, StreamState state)
     {
         window.Fill(1);
@@ -82,14 +85,15 @@ internal static class CommandRegion
         {
             UnitStep step = state.Scanner.Next(window.Bytes, state.Database);
 
-            // At least doubled, so that a long transaction is not scanned again for each of its commands.
+            // The window at least doubles, so that a long transaction is not scanned again for each of its commands.
             long more = Math.Max(step.Needed, Math.Min(window.Remaining, window.Bytes.Length * 2L));
             if (step.Scan != Scan.Incomplete || !window.Fill(more)) return step;
         }
     }
 
     /// <summary>
-    /// A tail of zeros is what a power loss leaves where the length survived and the bytes did not: a short read too.
+    /// Classifies a malformed command. Zeros to the end of the file are a short read: a power loss leaves them if the
+    /// length became durable and the bytes did not.
     /// </summary>
     private static FileResult BadFormat(FileWindow window, StreamState state)
     {
@@ -98,7 +102,9 @@ internal static class CommandRegion
         if (end == window.Length) return new(FileEnd.Refused, offset, "Bad file format reading the append only file");
         window.MoveTo(offset);
         window.Fill(end - offset);
-        Scan scan = end == offset ? Scan.Incomplete : state.Scanner.Next(window.Bytes[..(int)(end - offset)], state.Database).Scan;
+        Scan scan = end == offset
+            ? Scan.Incomplete
+            : state.Scanner.Next(window.Bytes[..(int)(end - offset)], state.Database).Scan;
         return scan == Scan.Incomplete
             ? new(FileEnd.ShortRead, offset, ShortReadReason)
             : new(FileEnd.Refused, offset, "Bad file format reading the append only file");

@@ -3,8 +3,8 @@ using RedisClone.Journal.Disk;
 namespace RedisClone.Journal.Reading;
 
 /// <summary>
-/// A file seen through a buffer that moves forward, and grows to what one group or command needs, never beyond what the file
-/// still has: a damaged length cannot make it allocate.
+/// A forward-moving buffer over a file. It grows to the size of one group or command, but never beyond the rest of the
+/// file, so a damaged length cannot cause a large allocation.
 /// </summary>
 internal sealed class FileWindow
 {
@@ -19,14 +19,14 @@ internal sealed class FileWindow
 
     public long Length { get; private set; }
 
-    /// <summary>Where in the file <see cref="Bytes"/> begins.</summary>
+    /// <summary>The file offset of <see cref="Bytes"/>.</summary>
     public long Offset => _bufferOffset + _start;
 
     public long Remaining => Length - Offset;
 
     public ReadOnlySpan<byte> Bytes => _buffer.AsSpan(_start, _end - _start);
 
-    /// <summary>Looks at another file. <paramref name="progress"/> is told the offset whenever more was read.</summary>
+    /// <summary>Opens another file. <paramref name="progress"/> receives the offset after each read.</summary>
     public void Open(IDiskFile file, Action<long> progress)
     {
         _file = file;
@@ -50,7 +50,8 @@ internal sealed class FileWindow
     }
 
     /// <summary>
-    /// Makes <see cref="Bytes"/> at least this long; false where the file ends before, or no array is that long.
+    /// Extends <see cref="Bytes"/> to at least this length. Returns false if the file ends earlier or the length
+    /// exceeds the maximum of an array.
     /// </summary>
     public bool Fill(long atLeast)
     {

@@ -4,21 +4,22 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Journal.Reading;
 
 /// <summary>
-/// Reads one append-only file: groups of ours, each verified before any of it is applied, then what Redis may have appended;
-/// or a file that Redis wrote.
+/// Reads one append-only file: groups of this server, each verified before any of its units is applied, followed by
+/// commands that Redis may have appended; or a file that Redis wrote.
 /// </summary>
 /// <remarks>
-/// What a crash leaves behind the last durable group: each sector shows what this server wrote there, or is blank, which is zeros,
-/// padding, or beyond the end of the file. So where a group of ours ends stands the next header (or as much of it as its sector
-/// has), or something blank; and where a command of ours ends, the next command, a header, or something blank. What else begins
-/// right there is Redis's, and nowhere else is Redis believed: behind something blank, what shows may be the middle of a value,
-/// and a value may look like anything. The one exception is a <see cref="FillMark"/>, which no value imitates.
+/// After a crash, each sector after the last durable group either contains the bytes that this server wrote there or
+/// is blank. Blank means zeros, padding or beyond the end of the file. The end of a group is therefore followed by the
+/// next header (or the part of it in the same sector) or by blank bytes. The end of a command in a group is followed by
+/// another command, a header or blank bytes. Any other bytes directly after such an end were written by Redis. Bytes
+/// elsewhere are never attributed to Redis: after blank bytes, the visible bytes may be the middle of a value, and a
+/// value may have any content. The only exception is a <see cref="FillMark"/>, which no value can imitate.
 /// </remarks>
 internal static class IncrementReader
 {
     /// <summary>
-    /// Finds the salt of a file of ours. When it returns false, <paramref name="isOurs"/> says that the file is ours, or at least
-    /// not Redis's, but damaged in its header, and <paramref name="result"/> how.
+    /// Finds the salt of a file of this server. If the result is false, <paramref name="isOurs"/> is true for a file
+    /// with a damaged header and false for a file of Redis, and <paramref name="result"/> describes the damage.
     /// </summary>
     public static bool TryReadHeader(FileWindow window, out ulong salt, out bool isOurs, out FileResult result)
     {
@@ -33,7 +34,8 @@ internal static class IncrementReader
         if (first && second && salt == otherSalt) return true;
         if (isOurs)
         {
-            // One copy is enough to read the marks, which decide what the damage of the other means.
+            // One copy suffices to read the marks, which decide whether a power loss explains the damage of the other
+            // copy.
             if (!first) salt = otherSalt;
             result = new(FileEnd.Damaged, 0, $"the file's header is damaged at offset {(first ? FileHeader.CopyLength : 0)}");
             return false;
@@ -43,7 +45,9 @@ internal static class IncrementReader
         return false;
     }
 
-    /// <summary>Where in the stream an increment begins, or -1 where it has no groups of ours.</summary>
+    /// <summary>
+    /// Returns the stream position at which an increment begins, or -1 if the increment has no groups.
+    /// </summary>
     public static long StartOf(IDiskFile file)
     {
         var window = new FileWindow();
@@ -75,7 +79,8 @@ internal static class IncrementReader
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
                 return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
             FileResult result = ReadGroup(window, salt, header, headerLength, state, sink);
-            if (result.End == FileEnd.Damaged) return WithinGroup(window, salt, result, headerLength, header.Payload, state, sink);
+            if (result.End == FileEnd.Damaged)
+                return WithinGroup(window, salt, result, headerLength, header.Payload, state, sink);
             if (result.End != FileEnd.Whole) return result;
         }
     }
@@ -84,8 +89,10 @@ internal static class IncrementReader
         FileWindow window, ulong salt, in GroupHeader header, int headerLength, StreamState state, IJournalSink sink)
     {
         long offset = window.Offset;
-        if (header.Payload > window.Remaining - headerLength) return new(FileEnd.Damaged, offset, "the file ends within the group");
-        if (!window.Fill(headerLength + header.Payload)) return new(FileEnd.Refused, offset, "the group is larger than memory can hold");
+        if (header.Payload > window.Remaining - headerLength)
+            return new(FileEnd.Damaged, offset, "the file ends within the group");
+        if (!window.Fill(headerLength + header.Payload))
+            return new(FileEnd.Refused, offset, "the group is larger than memory can hold");
         ReadOnlySpan<byte> payload = window.Bytes.Slice(headerLength, (int)header.Payload);
         if (Checksum.Finish(Checksum.Add(GroupHeader.StartCrc(salt, header.Lsn), payload)) != header.Crc)
             return new(FileEnd.Damaged, offset, "the group's checksum does not match");
@@ -97,8 +104,10 @@ internal static class IncrementReader
         while (at < payload.Length)
         {
             UnitStep step = state.Scanner.Next(payload[at..], state.Database);
-            if (step.Scan != Scan.Complete) return new(FileEnd.Refused, offset, "the group verifies, but is not a sequence of commands");
-            if (state.Take(step, payload.Slice(at, step.Length), isVerified: true, sink) is { } error) return new(FileEnd.Refused, offset, error);
+            if (step.Scan != Scan.Complete)
+                return new(FileEnd.Refused, offset, "the group verifies, but is not a sequence of commands");
+            if (state.Take(step, payload.Slice(at, step.Length), isVerified: true, sink) is { } error)
+                return new(FileEnd.Refused, offset, error);
             at += step.Length;
         }
         window.Advance(headerLength + payload.Length);
@@ -106,13 +115,14 @@ internal static class IncrementReader
     }
 
     /// <summary>
-    /// After a kill had left a group in part, redis-server cuts it behind its last whole command and appends its own. Then the
-    /// group no longer verifies, yet what is there is what Redis acknowledged: it loads by Redis's rules.
+    /// Handles an incomplete group that redis-server continued. After a kill in the middle of a group, redis-server
+    /// cuts the file after the last whole command and appends its own commands. The group no longer verifies, but
+    /// Redis has acknowledged the content of the file. It is therefore loaded by the rules of Redis.
     /// </summary>
     private static FileResult WithinGroup(
         FileWindow window, ulong salt, FileResult damage, int headerLength, long payload, StreamState state, IJournalSink sink)
     {
-        // Where a later header survives, Redis cut nothing here, and this is damage.
+        // A header that survives further on proves that Redis cut nothing here, so this is damage.
         if (TailScan.Survivors(window, salt, damage.Kept).Durable > state.Lsn) return damage;
         long start = damage.Kept + headerLength;
         window.MoveTo(start);
@@ -124,8 +134,9 @@ internal static class IncrementReader
     }
 
     /// <summary>
-    /// The same with a piece of the header's line, which Redis takes for an annotation and appends to; or the whole line is there
-    /// and damaged, and Redis's going on behind the group shows that it was good once.
+    /// Handles an incomplete or damaged header line that redis-server continued. Redis treats a partial line as an
+    /// annotation and appends to it. If the whole line exists but is damaged and Redis output follows the group, the
+    /// group was intact when Redis loaded it.
     /// </summary>
     private static FileResult BehindLine(FileWindow window, FileResult damage, StreamState state, IJournalSink sink)
     {
@@ -137,16 +148,19 @@ internal static class IncrementReader
             return CommandRegion.Read(window, state, sink);
         }
 
-        // What is blank from within a line on is so for the rest of its sector at least; a zero alone is damage.
+        // Blank bytes from a point within a line extend at least to the end of the sector. A single zero byte is
+        // damage.
         int length = GroupHeader.DamagedLength(window.Bytes);
         if (length == 0 || window.Bytes[length - 1] == 0) return damage;
         window.Advance(length);
         return CommandRegion.FindContinuation(window) < 0 ? damage : GoneOn(damage);
     }
 
-    /// <summary>Redis went on behind a whole group: it was good then, and is damaged since.</summary>
+    /// <summary>
+    /// Redis continued the file after a whole group. The group was intact at that time and was damaged later.
+    /// </summary>
     private static FileResult GoneOn(FileResult damage) =>
-        new(FileEnd.Refused, damage.Kept, damage.Reason + ", but redis-server has gone on behind it");
+        new(FileEnd.Refused, damage.Kept, damage.Reason + ", but redis-server continued the file after it");
 
     private static FileResult WithoutHeader(FileWindow window, ReadOnlySpan<byte> head)
     {
@@ -154,17 +168,21 @@ internal static class IncrementReader
         if (head[0] == '#' && !head.StartsWith(GroupHeader.Tag) && !LooksLikeHeader(head)) return new(FileEnd.Whole, 0);
         int version = FileHeader.ClaimedVersion(head);
         if (version > FileHeader.Version)
-            return new(FileEnd.Refused, 0, $"the journal's format is of version {version}; this server reads version {FileHeader.Version}");
+            return new(
+                FileEnd.Refused, 0, $"the journal has format version {version}; this server reads version {FileHeader.Version}");
         if (TailScan.EndWithoutZeros(window, 0) <= FileHeader.Length)
             return new(FileEnd.Damaged, 0, "the file ends within its header");
         return new(FileEnd.Refused, 0, "neither a header of the journal nor a command of an append-only file begins here");
     }
 
-    /// <summary>A header whose first line is damaged and whose second is cut away must not pass for an annotation.</summary>
+    /// <summary>
+    /// Detects a header whose first line is damaged and whose second line is cut off. It must not be taken for an
+    /// annotation.
+    /// </summary>
     private static bool LooksLikeHeader(ReadOnlySpan<byte> head) =>
         head.Length > FileHeader.CopyLength && head[FileHeader.CopyLength..].StartsWith(GroupHeader.Tag);
 
-    /// <summary>Skips padding; true when something blank was skipped, and not to its very end.</summary>
+    /// <summary>Skips padding. Returns true if blank bytes were skipped and no fill mark ended them.</summary>
     private static bool SkipPadding(FileWindow window, ulong salt)
     {
         long start = window.Offset;

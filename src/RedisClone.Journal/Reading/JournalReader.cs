@@ -3,14 +3,17 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Reading;
 
-/// <summary>How lenient the reading is.</summary>
-/// <param name="LoadTruncated">The setting <c>aof-load-truncated</c>: without it any cut that loses something is refused.</param>
-/// <param name="AcceptDamage">Told to cut at the first damage even where more was durable once.</param>
+/// <summary>The tolerance of the reader.</summary>
+/// <param name="LoadTruncated">
+/// The setting <c>aof-load-truncated</c>. If false, every cut that loses data is refused.
+/// </param>
+/// <param name="AcceptDamage">If true, the journal is cut at the first damage even if later data was durable.</param>
 public sealed record ReadOptions(bool LoadTruncated = true, bool AcceptDamage = false);
 
 /// <summary>
-/// Reads a journal's files in order, up to the first thing that does not verify, and decides what that means: a durable mark that
-/// survives beyond it means damage, and a refusal; anything else is what a power loss may leave, and is cut.
+/// Reads the files of a journal in order, up to the first bytes that do not verify, and classifies the end. If a later
+/// mark proves that more was durable, the end is damage and the journal is refused. Otherwise a power loss explains it
+/// and the rest is cut.
 /// </summary>
 public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manifest, ReadOptions options)
 {
@@ -19,16 +22,15 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     private readonly List<JournalFileReport> _reports = [];
     private long _bytesRead;
 
-    /// <summary>What the files hold together, for a loading estimate.</summary>
+    /// <summary>The total length of the files, to estimate the loading time.</summary>
     public long TotalBytes { get; private set; }
 
     /// <summary>
-    /// How far the reading is; may be asked from any thread. Within a file it follows the file, an RDB counts when it is
-    /// loaded.
+    /// The reading progress. May be read from any thread. The bytes of an RDB count when it is completely loaded.
     /// </summary>
     public long BytesRead => Volatile.Read(ref _bytesRead);
 
-    /// <summary>Reads everything into the sink. Nothing on the disk is changed.</summary>
+    /// <summary>Reads the whole journal into the sink. The files are not changed.</summary>
     public JournalReport Read(IJournalSink sink)
     {
         if (manifest.IsEmpty) return new() { Outcome = JournalOutcome.Absent };
@@ -36,7 +38,8 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         foreach (ManifestFile file in files)
         {
             if (disk.DirectoryExists(names.PathOf(file.Name))) return Refuse(file, 0, $"{file.Name} is a directory");
-            if (!disk.Exists(names.PathOf(file.Name))) return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
+            if (!disk.Exists(names.PathOf(file.Name)))
+                return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
             try
             {
                 using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
@@ -80,7 +83,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         _window.Fill(Math.Min(_window.Length, 5));
         if (_window.Bytes.StartsWith("REDIS"u8))
         {
-            if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB stands where an increment should");
+            if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB is in the place of an increment");
             string? error = sink.LoadSnapshot(opened, file.Name, out long end, out long lsn);
             if (error is not null) return new(FileEnd.Refused, end, error);
             _state.Lsn = Math.Max(lsn, 0);
@@ -103,7 +106,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         _window.MoveTo(0);
         if (file.Kind != ManifestFileKind.Base) return CommandRegion.Read(_window, _state, sink);
 
-        // The bytes of a base say nothing of the stream that it stands for.
+        // The size of a base is unrelated to its stream position, so the position comes from its first line.
         _window.Fill(Math.Min(_window.Length, FileHeader.Length));
         long position = BasePosition.Read(_window.Bytes);
         FileResult read = CommandRegion.Read(_window, _state, sink);
@@ -112,7 +115,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         return read;
     }
 
-    /// <summary>A file ended early: is that what a power loss may leave?</summary>
+    /// <summary>Decides whether a power loss explains the early end of a file.</summary>
     private JournalReport Judge(ManifestFile[] files, int index, FileResult damage, ulong? salt)
     {
         ManifestFile file = files[index];
@@ -122,7 +125,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         {
             (mark, markOffset, long redisAt) = TailScan.Survivors(_window, salt.Value, damage.Kept);
             if (redisAt >= 0 && !options.AcceptDamage)
-                return Refuse(file, damage.Kept, $"{damage.Reason}, but redis-server has gone on in this file at offset {redisAt}");
+                return Refuse(file, damage.Kept, $"{damage.Reason}, but redis-server continued this file at offset {redisAt}");
         }
         var dropped = new List<string>();
         foreach (ManifestFile later in files[(index + 1)..])
@@ -139,13 +142,13 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             }
             else if (TailScan.Substance(_window, 0, 0) > 0 && !options.AcceptDamage)
             {
-                return Refuse(file, damage.Kept, $"{damage.Reason}, and {later.Name}, written after it, is not of a kind that can be cut");
+                return Refuse(file, damage.Kept, $"{damage.Reason}, and the later file {later.Name} cannot be cut");
             }
         }
         if (mark > _state.Lsn && !options.AcceptDamage)
         {
-            string known = $"the journal was durable up to {mark} ({markFile} says so at offset {markOffset})";
-            return Refuse(file, damage.Kept, $"{damage.Reason}; what is good ends at position {_state.Lsn}, but {known}");
+            string known = $"the journal was durable up to {mark} (according to {markFile} at offset {markOffset})";
+            return Refuse(file, damage.Kept, $"{damage.Reason}; the valid part ends at position {_state.Lsn}, but {known}");
         }
         if (lost > 0 && !options.LoadTruncated) return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
         return new()

@@ -12,70 +12,79 @@ public enum JournalOutcome
     /// <summary>Everything was read.</summary>
     Clean,
 
-    /// <summary>A clean prefix was read; what a power loss had left behind it is cut.</summary>
+    /// <summary>A valid prefix was read. The remains of a power loss after it are cut.</summary>
     Cut,
 
     /// <summary>
-    /// Damage that a power loss does not explain, or a file that is not what it should be: the server must not start.
+    /// A file has damage that a power loss does not explain, or is not a valid journal file. The server must not start.
     /// </summary>
     Refused,
 }
 
-/// <summary>What was read of one file.</summary>
-/// <param name="Name">The file.</param>
+/// <summary>The result of reading one file.</summary>
+/// <param name="Name">The file name.</param>
 /// <param name="Kind">Base or increment.</param>
-/// <param name="Length">Its length when it was read.</param>
-/// <param name="Kept">The offset up to which it counts; beyond are padding and what is cut.</param>
-/// <param name="Units">The units read from it.</param>
-/// <param name="UnverifiedUnits">Those of them that Redis wrote.</param>
-public sealed record JournalFileReport(string Name, ManifestFileKind Kind, long Length, long Kept, long Units, long UnverifiedUnits)
+/// <param name="Length">The length of the file when it was read.</param>
+/// <param name="Kept">The offset up to which the content is valid. Padding and cut bytes follow.</param>
+/// <param name="Units">The number of units read.</param>
+/// <param name="UnverifiedUnits">The number of those units that Redis wrote.</param>
+public sealed record JournalFileReport(
+    string Name, ManifestFileKind Kind, long Length, long Kept, long Units, long UnverifiedUnits)
 {
-    /// <summary>True for a file without which the stream is the same; the next start drops it.</summary>
+    /// <summary>True if the file contributes nothing to the stream. The next start removes it.</summary>
     public bool HoldsNothing { get; init; }
 
-    /// <summary>True for groups of ours, and perhaps what Redis appended; false for a file of Redis's.</summary>
+    /// <summary>
+    /// True for a file with groups of this server, possibly followed by commands of Redis. False for a file that Redis
+    /// wrote.
+    /// </summary>
     public bool IsOurs { get; init; }
 
-    /// <summary>It says of itself that it is durable to its very end.</summary>
+    /// <summary>True if the last header states that the file is durable to its end.</summary>
     public bool IsSealed { get; init; }
 }
 
-/// <summary>What reading a journal found: what was kept, what was cut, where and why.</summary>
+/// <summary>
+/// The result of reading a journal: the kept and the cut parts, and the location and the reason of a cut.
+/// </summary>
 public sealed record JournalReport
 {
     public required JournalOutcome Outcome { get; init; }
 
-    /// <summary>Why something was cut or refused, in words for the log; empty when clean.</summary>
+    /// <summary>The reason for a cut or a refusal, for the log. Empty if the journal is clean.</summary>
     public string Reason { get; init; } = "";
 
-    /// <summary>The file of the first damage, and its offset there.</summary>
+    /// <summary>The file with the first damage. <see cref="Offset"/> is the position in that file.</summary>
     public string File { get; init; } = "";
 
     public long Offset { get; init; }
 
-    /// <summary>How many bytes are cut (or would be), zeros and padding not counted, of this file and those after it.</summary>
+    /// <summary>
+    /// The number of bytes that are (or would be) cut from this and later files, without zeros and padding.
+    /// </summary>
     public long CutBytes { get; init; }
 
     public IReadOnlyList<JournalFileReport> Files { get; init; } = [];
 
-    /// <summary>Files after the cut: nothing of them counts.</summary>
+    /// <summary>The files after the cut, which are ignored.</summary>
     public IReadOnlyList<string> DroppedFiles { get; init; } = [];
 
-    /// <summary>The position in the global stream up to which units were read.</summary>
+    /// <summary>The stream position up to which units were read.</summary>
     public long Lsn { get; init; }
 
-    /// <summary>The manifest was missing, and was made anew in the copy.</summary>
+    /// <summary>True if the manifest was missing and was rebuilt in the copy.</summary>
     public bool MadeManifest { get; init; }
 
     public long Units => Files.Sum(f => f.Units);
 
-    /// <summary>One line a fact, for the log and for the offline commands.</summary>
+    /// <summary>Returns a text with one fact per line, for the log and the offline commands.</summary>
     public override string ToString()
     {
         var text = new StringBuilder();
         foreach (JournalFileReport file in Files)
         {
-            text.Append(CultureInfo.InvariantCulture, $"{file.Name}: kept {file.Kept} of {file.Length} bytes, {file.Units} units");
+            text.Append(
+                CultureInfo.InvariantCulture, $"{file.Name}: kept {file.Kept} of {file.Length} bytes, {file.Units} units");
             if (file.UnverifiedUnits > 0)
                 text.Append(CultureInfo.InvariantCulture, $" ({file.UnverifiedUnits} written by Redis, without checksums)");
             text.Append('\n');

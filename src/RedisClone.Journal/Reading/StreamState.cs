@@ -1,20 +1,20 @@
 namespace RedisClone.Journal.Reading;
 
-/// <summary>Where in the global stream the reading is, across files.</summary>
+/// <summary>The position of the reader in the global stream, across files.</summary>
 internal sealed class StreamState
 {
     public long Lsn { get; set; }
 
     /// <summary>
-    /// False behind a base that does not say where in the stream it stands, since Redis wrote it, until a group of ours
-    /// does. Without a base the stream begins at 0, and what Redis wrote counts by its bytes.
+    /// False after a base of Redis, which does not state its stream position, until the first group of this server
+    /// states one. Without a base the stream begins at 0, and commands of Redis advance it by their length.
     /// </summary>
     public bool IsLsnKnown { get; set; } = true;
 
-    /// <summary>The highest "durable" that a header of the file being read states.</summary>
+    /// <summary>The highest "durable" value in the headers of the current file.</summary>
     public long Durable { get; set; }
 
-    /// <summary>The database that is selected; each file begins with 0.</summary>
+    /// <summary>The selected database. Each file begins with database 0.</summary>
     public int Database { get; set; }
 
     public long Units { get; set; }
@@ -23,7 +23,10 @@ internal sealed class StreamState
 
     public UnitScanner Scanner { get; } = new();
 
-    /// <summary>Goes past what the scanner has just stepped over, and hands it to the sink if it is a unit; null, or why that cannot take it.</summary>
+    /// <summary>
+    /// Advances past the step that the scanner has returned. A unit is passed to the sink. Returns null, or the sink's
+    /// reason for a rejection.
+    /// </summary>
     public string? Take(in UnitStep step, ReadOnlySpan<byte> bytes, bool isVerified, IJournalSink sink)
     {
         if (step.IsUnit)
@@ -47,23 +50,23 @@ internal sealed class StreamState
     }
 }
 
-/// <summary>How the reading of a file ended.</summary>
+/// <summary>The way in which the reading of a file ended.</summary>
 internal enum FileEnd
 {
-    /// <summary>At its end.</summary>
+    /// <summary>At the end of the file.</summary>
     Whole,
 
-    /// <summary>At something that does not verify. The marks after it decide whether a power loss explains it.</summary>
+    /// <summary>At bytes that do not verify. Later marks decide whether a power loss explains it.</summary>
     Damaged,
 
-    /// <summary>In the middle of a command that Redis wrote: a short read in Redis's terms.</summary>
+    /// <summary>Inside a command that Redis wrote: a short read in the terms of Redis.</summary>
     ShortRead,
 
-    /// <summary>At something for which there is no excuse.</summary>
+    /// <summary>At bytes that no crash can explain.</summary>
     Refused,
 }
 
-/// <param name="End">How it ended.</param>
-/// <param name="Kept">The offset up to which everything is good.</param>
-/// <param name="Reason">What is wrong there.</param>
+/// <param name="End">The kind of end.</param>
+/// <param name="Kept">The offset up to which the content is valid.</param>
+/// <param name="Reason">The problem at that offset.</param>
 internal readonly record struct FileResult(FileEnd End, long Kept, string Reason = "");

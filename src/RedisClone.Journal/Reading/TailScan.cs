@@ -2,18 +2,22 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Reading;
 
-/// <summary>What headers and fill marks that survived beyond some offset say.</summary>
-/// <param name="Durable">The highest "durable" of a header, or -1.</param>
-/// <param name="Offset">Where it stands.</param>
-/// <param name="RedisAt">Where Redis began to append right behind what is ours, or -1.</param>
+/// <summary>The information in headers and fill marks after some offset.</summary>
+/// <param name="Durable">The highest "durable" value of a header, or -1.</param>
+/// <param name="Offset">The offset of that header.</param>
+/// <param name="RedisAt">
+/// The offset at which Redis appended directly after a group or mark of this server, or -1.
+/// </param>
 internal readonly record struct TailFindings(long Durable, long Offset, long RedisAt);
 
-/// <summary>Looks at what lies beyond the first damage, where nothing can be trusted but what carries its own checksum.</summary>
+/// <summary>
+/// Examines the bytes after the first damage, where only lines with their own checksum can be trusted.
+/// </summary>
 internal static class TailScan
 {
     /// <summary>
-    /// Looks for lines of ours from <paramref name="from"/> on. Their checksums include the file's salt and their own offset, so that
-    /// a value that imitates one, or is a copy of one, says nothing.
+    /// Searches for lines of this server, starting at <paramref name="from"/>. The checksum of a line includes the salt
+    /// of the file and the offset of the line, so an imitation or a copy in a value does not verify.
     /// </summary>
     public static TailFindings Survivors(FileWindow window, ulong salt, long from)
     {
@@ -51,7 +55,7 @@ internal static class TailScan
         return new(highest, highestAt, redisAt);
     }
 
-    /// <summary>The offset after the last byte that is not zero, or <paramref name="from"/>.</summary>
+    /// <summary>Returns the offset after the last byte that is not zero, or <paramref name="from"/>.</summary>
     public static long EndWithoutZeros(FileWindow window, long from)
     {
         long end = from;
@@ -66,7 +70,10 @@ internal static class TailScan
         return end;
     }
 
-    /// <summary>How many bytes from <paramref name="from"/> on are neither zeros nor padding: what a cut there loses.</summary>
+    /// <summary>
+    /// Returns the number of bytes from <paramref name="from"/> on that are neither zeros nor padding, which is the
+    /// loss of a cut at that offset.
+    /// </summary>
     public static long Substance(FileWindow window, ulong salt, long from)
     {
         long count = 0;

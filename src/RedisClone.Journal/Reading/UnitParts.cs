@@ -3,7 +3,8 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Journal.Reading;
 
 /// <summary>
-/// The commands of a unit and where their words lie, found while it is scanned: whoever runs them does not parse them again. Reused.
+/// The commands of a unit and the positions of their words. They are recorded during the scan, so that the commands are
+/// not parsed again when they run. Reused.
 /// </summary>
 internal sealed class UnitParts
 {
@@ -13,7 +14,7 @@ internal sealed class UnitParts
     private int _database;
     private int _firstWord;
 
-    /// <summary>Where the scan of the next command puts its words.</summary>
+    /// <summary>Receives the words of the next command.</summary>
     public WordList Words { get; } = new();
 
     public int Count { get; private set; }
@@ -25,7 +26,7 @@ internal sealed class UnitParts
         (Count, _firstWord, _database) = (0, 0, database);
     }
 
-    /// <summary>The command that was just scanned is one to be run.</summary>
+    /// <summary>Adds the command that was just scanned.</summary>
     public void Add(int offset, int length)
     {
         if (Count == _commands.Length) Array.Resize(ref _commands, Count * 2);
@@ -33,10 +34,10 @@ internal sealed class UnitParts
         _firstWord = Words.Count;
     }
 
-    /// <summary>It only gives the unit its form.</summary>
+    /// <summary>Skips the command that was just scanned. It is MULTI or EXEC, which only delimit the unit.</summary>
     public void Pass() => Words.CutTo(_firstWord);
 
-    /// <summary>It says which database what follows is for.</summary>
+    /// <summary>Sets the database of the following commands.</summary>
     public void Select(int database)
     {
         _database = database;

@@ -7,13 +7,13 @@ internal struct UnitStep
 {
     public Scan Scan;
 
-    /// <summary>The bytes of the step, when complete.</summary>
+    /// <summary>The length of a complete step in bytes.</summary>
     public int Length;
 
-    /// <summary>When incomplete: without this many bytes it stays so.</summary>
+    /// <summary>If the step is incomplete: a lower bound of its length in bytes.</summary>
     public long Needed;
 
-    /// <summary>False for an annotation and for a SELECT between units.</summary>
+    /// <summary>False for an annotation, and for a SELECT between units.</summary>
     public bool IsUnit;
 
     public bool IsTransaction;
@@ -23,15 +23,18 @@ internal struct UnitStep
     public int DatabaseAfter;
 }
 
-/// <summary>Steps through commands unit by unit: a command alone, MULTI to EXEC, a SELECT, an annotation line.</summary>
+/// <summary>
+/// Steps through commands unit by unit. A step is a single command, MULTI to EXEC, a SELECT or an annotation line.
+/// </summary>
 internal sealed class UnitScanner
 {
     /// <summary>
-    /// Redis reads annotations into a buffer of this size, with a zero at its end; a longer line breaks its loader.
+    /// Redis reads annotations into a buffer of 1024 bytes, including a terminating zero. A longer line fails its
+    /// loader.
     /// </summary>
     private const int MaxAnnotation = 1023;
 
-    /// <summary>What the last complete step is made of.</summary>
+    /// <summary>The commands of the last complete step.</summary>
     public UnitParts Parts { get; } = new();
 
     public UnitStep Next(ReadOnlySpan<byte> bytes, int database)
@@ -55,7 +58,8 @@ internal sealed class UnitScanner
                 continue;
             }
             int start = position;
-            Scan scan = RespScanner.Command(bytes, ref position, Parts.Words, out StreamCommand command, out int selected, out long needed);
+            Scan scan = RespScanner.Command(
+                bytes, ref position, Parts.Words, out StreamCommand command, out int selected, out long needed);
             if (scan != Scan.Complete)
             {
                 step.Scan = scan;

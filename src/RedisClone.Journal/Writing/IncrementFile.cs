@@ -4,7 +4,7 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Writing;
 
-/// <summary>The increment that is being written: its offset, its salt, and how far it is filled ahead with padding.</summary>
+/// <summary>The increment that is being written: its offset, its salt and the end of its padding.</summary>
 internal sealed class IncrementFile : IDisposable
 {
     private readonly IDiskFile _file;
@@ -24,15 +24,15 @@ internal sealed class IncrementFile : IDisposable
         _fill = tuning.FirstFill;
     }
 
-    /// <summary>Where the next group goes: the file's length without padding.</summary>
+    /// <summary>The offset of the next group: the length of the file without padding.</summary>
     public long Offset { get; private set; }
 
-    /// <summary>The highest "durable" that a header in this file states.</summary>
+    /// <summary>The highest "durable" value in the headers of this file.</summary>
     public long DurableMark { get; private set; }
 
     /// <summary>
-    /// Creates the file, durably: its header, and a mark that says where in the stream it begins. Everything before is
-    /// durable by then.
+    /// Creates the file and makes it durable. It contains the header and a mark with its start position in the stream.
+    /// All earlier positions must already be durable.
     /// </summary>
     public static IncrementFile Create(IDisk disk, string path, long lsn, WriterTuning tuning)
     {
@@ -60,8 +60,9 @@ internal sealed class IncrementFile : IDisposable
     }
 
     /// <summary>
-    /// Takes in, as one group that ends at <paramref name="end"/>, what a loader has accepted of a file that Redis wrote, and flushes it. What tells
-    /// Redis's own hand where it goes on in a file of ours is spelled as we do.
+    /// Writes the commands of a file that Redis wrote, which recovery has accepted, as one group that ends at
+    /// <paramref name="end"/>, and flushes it. The spellings by which recovery recognizes output of Redis in a file of
+    /// this server are replaced.
     /// </summary>
     public void Adopt(byte[] commands, long end)
     {
@@ -69,15 +70,16 @@ internal sealed class IncrementFile : IDisposable
         var segment = new Segment(Math.Max(commands.Length, 1));
         segment.Append(commands);
         long start = end - commands.Length;
-        if (commands.Length > 0) Write(new PendingGroup(segment, start, commands.Length, Units: 1, EndsIncrement: false), start, fillAhead: false);
+        if (commands.Length > 0)
+            Write(new PendingGroup(segment, start, commands.Length, Units: 1, EndsIncrement: false), start, fillAhead: false);
         _file.Flush();
         WriteMark(end, end);
         _file.Flush();
     }
 
     /// <summary>
-    /// Writes one group. With <paramref name="fillAhead"/> the file is filled with padding before it is needed: a flush of
-    /// bytes that overwrite others does not have to wait for the file system's journal. Large groups gain nothing by it.
+    /// Writes one group. With <paramref name="fillAhead"/> the file is extended with padding in advance: a flush after
+    /// overwriting bytes does not wait for the journal of the file system. Large groups gain nothing from this.
     /// </summary>
     public void Write(in PendingGroup group, long durable, bool fillAhead)
     {
@@ -86,7 +88,7 @@ internal sealed class IncrementFile : IDisposable
         for (Segment? segment = first; segment is not null; segment = segment.Next) crc = Checksum.Add(crc, segment.Bytes);
         var header = new GroupHeader(group.Lsn, durable, group.Length, Checksum.Finish(crc));
 
-        // The line goes right in front of the first segment's bytes.
+        // The header line is placed directly before the bytes of the first segment.
         Span<byte> line = stackalloc byte[GroupHeader.MaxLength];
         int lineLength = header.Write(line, _salt, Offset);
         int lineStart = Segment.HeaderRoom - lineLength;
@@ -108,7 +110,7 @@ internal sealed class IncrementFile : IDisposable
         Advance(end, filledTo, durable);
     }
 
-    /// <summary>Writes a group without payload, so that what is durable is known to be so after a crash.</summary>
+    /// <summary>Writes a group without payload, so that recovery knows how far the file was durable.</summary>
     public void WriteMark(long lsn, long durable)
     {
         int length = Mark(lsn, durable, _salt).Write(_markLine, _salt, Offset);
@@ -122,7 +124,7 @@ internal sealed class IncrementFile : IDisposable
 
     public void Flush() => _file.Flush();
 
-    /// <summary>Cuts the padding off and flushes: nothing follows in this file.</summary>
+    /// <summary>Removes the padding and flushes. Nothing more is written to this file.</summary>
     public void Finish()
     {
         if (_filledTo > Offset) _file.Truncate(Offset);
@@ -154,7 +156,7 @@ internal sealed class IncrementFile : IDisposable
     private static GroupHeader Mark(long lsn, long durable, ulong salt) =>
         new(lsn, durable, 0, Checksum.Finish(GroupHeader.StartCrc(salt, lsn)));
 
-    /// <summary>Writes the parts, and padding behind them where the file is to be filled further than it is.</summary>
+    /// <summary>Writes the parts, followed by padding if the file is to be filled further than it is.</summary>
     private void WriteParts(long end, long filledTo)
     {
         if (filledTo > end && filledTo > _filledTo)
@@ -174,16 +176,19 @@ internal sealed class IncrementFile : IDisposable
         DurableMark = durable;
     }
 
-    /// <summary>How far the file is to be filled when a group that ends at <paramref name="end"/> is written.</summary>
+    /// <summary>
+    /// Returns the offset to which the file is to be filled when a group that ends at <paramref name="end"/> is
+    /// written.
+    /// </summary>
     private long FillTarget(long end, long groupLength, bool fillAhead)
     {
         if (end <= _filledTo - FillMark.Length) return _filledTo;
 
-        // A group does not end within a fill mark: no loader would take what it left of the line.
+        // A group must not end within a fill mark, because no loader accepts the rest of the mark's line.
         bool leavesPiece = end < _filledTo;
         if (!leavesPiece && (!fillAhead || groupLength > _tuning.LargestGroupToFill)) return end;
 
-        // For a dozen groups of this size at least.
+        // The fill has room for at least a dozen groups of this size.
         long target = Padding.End(end + Math.Max(_fill, Math.Min(groupLength * 16, _tuning.LargestFill)));
         _fill = Math.Min(_fill * 2, _tuning.LargestFill);
         return target;

@@ -5,15 +5,15 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// What every start does to the directory: what was cut is truncated, what was kept is flushed (after a kill it may be in
-/// the system's cache only), what holds nothing is dropped. A crash at any point leaves what the next start reads the same
-/// way.
+/// Prepares the directory at every start: truncates the cut parts, flushes the kept parts (after a kill they may be in
+/// the page cache only) and drops increments that hold nothing. After a crash at any point, the next start reads the
+/// same data.
 /// </summary>
 internal static class JournalStart
 {
     /// <summary>
-    /// Settles the files that count, and returns the manifest without the others. It is published together with the new
-    /// increment: alone it might be empty, which no loader takes.
+    /// Truncates and flushes the files that count and returns the manifest without the others. The caller publishes the
+    /// manifest together with the new increment, because alone it might be empty, which no loader accepts.
     /// </summary>
     public static Manifest Prepare(JournalDirectory directory, JournalReport report)
     {
@@ -30,17 +30,19 @@ internal static class JournalStart
     }
 
     /// <summary>
-    /// Whether the next increment may begin with the first write: nothing has to be told to the disk before. So a server that is started only to be
-    /// looked into leaves the files as they are.
+    /// Returns true if the next increment can be opened by the first write, because nothing has to be written to the
+    /// disk before. A server that is started only to read its data then leaves the files unchanged.
     /// </summary>
     public static bool MayWait(JournalDirectory directory, JournalReport report, Manifest kept, WriterTuning tuning)
     {
-        if (!kept.Files.SequenceEqual(directory.Manifest.Files) || directory.Manifest.History.Count > 0 || report.Files.Count == 0) return false;
+        if (!kept.Files.SequenceEqual(directory.Manifest.Files) || directory.Manifest.History.Count > 0
+            || report.Files.Count == 0)
+            return false;
         JournalFileReport last = report.Files[^1];
         return last.Kind == ManifestFileKind.Increment && (last.IsOurs ? last.IsSealed : last.Kept <= tuning.LargestAdopted);
     }
 
-    /// <summary>Deletes what the manifest named before and names no more.</summary>
+    /// <summary>Deletes the files that only the previous manifest names.</summary>
     public static void DeleteDropped(JournalDirectory directory, Manifest before)
     {
         var named = directory.Manifest.Files.Select(f => f.Name).ToHashSet();

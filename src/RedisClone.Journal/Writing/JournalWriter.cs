@@ -5,9 +5,9 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// The steps of writing: a group, a flush, a switch to the next increment, a new base. No threads and no clock; whoever
-/// calls holds the writer's role, so one step runs at a time. I/O errors leave as exceptions, and the caller makes them
-/// final with <see cref="Fail"/>.
+/// The steps of writing: a group, a flush, a switch to the next increment, a new base. The class has no threads and no
+/// clock. The caller holds the writer role, so only one step runs at a time. I/O errors are thrown, and the caller ends
+/// the journal with <see cref="Fail"/>.
 /// </summary>
 internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 {
@@ -15,7 +15,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private IncrementFile? _file;
     private long _switchedAt = -1;
     private long _firstIncrement;
-    private JournalFileReport? _last;           // while the first write is awaited: the file that the stream ended with
+    private JournalFileReport? _last;           // before the first write: the last file of the previous run
     private JournalState _beforeRebuild;
     private long _written;
     private long _flushed;
@@ -28,27 +28,32 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         private set => Volatile.Write(ref _state, (int)value);
     }
 
-    /// <summary>Up to here the stream has been handed to the system.</summary>
+    /// <summary>The position up to which the stream was passed to the operating system.</summary>
     public long WrittenLsn => Volatile.Read(ref _written);
 
-    /// <summary>Up to here the stream survives a power loss.</summary>
+    /// <summary>The position up to which the stream survives a power loss.</summary>
     public long DurableLsn => Volatile.Read(ref _durable);
 
-    /// <summary>Something is written that is not flushed.</summary>
+    /// <summary>True if written bytes are not yet flushed.</summary>
     public bool HasUnflushed => _written != _flushed;
 
-    /// <summary>Something is durable that no header in the file says so of.</summary>
+    /// <summary>True if the durable position exceeds the one that the headers of the file state.</summary>
     public bool HasUnmarked => _file is not null && State == JournalState.Running && _file.DurableMark < _flushed;
 
-    /// <summary>The switch at this position has been carried out: the next increment is open and in the manifest.</summary>
+    /// <summary>
+    /// True if the switch at this position is complete: the next increment is open and in the manifest.
+    /// </summary>
     public bool HasSwitched(long lsn) => _switchedAt == lsn;
 
     public long IncrementSize => _file?.Offset ?? (_last is { IsOurs: false } ? _last.Kept : 0);
 
-    /// <summary>The file that these bytes are in, empty while there is none.</summary>
+    /// <summary>The file that <see cref="IncrementSize"/> refers to. Empty if there is none.</summary>
     public string IncrementName { get; private set; } = "";
 
-    /// <summary>Starts on what was read: cleans the directory and opens a new increment, at once or with the first write.</summary>
+    /// <summary>
+    /// Starts the journal after recovery: cleans the directory and opens a new increment, at once or with the first
+    /// write.
+    /// </summary>
     public void Start(JournalDirectory directory, JournalReport report)
     {
         Manifest before = directory.Manifest;
@@ -67,8 +72,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     }
 
     /// <summary>
-    /// Begins anew after a failure, or where there was no journal: from the position returned on, the stream goes to a file
-    /// that the manifest will not name before <see cref="InstallBase"/>; until then nothing becomes durable.
+    /// Restarts the journal after a failure or where there was none. From the returned position on, the stream goes to
+    /// a file that the manifest names only after <see cref="InstallBase"/>. Nothing becomes durable before that.
     /// </summary>
     public long BeginRebuild(JournalDirectory directory)
     {
@@ -81,7 +86,9 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         return lsn;
     }
 
-    /// <summary>Writes the oldest pending group. False when there is none, or none that may be written now.</summary>
+    /// <summary>
+    /// Writes the oldest pending group. Returns false if there is none, or none that may be written now.
+    /// </summary>
     public bool WriteNext(bool fillAhead, bool maySwitch = true)
     {
         if (_file is null && State == JournalState.Rebuilding) OpenTemporaryIncrement();
@@ -94,7 +101,6 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         return true;
     }
 
-    /// <summary>Flushes what is written.</summary>
     public void Flush()
     {
         if (_file is null || _written == _flushed) return;
@@ -103,7 +109,9 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         Flushed(written);
     }
 
-    /// <summary>For a flush beside the writing: the file, and the position that a flush of it covers.</summary>
+    /// <summary>
+    /// Returns the file for a flush that runs concurrently with writes, and the position that such a flush covers.
+    /// </summary>
     public IncrementFile? FileToFlush(out long covers)
     {
         covers = _written;
@@ -112,7 +120,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
 
     public void Flushed(long lsn)
     {
-        // A flush beside the writing may end after a later one that a switch made.
+        // A flush that runs concurrently with writes may end after a later flush that a switch made.
         if (lsn <= _flushed) return;
         _flushed = lsn;
         if (State == JournalState.Running) Volatile.Write(ref _durable, lsn);
@@ -124,8 +132,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     }
 
     /// <summary>
-    /// Makes the finished file <see cref="JournalNames.TemporaryBase"/>, which stands for the stream up to <paramref
-    /// name="lsn"/>, the base, and what it supersedes history.
+    /// Turns the complete file <see cref="JournalNames.TemporaryBase"/>, which represents the stream up to
+    /// <paramref name="lsn"/>, into the base. The superseded files become history.
     /// </summary>
     public void InstallBase(long lsn, bool rdb)
     {
@@ -157,32 +165,36 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         Volatile.Write(ref _durable, _flushed);
     }
 
-    /// <summary>The base did not come about. The increments stay; a rebuild has failed with it.</summary>
+    /// <summary>
+    /// Abandons a base that could not be completed. The increments remain. A rebuild in progress has failed.
+    /// </summary>
     public void AbandonBase()
     {
         if (State == JournalState.Rebuilding) Close(_beforeRebuild);
     }
 
-    /// <summary>What no loader needs any more; nothing while a backup is still copying.</summary>
+    /// <summary>The files that no loader needs any more. Empty while a backup is in progress.</summary>
     public IReadOnlyList<ManifestFile> History => Backups == 0 && _directory is not null ? _directory.Manifest.History : [];
 
-    /// <summary>Deletes history; needs no role, since nobody else looks at these files.</summary>
+    /// <summary>Deletes history files. The writer role is not needed, because no other code uses these files.</summary>
     public void DeleteFiles(IReadOnlyList<ManifestFile> history)
     {
         foreach (ManifestFile file in history) _directory!.Disk.Delete(_directory.Names.PathOf(file.Name));
     }
 
-    /// <summary>Strikes deleted files from the manifest.</summary>
+    /// <summary>Removes deleted files from the manifest.</summary>
     public void Forget(IReadOnlyList<ManifestFile> history) => _directory!.Publish(_directory.Manifest.WithoutHistory(history));
 
-    /// <summary>How many backups are copying files that must stay.</summary>
+    /// <summary>The number of backups in progress, during which no history may be deleted.</summary>
     public int Backups { get; set; }
 
-    /// <summary>What a backup copies: the files of the manifest, the last of them up to the length returned.</summary>
+    /// <summary>
+    /// The extent of a backup: the files of the manifest, the last of them up to the returned length.
+    /// </summary>
     public (JournalDirectory Directory, Manifest Manifest, long LastLength) Extent =>
         (_directory!, _directory!.Manifest, _file?.Offset ?? _last!.Kept);
 
-    /// <summary>Ends for good, with everything written, flushed and marked.</summary>
+    /// <summary>Ends the journal, with everything written, flushed and marked.</summary>
     public void Stop()
     {
         if (State == JournalState.Running)
@@ -199,7 +211,10 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         Close(JournalState.Off);
     }
 
-    /// <summary>An error is final: what was not durable by now never will be by this journal.</summary>
+    /// <summary>
+    /// Ends the journal after an error. Positions that are not durable at this point never become durable in this
+    /// journal.
+    /// </summary>
     public void Fail() => Close(JournalState.Failed);
 
     private void Close(JournalState state)
@@ -212,7 +227,10 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         file?.Dispose();
     }
 
-    /// <summary>The first write: in a file that Redis wrote, which becomes one of ours, or behind ours in a new one.</summary>
+    /// <summary>
+    /// Prepares the first write. A last file of Redis is rewritten as a file of this server. After a last file of this
+    /// server, a new increment is opened.
+    /// </summary>
     private void GoOn(long lsn)
     {
         JournalFileReport last = _last!;
@@ -230,7 +248,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             for (int at = 0; at < commands.Length;)
             {
                 int read = old.Read(at, commands.AsSpan(at));
-                if (read == 0) throw new IOException($"{last.Name} has become shorter");
+                if (read == 0) throw new IOException($"{last.Name} became shorter while it was read");
                 at += read;
             }
         }
@@ -274,7 +292,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private void OpenTemporaryIncrement()
     {
         JournalDirectory directory = _directory!;
-        _file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryIncrement), _switchedAt, tuning);
+        _file = IncrementFile.Create(
+            directory.Disk, directory.Names.PathOf(directory.Names.TemporaryIncrement), _switchedAt, tuning);
     }
 
     private void Settle(long lsn)

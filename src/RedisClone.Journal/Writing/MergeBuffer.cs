@@ -4,24 +4,25 @@ using System.Runtime.CompilerServices;
 
 namespace RedisClone.Journal.Writing;
 
-/// <summary>A part of the stream that is written as one group, taken out of the <see cref="MergeBuffer"/>.</summary>
-/// <param name="First">Its segments.</param>
-/// <param name="Lsn">Where in the stream it begins.</param>
-/// <param name="Length">Its bytes.</param>
-/// <param name="EndsIncrement">The increment ends behind it; then it may be empty.</param>
-/// <param name="Units">How many units.</param>
+/// <summary>A part of the stream that is written as one group, taken from the <see cref="MergeBuffer"/>.</summary>
+/// <param name="First">The first of its segments.</param>
+/// <param name="Lsn">The stream position of its start.</param>
+/// <param name="Length">Its length in bytes.</param>
+/// <param name="Units">The number of units.</param>
+/// <param name="EndsIncrement">True if the increment ends after the group. Such a group may be empty.</param>
 internal readonly record struct PendingGroup(Segment? First, long Lsn, long Length, int Units, bool EndsIncrement)
 {
     public long End => Lsn + Length;
 }
 
 /// <summary>
-/// Where the effects of all shards meet: the one place that gives out positions in the global stream. An append is a copy of
-/// some hundred bytes under a spin lock. Measured against reserving with compare-and-swap and counting commits, and against
-/// a <see cref="Lock"/>, the spin lock was the cheapest with one thread (10 to 20 ns) and with two.
+/// Collects the effects of all shards and assigns their positions in the global stream. An append copies some hundred
+/// bytes under a spin lock. In measurements against reservation by compare-and-swap with a count of commits, and
+/// against a <see cref="Lock"/>, the spin lock was the cheapest with one thread (10 to 20 ns) and with two.
 /// </summary>
 /// <remarks>
-/// The lock is held for a copy, never for I/O or a callback. A unit larger than a segment is copied under it too.
+/// The lock is held for a copy, never for I/O or a callback. A unit that is larger than a segment is also copied under
+/// the lock.
 /// </remarks>
 internal sealed class MergeBuffer(WriterTuning tuning)
 {
@@ -36,23 +37,25 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     private int _database = Unselected;
     private Segment? _first;
     private Segment? _last;
-    private Segment? _spare;                    // reserved and not used yet
+    private Segment? _spare;                    // reserved, not used yet
     private bool _discarding = true;
     private int _closedCount;
     private int _units;
 
-    /// <summary>The end of the stream.</summary>
     public long Lsn => Volatile.Read(ref _lsn);
 
-    /// <summary>Whether there is something to write. A switch counts as something.</summary>
+    /// <summary>True if there is something to write. A switch of the increment counts.</summary>
     public bool HasPending => Volatile.Read(ref _lsn) != Volatile.Read(ref _activeLsn) || Volatile.Read(ref _closedCount) != 0;
 
-    /// <summary>How many units the group that is open now has; a glance, for choosing who writes.</summary>
+    /// <summary>
+    /// The number of units in the open group. The value is read without the lock, and only chooses the thread that
+    /// writes.
+    /// </summary>
     public int OpenUnits => Volatile.Read(ref _units);
 
     /// <summary>
-    /// Appends one unit, and returns the position behind it. The caller holds the shards that the unit concerns, so that
-    /// positions agree with each shard's own order. When it throws for lack of memory, nothing of the unit was appended.
+    /// Appends one unit and returns the position after it. The caller holds the shards of the unit, so that positions
+    /// agree with the order within each shard. If the call throws for lack of memory, nothing of the unit is appended.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit)
     {
@@ -80,14 +83,14 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         return ExitBehind(unit.Length);
     }
 
-    /// <summary>Ends the increment here: what is appended from now on belongs to the next one.</summary>
+    /// <summary>Ends the increment. Units appended after this call belong to the next increment.</summary>
     public long Switch()
     {
         Enter();
         ReserveOrExit(bytes: 0);
         Close(endsIncrement: true);
 
-        // Each file selects its own database: a loader begins each with 0.
+        // A loader begins each file with database 0, so each file selects its own database.
         _database = Unselected;
         long end = _lsn;
         Exit();
@@ -95,8 +98,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Takes the oldest group: everything that came together since the last was taken. Without <paramref
-    /// name="mayEndIncrement"/> a group that ends the increment stays for somebody who may open the next.
+    /// Takes the oldest group: everything appended since the previous take. Without <paramref name="mayEndIncrement"/>
+    /// a group that ends the increment remains for a caller that may open the next increment.
     /// </summary>
     public bool TryTake(bool mayEndIncrement, out PendingGroup group)
     {
@@ -120,7 +123,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         Exit();
     }
 
-    /// <summary>From now on units are given positions, but not kept; what is pending is dropped.</summary>
+    /// <summary>Discards pending units. Later units receive positions but are not kept.</summary>
     public void Discard()
     {
         Enter();
@@ -134,7 +137,9 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         Exit();
     }
 
-    /// <summary>Keeps units again, from the position returned, which is not before <paramref name="atLeast"/>.</summary>
+    /// <summary>
+    /// Keeps units again, starting at the returned position, which is not before <paramref name="atLeast"/>.
+    /// </summary>
     public long Resume(long atLeast)
     {
         Enter();
@@ -147,8 +152,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Makes ready for a unit of so many bytes: a group that is full is closed, and the database is selected. False when units
-    /// are not kept.
+    /// Prepares for a unit of <paramref name="bytes"/> bytes: closes a full group and selects the database. Returns
+    /// false if units are not kept.
     /// </summary>
     private bool PrepareOrExit(int database, long bytes)
     {
@@ -170,8 +175,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Everything that takes memory, before anything is changed: a place for one more group, and segments for so many bytes. When
-    /// it throws, the gate is open and the stream is as it was.
+    /// Allocates all memory that an operation needs before anything changes: a place for one more group, and segments
+    /// for <paramref name="bytes"/> bytes. If it throws, the lock is released and the stream is unchanged.
     /// </summary>
     private void ReserveOrExit(long bytes)
     {
@@ -205,7 +210,8 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     }
 
     /// <summary>
-    /// Lower case on purpose: Redis writes SELECT, and so the reader can tell where Redis went on in a file of ours.
+    /// Appends a SELECT command in lower case. Redis writes SELECT in upper case, so recovery can tell where Redis
+    /// continued a file of this server.
     /// </summary>
     private void Select(int database)
     {
@@ -228,7 +234,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         _lsn += length;
     }
 
-    /// <summary>Within what was reserved.</summary>
+    /// <summary>Copies into segments that <see cref="ReserveOrExit"/> has reserved.</summary>
     private void CopyInParts(ReadOnlySpan<byte> bytes)
     {
         while (bytes.Length > 0)

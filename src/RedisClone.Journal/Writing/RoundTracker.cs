@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// Which event loops are in a round, that is, between having found sockets readable and having executed what they sent. A
-/// loop writes its own cell only, and each has its own cache lines.
+/// Records which event loops are in a round: after a loop has found readable sockets and before it has executed their
+/// commands. Each loop writes only its own cell, and the cells do not share cache lines.
 /// </summary>
 internal sealed class RoundTracker(int loops)
 {

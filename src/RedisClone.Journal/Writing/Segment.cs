@@ -1,9 +1,11 @@
 namespace RedisClone.Journal.Writing;
 
-/// <summary>A piece of the stream in memory. Segments of one group are chained.</summary>
+/// <summary>A piece of the stream in memory. The segments of one group form a linked list.</summary>
 internal sealed class Segment(int size)
 {
-    /// <summary>Room in front of the bytes, so that a group of one segment is written, header and all, as one span.</summary>
+    /// <summary>
+    /// Room before the bytes for a header line, so that a group of one segment is written as a single span.
+    /// </summary>
     public const int HeaderRoom = 128;
 
     public byte[] Buffer { get; } = GC.AllocateUninitializedArray<byte>(HeaderRoom + size, pinned: true);
@@ -25,7 +27,7 @@ internal sealed class Segment(int size)
     }
 }
 
-/// <summary>Keeps segments for reuse, up to a bound. The callers' lock protects it.</summary>
+/// <summary>Keeps a bounded number of segments for reuse. The lock of the caller protects it.</summary>
 internal sealed class SegmentPool(int segmentSize)
 {
     private const int MaxKept = 64;

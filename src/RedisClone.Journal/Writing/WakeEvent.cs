@@ -4,8 +4,9 @@ using Microsoft.Win32.SafeHandles;
 namespace RedisClone.Journal.Writing;
 
 /// <summary>
-/// Wakes the one thread that waits on it; a wake-up that comes before the waiting is not lost. On Linux an eventfd, since
-/// what .NET offers waits in whole milliseconds, and a flush takes a tenth of one; elsewhere a semaphore.
+/// Wakes the one thread that waits on it. A wake-up before the wait is not lost. On Linux it is an eventfd, because the
+/// wait functions of .NET have a resolution of whole milliseconds and a flush takes a tenth of one. On other systems it
+/// is a semaphore.
 /// </summary>
 internal sealed class WakeEvent : IDisposable
 {
@@ -17,7 +18,8 @@ internal sealed class WakeEvent : IDisposable
 
     public WakeEvent()
     {
-        if (OperatingSystem.IsLinux() && EventFd(0, CloseOnExecNonBlocking) is >= 0 and var fd) _handle = new(fd, ownsHandle: true);
+        if (OperatingSystem.IsLinux() && EventFd(0, CloseOnExecNonBlocking) is >= 0 and var fd)
+            _handle = new(fd, ownsHandle: true);
         else _semaphore = new(0);
     }
 
@@ -32,12 +34,16 @@ internal sealed class WakeEvent : IDisposable
         _ = Write(_handle, ref one, sizeof(long));
     }
 
-    /// <summary>Waits for <see cref="Set"/>; false when the time ran out first.</summary>
+    /// <summary>Waits for <see cref="Set"/>. Returns false if the time elapsed first.</summary>
     public bool Wait(TimeSpan timeout)
     {
         if (_handle is null) return _semaphore!.Wait(timeout);
         var poll = new PollEntry { Handle = (int)_handle.DangerousGetHandle(), Events = PollIn };
-        var time = new TimeSpec { Seconds = (nint)timeout.TotalSeconds, Nanoseconds = (nint)(timeout.Ticks % TimeSpan.TicksPerSecond * 100) };
+        var time = new TimeSpec
+        {
+            Seconds = (nint)timeout.TotalSeconds,
+            Nanoseconds = (nint)(timeout.Ticks % TimeSpan.TicksPerSecond * 100),
+        };
         if (PPoll(ref poll, 1, in time, 0) <= 0) return false;
         _ = Read(_handle, out _, sizeof(long));
         return true;

@@ -1,18 +1,20 @@
 namespace RedisClone.Journal.Writing;
 
-/// <summary>Sizes of the writing. The tests run with small ones, so that short runs meet every boundary.</summary>
+/// <summary>The sizes that the writer uses. Tests use small sizes, so that short runs reach every boundary.</summary>
 internal sealed record WriterTuning
 {
     public static WriterTuning Default { get; } = new();
 
     public int SegmentSize { get; init; } = 256 * 1024;
 
-    /// <summary>A group grows beyond this only by its last unit: recovery reads a group into memory.</summary>
+    /// <summary>
+    /// Only its last unit may extend a group beyond this size, because recovery reads a whole group into memory.
+    /// </summary>
     public long MaxGroup { get; init; } = 16 << 20;
 
     /// <summary>
-    /// How far an increment is filled ahead, at first and at most, and for which groups: beyond some size, writing every
-    /// byte twice costs what the shorter flush gains.
+    /// The first fill, the largest fill, and the largest group for which a file is filled with padding. For larger
+    /// groups, writing every byte twice costs as much as the shorter flush saves.
     /// </summary>
     public long FirstFill { get; init; } = 64 * 1024;
 
@@ -21,10 +23,11 @@ internal sealed record WriterTuning
     public long LargestGroupToFill { get; init; } = 64 * 1024;
 
     /// <summary>
-    /// A file of Redis's up to this size is written anew, in groups, when the stream goes on in it; behind a larger one a new increment begins.
+    /// A file of Redis up to this size is rewritten as a group when the stream continues. After a larger file, a new
+    /// increment is opened.
     /// </summary>
     public long LargestAdopted { get; init; } = 16 << 20;
 
-    /// <summary>Where salts come from; null is the system's generator.</summary>
+    /// <summary>The source of salts. Null means the generator of the operating system.</summary>
     public Random? Salts { get; init; }
 }

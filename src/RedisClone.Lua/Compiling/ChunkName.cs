@@ -2,16 +2,19 @@ using System.Text;
 
 namespace RedisClone.Lua;
 
-/// <summary>How messages call a chunk.</summary>
+/// <summary>Formats the name of a chunk for error messages.</summary>
 internal static class ChunkName
 {
-    /// <summary>The room that run-time messages leave for it, a terminating zero included.</summary>
+    /// <summary>The maximum length of the name in run-time errors, including a terminating zero.</summary>
     public const int RuntimeRoom = 60;
 
-    /// <summary>The room in syntax errors.</summary>
+    /// <summary>The maximum length of the name in syntax errors.</summary>
     public const int SyntaxRoom = 80;
 
-    /// <summary>What of a name may be shown: it may be a whole source, and every error message has it.</summary>
+    /// <summary>
+    /// Returns the part of a name that may be shown. The name may be a whole source text, and every error message
+    /// contains it.
+    /// </summary>
     private static string Ends(LuaString source)
     {
         const int most = 512;

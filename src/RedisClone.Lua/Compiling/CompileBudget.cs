@@ -1,8 +1,8 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Counts the memory that the compilation of one chunk takes. It all counts as a reservation until the end: then the code that
-/// was made is charged, and the rest is garbage.
+/// Counts the memory that the compilation of one chunk uses. All of it is a reservation until the compilation ends. The
+/// compiled code is then charged, and the rest is garbage.
 /// </summary>
 internal sealed class CompileBudget(LuaMeter meter)
 {
@@ -15,7 +15,7 @@ internal sealed class CompileBudget(LuaMeter meter)
         _spent += bytes;
         if (_spent <= _reserved) return true;
         long more = Math.Max(Portion, _spent - _reserved);
-        // The last portion may not be there as a whole.
+        // If a whole portion is not available, the exact amount may be.
         if (!meter.TryReserve(more) && !meter.TryReserve(more = _spent - _reserved)) return false;
         _reserved += more;
         return true;

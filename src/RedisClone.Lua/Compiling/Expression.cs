@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>Where the value of an expression stands, or what would have to be emitted to get it.</summary>
+/// <summary>The location of an expression's value, or the instruction that would produce it.</summary>
 internal enum ExpressionKind
 {
     Void,
@@ -14,15 +14,15 @@ internal enum ExpressionKind
     Global, // Info: index of the name among the constants
     Indexed, // Info: the table's register; Aux: the key's operand
     Jump, // Info: a conditional jump, taken if the expression is true
-    Relocatable, // Info: the instruction that can put it into any register
-    Register, // Info: the register that it stands in
+    Relocatable, // Info: the instruction whose target register is not yet set
+    Register, // Info: the register
     Call, // Info: the instruction
     Vararg, // Info: the instruction
 }
 
 /// <summary>
-/// An expression that has been parsed but not yet put anywhere. The lists are jumps out of its <c>and</c>s and
-/// <c>or</c>s, threaded through the jumps' own targets.
+/// A parsed expression whose value has no register yet. The lists contain the jumps of its <c>and</c> and <c>or</c>
+/// operators, linked through the targets of the jumps.
 /// </summary>
 internal struct Expression
 {
@@ -46,6 +46,6 @@ internal struct Expression
 
     public readonly bool HasMultipleResults => Kind is ExpressionKind.Call or ExpressionKind.Vararg;
 
-    /// <summary>A constant that an instruction can name without a register.</summary>
+    /// <summary>True for a constant that an instruction can name without a register.</summary>
     public readonly bool IsConstant => !HasJumps && Kind is >= ExpressionKind.Nil and <= ExpressionKind.Number;
 }

@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>Gets the values of expressions to where they are needed.</summary>
+/// <summary>Moves the values of expressions to registers and operands.</summary>
 internal sealed partial class FunctionBuilder
 {
     public void SetResults(ref Expression e, int count)
@@ -33,7 +33,7 @@ internal sealed partial class FunctionBuilder
         }
     }
 
-    /// <summary>Reads a variable: afterwards the expression is a value.</summary>
+    /// <summary>Reads a variable. The expression is a value afterwards.</summary>
     public void DischargeVariable(ref Expression e)
     {
         switch (e.Kind)
@@ -93,7 +93,7 @@ internal sealed partial class FunctionBuilder
         else DischargeVariable(ref e);
     }
 
-    /// <summary>A register, or the complement of a constant's index.</summary>
+    /// <summary>Returns a register, or the complement of the index of a constant.</summary>
     public int ToOperand(ref Expression e)
     {
         ToValue(ref e);
@@ -127,7 +127,7 @@ internal sealed partial class FunctionBuilder
         Release(in value);
     }
 
-    /// <summary>Operands as <see cref="ToOperand"/> gives them.</summary>
+    /// <summary>Emits a store. Key and value are operands as <see cref="ToOperand"/> returns them.</summary>
     public void EmitSetTable(int table, int key, int value)
     {
         if (key >= 0) Emit(Op.SetTable, table, key, value);
@@ -154,7 +154,9 @@ internal sealed partial class FunctionBuilder
 
     // ---- Conditions
 
-    /// <summary>Code after this runs if the expression is true; the rest jumps, in its list.</summary>
+    /// <summary>
+    /// Emits a jump such that the following code runs if the expression is true. Jumps for false go to its list.
+    /// </summary>
     public void GoIfTrue(ref Expression e)
     {
         DischargeVariable(ref e);
@@ -205,7 +207,7 @@ internal sealed partial class FunctionBuilder
         return ConditionalJump(condition ? Op.TestSet : Op.TestSetNot, NoRegister, e.Info);
     }
 
-    // ---- Into registers
+    // ---- Registers
 
     private void DischargeToRegister(ref Expression e, int register)
     {

@@ -28,7 +28,7 @@ internal enum BinaryOperator
     None,
 }
 
-/// <summary>Operators.</summary>
+/// <summary>Emits the code of operators.</summary>
 internal sealed partial class FunctionBuilder
 {
     public void Prefix(UnaryOperator op, ref Expression e)
@@ -50,7 +50,7 @@ internal sealed partial class FunctionBuilder
         }
     }
 
-    /// <summary>Prepares the left operand before the right one is read.</summary>
+    /// <summary>Prepares the left operand before the right operand is parsed.</summary>
     public void Infix(BinaryOperator op, ref Expression left)
     {
         switch (op)
@@ -177,7 +177,7 @@ internal sealed partial class FunctionBuilder
         left.Kind = ExpressionKind.Relocatable;
     }
 
-    /// <summary>The higher register first: they are a stack.</summary>
+    /// <summary>Releases the higher register first, because registers form a stack.</summary>
     private void ReleaseBoth(in Expression a, ref readonly Expression b)
     {
         bool aFirst = a.Kind == ExpressionKind.Register && (b.Kind != ExpressionKind.Register || a.Info > b.Info);

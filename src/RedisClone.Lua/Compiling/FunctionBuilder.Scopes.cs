@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>Local variables, upvalues and blocks.</summary>
+/// <summary>Manages local variables, upvalues and blocks.</summary>
 internal sealed partial class FunctionBuilder
 {
     private const int MaxLocals = 200;
@@ -9,12 +9,15 @@ internal sealed partial class FunctionBuilder
     private readonly List<LocalName> _locals = [];
     private readonly List<UpvalueSource> _upvalues = [];
 
-    /// <summary>For each variable in scope, and those declared but not yet in scope, its index among the locals.</summary>
+    /// <summary>
+    /// The indexes into the list of locals, for variables in scope and for declared variables that are not yet in
+    /// scope.
+    /// </summary>
     private readonly List<int> _active = [];
 
     private Block? _block;
 
-    /// <summary>The number of variables in scope; they occupy the registers from 0.</summary>
+    /// <summary>The number of variables in scope. They occupy the registers from 0.</summary>
     public int ActiveLocals { get; private set; }
 
     /// <summary>Declares a variable that comes into scope with <see cref="ActivateLocals"/>.</summary>
@@ -31,7 +34,7 @@ internal sealed partial class FunctionBuilder
         for (; count > 0; count--) RestartLocal(ActiveLocals++);
     }
 
-    /// <summary>Makes a variable visible to error messages from here on only.</summary>
+    /// <summary>Makes a variable visible to error messages only from the current position on.</summary>
     public void RestartLocal(int index) => _locals[_active[index]] = _locals[_active[index]] with { Start = Position };
 
     public void CloseLocals(int downTo)
@@ -44,7 +47,9 @@ internal sealed partial class FunctionBuilder
         _active.RemoveRange(downTo, _active.Count - downTo);
     }
 
-    /// <summary>Resolves a name here or in the functions around: a local, an upvalue or a global.</summary>
+    /// <summary>
+    /// Resolves a name in this function and the enclosing functions: a local, an upvalue or a global.
+    /// </summary>
     public void Resolve(LuaString name, out Expression e)
     {
         if (!TryResolve(name, isUse: true, out e)) e = new Expression(ExpressionKind.Global, StringConstant(name));
@@ -66,7 +71,7 @@ internal sealed partial class FunctionBuilder
         PatchHere(block.Breaks);
     }
 
-    /// <summary>Leaves the innermost loop; false if there is none.</summary>
+    /// <summary>Emits a jump out of the innermost loop. Returns false if there is none.</summary>
     public bool Break()
     {
         bool close = false;
@@ -109,7 +114,7 @@ internal sealed partial class FunctionBuilder
         return _upvalues.Count - 1;
     }
 
-    /// <summary>The block of a variable that a closure captures must close it when it ends.</summary>
+    /// <summary>Marks the block of a captured variable. The block closes the variable when it ends.</summary>
     private void MarkUpvalue(int local)
     {
         Block? block = _block;
@@ -127,7 +132,7 @@ internal sealed partial class FunctionBuilder
 
         public bool HasUpvalue { get; set; }
 
-        /// <summary>The jumps out of the loop.</summary>
+        /// <summary>The list of jumps out of the loop.</summary>
         public int Breaks = NoJump;
     }
 }

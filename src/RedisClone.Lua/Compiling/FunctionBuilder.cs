@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Emits the code of one function in a single pass: registers are handed out as a stack, and jumps whose target is not
-/// known yet form lists threaded through the jumps themselves.
+/// Emits the code of one function in a single pass. Registers are allocated as a stack. Jumps with an unknown target
+/// form lists that are linked through the jumps themselves.
 /// </summary>
 internal sealed partial class FunctionBuilder
 {
@@ -15,7 +15,8 @@ internal sealed partial class FunctionBuilder
     private const int MaxConstants = 262143;
     private const int MaxOperandConstant = short.MaxValue;
 
-    // What the lists and dictionaries of a function take while they grow and are copied into its prototype.
+    // The memory that the lists and dictionaries of a function use, including their growth and the copies in the
+    // prototype.
     private const int BytesPerInstruction = 64;
     private const int BytesPerConstant = 160;
     private const int BytesPerLocal = 64;
@@ -33,10 +34,10 @@ internal sealed partial class FunctionBuilder
     private int _nilConstant = -1, _trueConstant = -1, _falseConstant = -1;
     private int _stackSize = 2;
 
-    /// <summary>Jumps waiting for the next instruction.</summary>
+    /// <summary>The list of jumps to the next instruction.</summary>
     private int _pendingHere = NoJump;
 
-    /// <summary>The last position known to be a jump's target: instructions may not be merged across it.</summary>
+    /// <summary>The last position that is a jump target. Instructions must not be merged across it.</summary>
     private int _lastTarget = -1;
 
     public FunctionBuilder(Lexer lexer, CompileBudget budget, FunctionBuilder? parent, int lineDefined)
@@ -54,14 +55,16 @@ internal sealed partial class FunctionBuilder
 
     public bool IsVararg { get; set; }
 
-    /// <summary>Has the hidden parameter <c>arg</c>, see <see cref="Prototype.NeedsArgTable"/>.</summary>
+    /// <summary>
+    /// True for a function with the hidden parameter <c>arg</c>; see <see cref="Prototype.NeedsArgTable"/>.
+    /// </summary>
     public bool HasArgParameter { get; set; }
 
     public bool NeedsArgTable { get; set; }
 
     public int Parameters { get; set; }
 
-    /// <summary>The first register that is neither a variable's nor holds a pending value.</summary>
+    /// <summary>The first register that holds neither a variable nor a pending value.</summary>
     public int FreeRegister { get; set; }
 
     public int Position => _code.Count;
@@ -100,7 +103,7 @@ internal sealed partial class FunctionBuilder
         return _code.Count - 1;
     }
 
-    /// <summary>Blames the last instruction on a line.</summary>
+    /// <summary>Sets the source line of the last instruction.</summary>
     public void FixLine(int line) => _lines[^1] = line;
 
     public void EmitReturn(int first, int count) => Emit(Op.Return, first, count + 1);
@@ -109,7 +112,7 @@ internal sealed partial class FunctionBuilder
     {
         if (_code.Count > _lastTarget)
         {
-            // A frame starts out clean.
+            // The registers of a new frame are already nil.
             if (_code.Count == 0 && from >= ActiveLocals) return;
             if (_code.Count > 0)
             {
@@ -200,7 +203,7 @@ internal sealed partial class FunctionBuilder
 
     // ---- Jumps
 
-    /// <summary>A forward jump; those that would arrive here join it.</summary>
+    /// <summary>Emits a forward jump. Pending jumps to this position are added to its list.</summary>
     public int Jump()
     {
         int pending = _pendingHere;
@@ -210,10 +213,13 @@ internal sealed partial class FunctionBuilder
         return jump;
     }
 
-    /// <summary>A jump to the start of a loop. Nothing joins it: every way round a loop passes an instruction that is counted.</summary>
+    /// <summary>
+    /// Emits a jump to the start of a loop. Pending jumps are not added to it, so every iteration of a loop executes an
+    /// instruction that counts against the budget.
+    /// </summary>
     public void JumpBack(int target) => Emit(Op.JumpBack, 0, target);
 
-    /// <summary>Marks the current position as a jump's target.</summary>
+    /// <summary>Marks the current position as a jump target.</summary>
     public int Label() => _lastTarget = _code.Count;
 
     /// <summary>Appends a list of jumps to another.</summary>
@@ -230,7 +236,7 @@ internal sealed partial class FunctionBuilder
         At(last).B = other;
     }
 
-    /// <summary>Puts a short list of jumps before a long one: only the short one is walked.</summary>
+    /// <summary>Inserts a short list of jumps before a long one, so that only the short list is walked.</summary>
     public void Prepend(ref int list, int jumps)
     {
         Concat(ref jumps, list);
@@ -249,7 +255,10 @@ internal sealed partial class FunctionBuilder
         Concat(ref _pendingHere, list);
     }
 
-    /// <summary>Jumps that bring a value put it into the register and go to the first target, all others to the second.</summary>
+    /// <summary>
+    /// Patches a list of jumps. Jumps that carry a value store it in the register and go to the first target. All
+    /// others go to the second target.
+    /// </summary>
     private void Patch(int list, int valueTarget, int register, int otherTarget)
     {
         while (list != NoJump)

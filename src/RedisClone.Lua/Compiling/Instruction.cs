@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// One instruction of the register machine. R is the frame's registers, K the function's constants; a jump's target is
-/// an absolute index.
+/// One instruction of the register machine. R stands for the registers of the frame and K for the constants of the
+/// function. Jump targets are absolute indexes.
 /// </summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]
 internal struct Instruction(Op op, int a, int b, int c)
@@ -15,10 +15,13 @@ internal struct Instruction(Op op, int a, int b, int c)
     public int B = b;
 }
 
-/// <summary>The operations. Conditional jumps come in pairs whose second, odd one jumps on the opposite condition.</summary>
+/// <summary>
+/// The operations. Conditional jumps come in pairs. The second operation of a pair has an odd number and jumps on the
+/// opposite condition.
+/// </summary>
 internal enum Op : byte
 {
-    // Jumps to B. The pairs must begin at an even number.
+    // Conditional jumps to B. Each pair begins at an even number.
     Equal, // R[A] == R[C]
     NotEqual,
     EqualConstant, // R[A] == K[C]
@@ -40,7 +43,7 @@ internal enum Op : byte
     TestSet, // R[C] is true, then also R[A] := R[C]
     TestSetNot,
     Jump,
-    JumpBack, // as Jump; the end of every loop but those with an instruction of their own, counts against the budget
+    JumpBack, // as Jump, and counts against the budget: the end of a loop without a loop instruction
     Tick, // counts against the budget: the start of a repeat loop
 
     Move, // R[A] := R[B]
@@ -54,16 +57,16 @@ internal enum Op : byte
     GetGlobal, // R[A] := Environment[K[B]]
     SetGlobal, // Environment[K[B]] := R[A]
     GetTable, // R[A] := R[B][R[C]]
-    GetField, // R[A] := R[B][K[C]], a string
-    GetConstant, // R[A] := R[B][K[C]], anything else
+    GetField, // R[A] := R[B][K[C]], a string key
+    GetConstant, // R[A] := R[B][K[C]], any other key
     SetTable, // R[A][R[B]] := C < 0 ? K[~C] : R[C]
-    SetField, // R[A][K[B]] := the same, a string key
-    SetConstant, // R[A][K[B]] := the same, any other key
+    SetField, // R[A][K[B]] := C < 0 ? K[~C] : R[C], a string key
+    SetConstant, // R[A][K[B]] := C < 0 ? K[~C] : R[C], any other key
     NewTable, // R[A] := a table with an array of B and room for 2^(C-1) hashed keys (none if C is 0)
     Self, // R[A+1] := R[B]; R[A] := R[B][C < 0 ? K[~C] : R[C]]
     SetList, // R[A][B+i] := R[A+i] for i = 1..C, or up to the top if C is 0
 
-    // R[A] := R[B] op R[C], with the constant forms K[C], a number
+    // R[A] := R[B] op R[C], or R[A] := R[B] op K[C] in the constant forms, where K[C] is a number.
     Add,
     AddConstant,
     Subtract,
@@ -88,7 +91,7 @@ internal enum Op : byte
     Closure, // R[A] := a closure of child B
     Close, // closes the variables at R[A] and above
     ForPrepare, // checks R[A..A+2] and jumps to the loop instruction at B
-    ForLoop, // R[A] += R[A+2]; while in range R[A+3] := R[A] and back to B
+    ForLoop, // R[A] += R[A+2]; while in range: R[A+3] := R[A] and jump to B
     IterateCall, // R[A+3], ... := R[A](R[A+1], R[A+2]), C results; an IterateLoop follows
-    IterateLoop, // while R[A+3] is not nil R[A+2] := R[A+3] and back to B
+    IterateLoop, // while R[A+3] is not nil: R[A+2] := R[A+3] and jump to B
 }

@@ -3,8 +3,8 @@ using System.Text;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Cuts a source text into tokens. The first error is kept; from then on every token is the end of the file, which ends
-/// every loop of the parser.
+/// Splits a source text into tokens. The first error is recorded. After an error every token is the end of the file,
+/// which ends every loop of the parser.
 /// </summary>
 internal sealed class Lexer
 {
@@ -16,7 +16,7 @@ internal sealed class Lexer
     private int _at;
     private int _tokenStart;
 
-    /// <summary>A string as read so far, delimiters included and escapes resolved.</summary>
+    /// <summary>The string token read so far, including the delimiters and with resolved escapes.</summary>
     private byte[] _buffer = new byte[64];
     private int _buffered;
     private bool _textInBuffer;
@@ -45,7 +45,7 @@ internal sealed class Lexer
 
     public int Line { get; private set; } = 1;
 
-    /// <summary>The line of the last token consumed.</summary>
+    /// <summary>The line of the last consumed token.</summary>
     public int LastLine { get; private set; } = 1;
 
     private int Current => _at < _source.Length ? _source[_at] : -1;
@@ -59,20 +59,20 @@ internal sealed class Lexer
         _ahead = null;
     }
 
-    /// <summary>The kind of the token after the current one.</summary>
+    /// <summary>Returns the kind of the token after the current one.</summary>
     public Token Peek()
     {
         _ahead ??= Scan();
         return Error is null ? _ahead.Value.Kind : Token.Eof;
     }
 
-    /// <summary>An error about the current token.</summary>
+    /// <summary>Reports an error at the current token.</summary>
     public void SyntaxError(string message) => Fail(message, Kind);
 
-    /// <summary>An error about no token in particular.</summary>
+    /// <summary>Reports an error without a token.</summary>
     public void LimitError(string message) => Fail(message, null);
 
-    /// <summary>An error that is reported without a position.</summary>
+    /// <summary>Reports an error without a position.</summary>
     public void PlainError(string message)
     {
         Error ??= message;
@@ -92,7 +92,7 @@ internal sealed class Lexer
     {
         if (Error is not null) return;
         string text = $"{ChunkName.Display(_name, ChunkName.SyntaxRoom)}:{Line}: {message}";
-        // Lua takes a zero byte for no token at all.
+        // Lua treats a zero byte as the absence of a token.
         if (near is { } token && token != 0) text += $" near '{TokenText(token)}'";
         Error = text;
         Take(new TokenData(Token.Eof, 0, null));
@@ -102,7 +102,7 @@ internal sealed class Lexer
     private string TokenText(Token token)
     {
         if (token is not (Token.Name or Token.String or Token.Number)) return Tokens.Text(token);
-        // A token may be as long as the source.
+        // A token may be as long as the source, so the text is limited.
         const int most = 64 << 10;
         ReadOnlySpan<byte> bytes = _textInBuffer ? _buffer.AsSpan(0, _buffered) : _source.AsSpan(_tokenStart, _at - _tokenStart);
         string text = Encoding.Latin1.GetString(bytes[..Math.Min(bytes.Length, most)]);
@@ -163,7 +163,7 @@ internal sealed class Lexer
         return Simple(Token.Eof);
     }
 
-    /// <summary>Skips either character; or a zero byte, since C finds one in every set.</summary>
+    /// <summary>Skips either character, or a zero byte: the strchr of C finds a zero byte in every set.</summary>
     private bool Accept(char one, char other)
     {
         if (Current != one && Current != other && Current != 0) return false;
@@ -223,7 +223,10 @@ internal sealed class Lexer
         while (!AtNewline && Current >= 0) _at++;
     }
 
-    /// <summary>Reads <c>[</c> or <c>]</c> and the equals signs after it: their number if the bracket comes again, else -1 - number.</summary>
+    /// <summary>
+    /// Reads a bracket and the equals signs after it. Returns their number if the same bracket follows, else -1 -
+    /// number.
+    /// </summary>
     private int SkipSeparator()
     {
         int bracket = Current, count = 0;
@@ -241,7 +244,7 @@ internal sealed class Lexer
         _at++;
         if (AtNewline) SkipNewline();
         int start = _at;
-        bool direct = true; // no carriage return met: the text is the source as it stands
+        bool direct = true; // no carriage return so far: the text equals the source
         _buffered = 0;
         while (true)
         {
@@ -318,7 +321,7 @@ internal sealed class Lexer
         switch (c)
         {
             case -1:
-                return true; // the next round reports it
+                return true; // the caller reports it
             case '\n' or '\r':
                 Save((byte)'\n');
                 SkipNewline();
@@ -356,7 +359,9 @@ internal sealed class Lexer
         _buffer[_buffered++] = value;
     }
 
-    /// <summary>Doubles the buffer; where there is no memory for that, the error ends the parser, and no more is kept.</summary>
+    /// <summary>
+    /// Doubles the buffer. If the memory limit is reached, the error ends the parser and no more bytes are stored.
+    /// </summary>
     private bool TryGrow(int count)
     {
         long size = Math.Min(Math.Max(2L * _buffer.Length, (long)_buffered + count), LuaLimits.StringLength);

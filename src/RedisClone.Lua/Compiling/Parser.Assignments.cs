@@ -1,6 +1,9 @@
 namespace RedisClone.Lua;
 
-/// <summary>What gives values to variables: assignments, local ones, functions with names. A call that stands alone begins like an assignment.</summary>
+/// <summary>
+/// Parses assignments, local declarations and named functions. A call statement is parsed as the beginning of an
+/// assignment.
+/// </summary>
 internal sealed partial class Parser
 {
     private void FunctionStatement(int line)
@@ -87,7 +90,10 @@ internal sealed partial class Parser
         _function.Store(in target.Target, ref e);
     }
 
-    /// <summary>In <c>a[i], i = ...</c> the index must keep the value from before: a copy takes its place.</summary>
+    /// <summary>
+    /// Copies a local that an index expression uses before the same statement assigns to it. In <c>a[i], i = ...</c>
+    /// the index must keep the old value.
+    /// </summary>
     private void KeepOldValue(AssignmentTarget? targets, int local)
     {
         int copy = _function.FreeRegister;

@@ -6,7 +6,9 @@ internal sealed partial class Parser
     private const int FieldsPerFlush = 50;
     private const int UnaryPriority = 8;
 
-    /// <summary>Left and right priority of each binary operator: the right one is lower where the operator is right associative.</summary>
+    /// <summary>
+    /// The left and right priorities of the binary operators. The right one is lower for right-associative operators.
+    /// </summary>
     private static readonly (byte Left, byte Right)[] s_priorities =
     [
         (6, 6), (6, 6), (7, 7), (7, 7), (7, 7), (10, 9), (5, 4),
@@ -15,7 +17,9 @@ internal sealed partial class Parser
 
     private void ParseExpression(out Expression e) => SubExpression(out e, 0);
 
-    /// <summary>Reads operators that bind more tightly than the limit; returns the first that does not.</summary>
+    /// <summary>
+    /// Parses an expression with operators whose priority exceeds the limit. Returns the first operator that does not.
+    /// </summary>
     private BinaryOperator SubExpression(out Expression e, int limit)
     {
         if (!EnterLevel())
@@ -371,7 +375,10 @@ internal sealed partial class Parser
         _function.EmitSetList(c.Table.Info, c.Items - c.Unstored, c.Unstored);
     }
 
-    /// <summary>Lua 5.1 keeps sizes as floating-point bytes, which rounds them up: tables come out the same size.</summary>
+    /// <summary>
+    /// Rounds a size as Lua 5.1 does, which stores sizes as floating-point bytes. Tables then have the same sizes as in
+    /// Lua.
+    /// </summary>
     private static int RoundSize(int size)
     {
         int exponent = 0;

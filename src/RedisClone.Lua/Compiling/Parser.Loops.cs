@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>while, repeat and for.</summary>
+/// <summary>Parses while, repeat and for.</summary>
 internal sealed partial class Parser
 {
     private void While(int line)
@@ -26,7 +26,7 @@ internal sealed partial class Parser
         _lexer.Next();
         Chunk();
         ExpectMatch(Token.Until, Token.Repeat, line);
-        int again = Condition(); // the block's variables are still in scope
+        int again = Condition(); // the variables of the block are still in scope
         if (!scope.HasUpvalue)
         {
             _function.LeaveBlock();

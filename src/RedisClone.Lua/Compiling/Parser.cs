@@ -1,8 +1,8 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Parses statements and emits code as it goes. Nesting is limited to what the run-time stack is also limited to, so
-/// that no source text can exhaust the real one.
+/// Parses statements and emits their code in one pass. The nesting is limited like the depth of host calls at run time,
+/// so that no source text can exhaust the native stack.
 /// </summary>
 internal sealed partial class Parser
 {
@@ -22,9 +22,11 @@ internal sealed partial class Parser
         _function = new FunctionBuilder(lexer, budget, parent: null, lineDefined: 0) { IsVararg = true };
     }
 
-    /// <summary>Compiles a chunk into its main function, or says in one line why not.</summary>
-    /// <param name="budget">Counts the memory that it takes.</param>
-    /// <param name="depth">The calls of the host already nested around this one.</param>
+    /// <summary>
+    /// Compiles a chunk into its main function. Returns null and a message of one line after an error.
+    /// </summary>
+    /// <param name="budget">Counts the memory used.</param>
+    /// <param name="depth">The number of host calls in progress.</param>
     public static Prototype? Parse(
         byte[] text, LuaString name, StringPool names, CompileBudget budget, int depth, out string? error)
     {
@@ -111,7 +113,7 @@ internal sealed partial class Parser
         _function.LeaveBlock();
     }
 
-    /// <summary>Says whether it must be the last one of its block.</summary>
+    /// <summary>Parses a statement. Returns true if it must be the last one of its block.</summary>
     private bool Statement()
     {
         int line = _lexer.Line;

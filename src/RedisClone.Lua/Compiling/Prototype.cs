@@ -7,7 +7,10 @@ internal sealed class Prototype
 
     public required LuaValue[] Constants { get; init; }
 
-    /// <summary>The constants again, as strings where they are: saves the instructions that need one the cast.</summary>
+    /// <summary>
+    /// The string constants at the same indexes as in <see cref="Constants"/>, so that instructions with a name need no
+    /// cast.
+    /// </summary>
     public required LuaString[] Names { get; init; }
 
     public required Prototype[] Children { get; init; }
@@ -19,14 +22,17 @@ internal sealed class Prototype
     /// <summary>The source line of each instruction.</summary>
     public required int[] Lines { get; init; }
 
-    /// <summary>The chunk's name as given: <c>@file</c>, <c>=name</c> or the source itself.</summary>
+    /// <summary>The name of the chunk as given: <c>@file</c>, <c>=name</c> or the source itself.</summary>
     public required LuaString Source { get; init; }
 
     public required int Parameters { get; init; }
 
     public required bool IsVararg { get; init; }
 
-    /// <summary>Lua 5.0's <c>arg</c>: a table of the extra arguments, for a vararg function that does not use <c>...</c>.</summary>
+    /// <summary>
+    /// True for a vararg function that does not use <c>...</c>. It receives <c>arg</c>, the table of extra arguments of
+    /// Lua 5.0.
+    /// </summary>
     public required bool NeedsArgTable { get; init; }
 
     public required int StackSize { get; init; }
@@ -38,7 +44,9 @@ internal sealed class Prototype
     public long Size =>
         320 + (16L * Code.Length) + (24L * Constants.Length) + (16L * (Locals.Length + Upvalues.Length)) + (8L * Children.Length);
 
-    /// <summary>Bytes of the function and of all within it, the strings in their code included.</summary>
+    /// <summary>
+    /// The size in bytes of the function and of all functions within it, including the strings among their constants.
+    /// </summary>
     public long TreeSize
     {
         get
@@ -51,8 +59,8 @@ internal sealed class Prototype
     }
 }
 
-/// <summary>Where a new closure finds a variable: among its creator's registers or among its creator's upvalues.</summary>
+/// <summary>The source of an upvalue of a new closure: a register or an upvalue of the enclosing function.</summary>
 internal readonly record struct UpvalueSource(LuaString Name, bool FromRegister, int Index);
 
-/// <summary>A local variable and the instructions during which it lives in its register.</summary>
+/// <summary>A local variable and the range of instructions in which it occupies its register.</summary>
 internal record struct LocalName(LuaString Name, int Start, int End);

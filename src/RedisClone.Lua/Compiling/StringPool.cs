@@ -1,9 +1,9 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Keeps one string object per content, so that the constants of a chunk and the names of the libraries are the very
-/// objects that tables hold: most lookups then compare references and no bytes. Hashes with a seed of the process, so
-/// that no source text can be written to collide.
+/// Keeps one string object per content. The constants of a chunk and the names of the libraries are therefore the same
+/// objects as the keys in tables, and most lookups compare references only. The hash has a random seed per process, so
+/// that a source text cannot be written to cause collisions.
 /// </summary>
 internal sealed class StringPool(StringPool? parent = null, CompileBudget? budget = null)
 {
@@ -19,7 +19,7 @@ internal sealed class StringPool(StringPool? parent = null, CompileBudget? budge
         int hash = code.ToHashCode();
         LuaString? found = parent?.Find(bytes, hash) ?? Find(bytes, hash);
         if (found is not null) return found;
-        // A string beyond the budget is the last: the parser's next step finds it exceeded.
+        // The parser stops at its next step, because the budget is exceeded.
         if (budget is not null && !budget.Spend(LuaString.SizeOf(bytes.Length) + BytesPerSlot)) return LuaString.Empty;
         if (_count * 2 >= _slots.Length) Grow();
         var made = LuaString.From(bytes);

@@ -1,6 +1,9 @@
 namespace RedisClone.Lua;
 
-/// <summary>Kinds of tokens: below 256 the character itself, then the reserved words in Lua's order, then the rest.</summary>
+/// <summary>
+/// The kinds of tokens. A value below 256 is a single character. The reserved words in Lua's order and the other tokens
+/// follow.
+/// </summary>
 internal enum Token
 {
     And = 256,
@@ -55,7 +58,7 @@ internal static class Tokens
         return c is < 32 or 127 ? $"char({c})" : ((char)c).ToString();
     }
 
-    /// <summary>The reserved word, or <see cref="Token.Name"/>.</summary>
+    /// <summary>Returns the token of a reserved word, or <see cref="Token.Name"/>.</summary>
     public static Token Classify(ReadOnlySpan<byte> word)
     {
         if (word.Length is < 2 or > 8) return Token.Name;

@@ -1,7 +1,7 @@
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// The basic functions, without those that touch files or standard output. Chunks are compiled from source only: a
+/// The basic functions, without those that access files or standard output. Chunks are compiled from source only. A
 /// binary chunk is a syntax error.
 /// </summary>
 internal static class BaseLibrary
@@ -49,7 +49,7 @@ internal static class BaseLibrary
         state.SetField(globals, "pairs", new LuaHostFunction(Pairs, state.NextFunction));
     }
 
-    /// <summary>A value as <c>tostring</c> shows it, metamethods aside.</summary>
+    /// <summary>Returns a value as <c>tostring</c> shows it, without metamethods.</summary>
     internal static LuaString Describe(ref LuaCall call, in LuaValue value)
     {
         switch (value.Type)
@@ -116,7 +116,10 @@ internal static class BaseLibrary
         return call.ReturnOutcome(outcome, from);
     }
 
-    /// <summary>The error's text stands in for the table that holds it; where the table has none, what it has instead is returned as well.</summary>
+    /// <summary>
+    /// Replaces an error table with the text in its field. If the field is not a text, its value is returned in
+    /// addition to the table.
+    /// </summary>
     private static void UnwrapError(ref LuaCall call, LuaString name)
     {
         ref LuaValue error = ref call.Thread.Stack[call.Thread.Top - 1];
@@ -163,7 +166,10 @@ internal static class BaseLibrary
         return results;
     }
 
-    /// <summary>Calls the reader function until it has no more; the results of a failure, 0 if there was none.</summary>
+    /// <summary>
+    /// Calls the reader function until it returns no more text. Returns the number of pushed results after a failure,
+    /// or 0.
+    /// </summary>
     private static int ReadSource(ref LuaCall call, ref TextBuilder source)
     {
         while (true)
@@ -375,7 +381,7 @@ internal static class BaseLibrary
         switch (option)
         {
             case 2 or 4:
-                // Only a census: what is garbage the host's collector frees when it likes.
+                // Only a census is taken. The runtime's garbage collector frees the memory at a time of its choice.
                 if (!call.State.TakeCensus()) return call.Propagate();
                 return call.Return(option == 4 ? true : (LuaValue)0);
             case 3:

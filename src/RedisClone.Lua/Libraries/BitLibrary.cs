@@ -6,7 +6,9 @@ namespace RedisClone.Lua.Libraries;
 /// <summary>The BitOp library: operations on 32-bit integers, with signed results.</summary>
 internal static class BitLibrary
 {
-    /// <summary>2^52 + 2^51: adding it leaves the integer part, modulo 2^32, in the low bits of the double.</summary>
+    /// <summary>
+    /// 2^52 + 2^51. Adding it to a number leaves the integer part, modulo 2^32, in the low bits of the double.
+    /// </summary>
     private const double Magic = 6755399441055744.0;
 
     public static void Open(LuaState state) => Library.Open(

@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The character classes of C's default locale, as one bit each.</summary>
+/// <summary>The character classes of C's default locale, one bit each.</summary>
 internal static class CharacterClass
 {
     private const byte Letter = 1, Control = 2, Digit = 4, Lower = 8, Punctuation = 16, Space = 32, Upper = 64, Hex = 128;
@@ -9,7 +9,10 @@ internal static class CharacterClass
 
     public static bool Has(byte c, byte mask) => (s_bits[c] & mask) != 0;
 
-    /// <summary>The bits of a class named in a pattern, in either case; 0 if there is none (or for z, which is one byte).</summary>
+    /// <summary>
+    /// Returns the bits of a class named in a pattern, in upper or lower case. Returns 0 for other names, including z,
+    /// which is a single byte and no class.
+    /// </summary>
     public static byte Mask(byte name) => (name | 0x20) switch
     {
         'a' => Letter,

@@ -51,7 +51,7 @@ internal static class CoroutineLibrary
         return 2;
     }
 
-    /// <summary>What <c>wrap</c> returns: resumes its coroutine and passes errors on.</summary>
+    /// <summary>The function that <c>wrap</c> returns: resumes its coroutine and propagates errors.</summary>
     private static int Step(ref LuaCall call)
     {
         var thread = (LuaThread)call.Function.Upvalues[0].Tag!;
@@ -63,8 +63,8 @@ internal static class CoroutineLibrary
     }
 
     /// <summary>
-    /// Resumes a coroutine with the arguments from an index on and pushes what it yields or returns (after a true, for
-    /// <c>resume</c>). Returns their number, or -1 with the error.
+    /// Resumes a coroutine with the arguments from <paramref name="firstArgument"/> on. Pushes the yielded or returned
+    /// values, after true for <c>resume</c>. Returns their number, or -1 and the error.
     /// </summary>
     private static int Switch(ref LuaCall call, LuaThread thread, int firstArgument, out LuaValue error)
     {

@@ -1,25 +1,29 @@
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// Reads JSON as lua-cjson does, with its leniency about numbers and its messages. Open tables are on a stack of its
-/// own, so that no nesting is too deep for it.
+/// Reads JSON as lua-cjson does, with the same tolerance for invalid numbers and the same messages. Open tables are on
+/// an explicit stack, so deep nesting cannot exhaust the native stack.
 /// </summary>
 internal ref struct JsonDecoder
 {
-    /// <summary>What the stack of the original would hold, where a table takes one place and a pending key another.</summary>
+    /// <summary>
+    /// The capacity of the Lua stack in lua-cjson, where a table takes one slot and a pending key another.
+    /// </summary>
     private const int MaxSlots = LuaLimits.HostSlots - 4;
 
     private readonly JsonSettings _settings;
     private readonly ReadOnlySpan<byte> _whole;
     private readonly Stack<Open> _open;
 
-    /// <summary>As in C, a zero byte ends the text.</summary>
+    /// <summary>A zero byte ends the text, as in C.</summary>
     private readonly ReadOnlySpan<byte> _text;
 
     private int _at;
     private int _slots;
 
-    /// <param name="open">An empty stack, left empty.</param>
+    /// <param name="settings">The settings of the cjson instance.</param>
+    /// <param name="open">An empty stack. It is empty again after the call.</param>
+    /// <param name="text">The JSON text.</param>
     public JsonDecoder(JsonSettings settings, Stack<Open> open, ReadOnlySpan<byte> text)
     {
         _settings = settings;
@@ -59,7 +63,7 @@ internal ref struct JsonDecoder
         public string? Error;
     }
 
-    /// <summary>A table being read: the last index of an array, or the key whose value is awaited.</summary>
+    /// <summary>An unfinished table: the last index of an array, or the key whose value comes next.</summary>
     internal record struct Open(LuaTable Table, bool IsArray, int Last, LuaValue Key);
 
     public int Decode(ref LuaCall call)
@@ -87,7 +91,8 @@ internal ref struct JsonDecoder
         while (!call.Failed && (!complete || _open.Count > 0))
         {
             if (++steps % 32 == 0 && !call.Spend(8)) return 0;
-            // Either a table was just opened and wants its first element, or a value is complete and belongs to the last one.
+            // Either a table was just opened and its first element follows, or a value is complete and is added to the
+            // innermost table.
             if (complete) Add(ref call, in value);
             if (call.Failed) return 0;
             complete = Continue(ref call, complete, ref value);
@@ -98,7 +103,7 @@ internal ref struct JsonDecoder
         return call.Return(value);
     }
 
-    /// <summary>Takes a value that is one token, or opens a table: then it is not complete.</summary>
+    /// <summary>Reads a value. Returns true if it is a single token, or false if it opens a table.</summary>
     private bool BeginValue(ref LuaCall call, ref Token token, ref LuaValue value)
     {
         switch (token.Kind)
@@ -140,7 +145,7 @@ internal ref struct JsonDecoder
         _open.Push(open);
     }
 
-    /// <summary>Reads on in the innermost open table, up to its next value or its end.</summary>
+    /// <summary>Reads the innermost open table up to its next value or its end.</summary>
     private bool Continue(ref LuaCall call, bool afterValue, ref LuaValue value)
     {
         Open open = _open.Peek();
@@ -271,7 +276,10 @@ internal ref struct JsonDecoder
         Word(ref token, TokenKind.Number, number, used);
     }
 
-    /// <summary>A number that C reads and JSON does not have: with a plus, leading zeros, hexadecimal, infinite or none.</summary>
+    /// <summary>
+    /// Returns true for a number that C accepts and JSON does not: with a plus sign or leading zeros, hexadecimal,
+    /// infinite or NaN.
+    /// </summary>
     private static bool IsInvalidNumber(ReadOnlySpan<byte> text)
     {
         if (text[0] == '+') return true;

@@ -2,10 +2,12 @@ using System.Buffers;
 
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>Writes a value as JSON. Open tables are on a stack of its own, so that no nesting is too deep for it.</summary>
+/// <summary>
+/// Writes a value as JSON. Open tables are on an explicit stack, so deep nesting cannot exhaust the native stack.
+/// </summary>
 internal sealed class JsonEncoder(JsonSettings settings)
 {
-    /// <summary>What the stack of the original would hold.</summary>
+    /// <summary>The capacity of the Lua stack in lua-cjson.</summary>
     private const int MaxDepth = LuaLimits.HostSlots - 3;
 
     private static readonly SearchValues<byte> s_escaped = SearchValues.Create(
@@ -15,7 +17,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
 
     public int Encode(ref LuaCall call)
     {
-        // An exception may have ended the last call.
+        // The last call may have ended with an exception.
         _open.Clear();
         var text = new TextBuilder(call.Meter);
         LuaValue value = call[1];
@@ -34,7 +36,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
         return 0;
     }
 
-    /// <summary>A table being written: the last element done.</summary>
+    /// <summary>An unfinished table with the position of its last written element.</summary>
     private record struct OpenTable(LuaTable Table, bool IsArray, int Last, int Length);
 
     private void ContinueArray(ref LuaCall call, ref TextBuilder text, OpenTable array)
@@ -122,7 +124,9 @@ internal sealed class JsonEncoder(JsonSettings settings)
         _open.Push(length > 0 ? new OpenTable(table, true, 0, length) : new OpenTable(table, false, -1, 0));
     }
 
-    /// <summary>The largest index if all keys are positive integers and dense enough, otherwise -1 or 0.</summary>
+    /// <summary>
+    /// Returns the largest index if all keys are positive integers and the array is dense enough, otherwise -1 or 0.
+    /// </summary>
     private int ArrayLength(ref LuaCall call, LuaTable table)
     {
         if (!call.Spend(table.SlotCount >> 5)) return -1;
@@ -130,7 +134,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
         while (table.Advance(ref at, out LuaValue key, out _))
         {
             if (!key.IsNumber || !(key.Number >= 1) || Math.Floor(key.Number) != key.Number) return -1;
-            // As C on x86-64 converts: too large becomes the smallest.
+            // C on x86-64 converts a number that is too large to the smallest integer.
             if (key.Number > most) most = key.Number <= int.MaxValue ? (int)key.Number : int.MinValue;
             items++;
         }

@@ -1,8 +1,9 @@
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// The cjson module, as lua-cjson 2.1 in Redis 7.4. Each instance that <c>cjson.new</c> makes has settings of its own. Those of
-/// the global instance are restored before each call of the host: scripts of all users share it.
+/// The cjson module, compatible with lua-cjson 2.1 in Redis 7.4. Each instance that <c>cjson.new</c> creates has its
+/// own settings. The settings of the global instance are restored before each call by the host, because the scripts of
+/// all users share it.
 /// </summary>
 internal sealed class JsonLibrary
 {
@@ -110,7 +111,7 @@ internal sealed class JsonLibrary
     }
 }
 
-/// <summary>The settings of one instance of cjson; choices are indexes of their options.</summary>
+/// <summary>The settings of one cjson instance. A choice is stored as the index of its option.</summary>
 internal sealed class JsonSettings
 {
     public int EncodeSparseConvert;
@@ -120,7 +121,7 @@ internal sealed class JsonSettings
     public int EncodeNumberPrecision;
     public int EncodeInvalidNumbers;
 
-    /// <summary>Kept for scripts that set it: buffers come from a pool either way.</summary>
+    /// <summary>Has no effect, because buffers always come from a pool. It is kept for scripts that set it.</summary>
     public int EncodeKeepBuffer;
 
     public int DecodeInvalidNumbers;
@@ -128,7 +129,7 @@ internal sealed class JsonSettings
 
     public JsonSettings() => Restore();
 
-    /// <summary>Sets the defaults.</summary>
+    /// <summary>Restores the defaults.</summary>
     public void Restore()
     {
         EncodeSparseConvert = 0;

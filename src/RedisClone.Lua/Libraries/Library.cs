@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>Registration of the built-in functions.</summary>
+/// <summary>Registers the built-in functions.</summary>
 internal static class Library
 {
     public static void OpenAll(LuaState state)

@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The mathematical functions. <c>random</c> draws from <see cref="LuaState.Random"/>.</summary>
+/// <summary>The mathematical functions. <c>random</c> uses <see cref="LuaState.Random"/>.</summary>
 internal static class MathLibrary
 {
     private const double RadiansPerDegree = Math.PI / 180.0;

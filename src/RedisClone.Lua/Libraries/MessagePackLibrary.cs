@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The cmsgpack module, as lua-cmsgpack 0.4.0 in Redis.</summary>
+/// <summary>The cmsgpack module, compatible with lua-cmsgpack 0.4.0 in Redis.</summary>
 internal static class MessagePackLibrary
 {
     public static void Open(LuaState state)
@@ -36,7 +36,7 @@ internal static class MessagePackLibrary
         LuaString s = call.CheckString(1);
         if (call.Failed) return 0;
         bool all = limit == 0 && offset == 0;
-        // The length stands where the limit should, as in the original.
+        // lua-cmsgpack prints the length in place of the limit.
         if (offset < 0 || limit < 0)
             return call.Error($"Invalid request to unpack with offset of {(int)offset} and limit of {s.Length}.");
         if (offset > s.Length) return call.Error($"Start offset {(int)offset} greater than input length {s.Length}.");

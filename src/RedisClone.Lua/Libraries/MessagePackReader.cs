@@ -3,14 +3,16 @@ using System.Buffers.Binary;
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// Reads MessagePack, except the binary and extension types that the original does not know. Open tables are on a stack
-/// of its own, so that no nesting is too deep for it.
+/// Reads MessagePack, without the binary and extension types that lua-cmsgpack does not support. Open tables are on an
+/// explicit stack, so deep nesting cannot exhaust the native stack.
 /// </summary>
 internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
 {
     public const string TooMany = "too many return values at once; use unpack_one or unpack_limit instead.";
 
-    /// <summary>What the stack of the original would hold: a table and a key for each level.</summary>
+    /// <summary>
+    /// The capacity of the Lua stack in lua-cmsgpack, where each level takes a slot for the table and one for the key.
+    /// </summary>
     private const int MaxSlots = LuaLimits.HostSlots - 2;
 
     private readonly Stack<Open> _open = new();
@@ -19,16 +21,18 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
 
     public readonly int Left => _rest.Length;
 
-    /// <summary>A table being read: the elements still to come, and the key whose value is awaited.</summary>
+    /// <summary>
+    /// An unfinished table: the number of elements still to come, and the key whose value comes next.
+    /// </summary>
     private record struct Open(LuaTable Table, bool IsArray, uint Left, int Index, bool HasKey, LuaValue Key);
 
-    /// <summary>Forgets the tables that a failure left open.</summary>
+    /// <summary>Discards the tables that a failure left unfinished.</summary>
     public readonly void Dispose(ref LuaCall call)
     {
         for (; _open.Count > 0; _open.Pop()) call.State.EndBuilding();
     }
 
-    /// <summary>Reads one value with all that is in it.</summary>
+    /// <summary>Reads one value, including all nested values.</summary>
     public void Read(ref LuaCall call, out LuaValue value)
     {
         value = default;
@@ -73,7 +77,9 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
         return !call.Failed;
     }
 
-    /// <summary>Reads a value, or the header of a table, which then is open.</summary>
+    /// <summary>
+    /// Reads a simple value and returns true, or reads the header of a table, opens the table and returns false.
+    /// </summary>
     private bool ReadItem(ref LuaCall call, ref LuaValue value)
     {
         ReadOnlySpan<byte> bytes = _rest;
@@ -129,11 +135,11 @@ internal ref struct MessagePackReader(ReadOnlySpan<byte> data)
             case 0xDE or 0xDF:
                 return OpenTable(ref call, size + 1, (uint)number, isArray: false);
             case >= 0xD0:
-                // Sign extension from the payload's width.
+                // Sign-extends the payload.
                 value = (long)(number << (64 - (size * 8))) >> (64 - (size * 8));
                 break;
             default:
-                value = (long)number; // the original pushes even unsigned 64-bit numbers as signed ones
+                value = (long)number; // lua-cmsgpack pushes unsigned 64-bit numbers as signed
                 break;
         }
         return Take(size + 1);

@@ -2,7 +2,10 @@ using System.Buffers.Binary;
 
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>Writes values as MessagePack, each in its shortest form. Tables nested too deep, or in themselves, end as nil.</summary>
+/// <summary>
+/// Writes values as MessagePack, each in its shortest form. Tables beyond the maximum nesting, for example recursive
+/// tables, are written as nil.
+/// </summary>
 internal static class MessagePackWriter
 {
     private const int MaxNesting = 16;
@@ -45,7 +48,7 @@ internal static class MessagePackWriter
 
     private static void WriteTable(ref LuaCall call, ref TextBuilder text, LuaTable table, int level)
     {
-        // Tables that share subtables can be large beyond measure when written out: the work is counted.
+        // Tables with shared subtables can expand to an enormous output, so the work is counted.
         if (!call.Spend(1 + (table.SlotCount >> 4)) || text.Overflowed) return;
         int at = -1;
         if (IsArray(table, out int count))
@@ -65,7 +68,7 @@ internal static class MessagePackWriter
         }
     }
 
-    /// <summary>Are the keys exactly 1 to n?</summary>
+    /// <summary>Returns true if the keys are exactly 1 to n.</summary>
     private static bool IsArray(LuaTable table, out int count)
     {
         int most = 0, at = -1;

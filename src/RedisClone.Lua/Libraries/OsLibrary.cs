@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>All that a script may know of the system: the processor time used.</summary>
+/// <summary>The os library, limited to the used processor time.</summary>
 internal static class OsLibrary
 {
     public static void Open(LuaState state) => Library.Open(state, "os", ("clock", Clock));

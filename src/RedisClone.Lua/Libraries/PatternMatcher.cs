@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// Matches one Lua pattern against one string, by backtracking. Its work is counted and its recursion, one level for
-/// each pattern item that may have to be retried, limited; the first error is kept and ends the match.
+/// Matches one Lua pattern against one string by backtracking. The work is counted. The recursion has one level for
+/// each pattern item that may be retried, and its depth is limited. The first error is recorded and ends the match.
 /// </summary>
 internal ref struct PatternMatcher
 {
@@ -16,7 +16,7 @@ internal ref struct PatternMatcher
     private readonly LuaState _state;
     private readonly ReadOnlySpan<byte> _source;
 
-    /// <summary>As in C, a zero byte ends the pattern.</summary>
+    /// <summary>A zero byte ends the pattern, as in C.</summary>
     private readonly ReadOnlySpan<byte> _pattern;
 
     private Captures _captures;
@@ -36,15 +36,15 @@ internal ref struct PatternMatcher
 
     public int CaptureCount { get; private set; }
 
-    /// <summary>What is wrong with the pattern.</summary>
+    /// <summary>The error in the pattern, or null.</summary>
     public string? Error { get; private set; }
 
-    /// <summary>The host ended the script.</summary>
+    /// <summary>True if the host ended the script.</summary>
     public bool Aborted { get; private set; }
 
     public readonly bool Stopped => Error is not null || Aborted;
 
-    /// <summary>Matches at a position: the end of the match, or -1.</summary>
+    /// <summary>Matches at a position. Returns the end of the match, or -1.</summary>
     public int MatchAt(int position, bool anchors = true)
     {
         CaptureCount = 0;
@@ -53,7 +53,8 @@ internal ref struct PatternMatcher
     }
 
     /// <summary>
-    /// A capture, the whole match if there are none and the first is asked for. A position capture has length -2.
+    /// Returns a capture. If the pattern has no captures, the first one is the whole match. A position capture has
+    /// length -2.
     /// </summary>
     public (int Start, int Length) Capture(int index, int start, int end)
     {
@@ -211,7 +212,7 @@ internal ref struct PatternMatcher
         int index = digit - '1';
         if (index < 0 || index >= CaptureCount || _captures[index].Length == Unfinished) return Fail("invalid capture index");
         (int start, int length) = _captures[index];
-        // As in C, where the length of a position capture is larger than any string.
+        // In C the length of a position capture is larger than any string, so it never matches.
         if (length < 0 || length > _source.Length - s) return -1;
         _steps += length / 64;
         return _source.Slice(start, length).SequenceEqual(_source.Slice(s, length)) ? s + length : -1;
@@ -241,7 +242,7 @@ internal ref struct PatternMatcher
         return -1;
     }
 
-    /// <summary>The end of the single-character item at a position.</summary>
+    /// <summary>Returns the end of the single-character item at a position.</summary>
     private int ClassEnd(int p)
     {
         switch (_pattern[p++])
@@ -262,7 +263,10 @@ internal ref struct PatternMatcher
         }
     }
 
-    /// <summary>Steps that it takes to look whether a character matches an item, beside the one of every item: a set may be as long as any string.</summary>
+    /// <summary>
+    /// Returns the number of steps for comparing a character with an item, in addition to the step of every item. A set
+    /// may be as long as any string.
+    /// </summary>
     private static int WeightOf(int p, int end) => (end - p) / 16;
 
     private readonly bool MatchSingle(byte c, int p, int end) => _pattern[p] switch
@@ -273,7 +277,7 @@ internal ref struct PatternMatcher
         byte literal => literal == c,
     };
 
-    /// <summary>Matches a set between its brackets' positions.</summary>
+    /// <summary>Matches a character against the set between two bracket positions.</summary>
     private readonly bool MatchSet(byte c, int p, int last)
     {
         bool positive = true;

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedisClone.Lua.Libraries;
 
-/// <summary><c>string.format</c>: C's printf as far as Lua 5.1 lets it through.</summary>
+/// <summary><c>string.format</c>: the printf of C with the restrictions of Lua 5.1.</summary>
 internal static class StringFormat
 {
     private const int LongString = 100;
@@ -34,7 +34,7 @@ internal static class StringFormat
         return 0;
     }
 
-    /// <summary>Formats one argument; returns the length of its item in the format.</summary>
+    /// <summary>Formats one argument. Returns the length of its item in the format string.</summary>
     private static int FormatItem(ref LuaCall call, ref TextBuilder text, scoped ReadOnlySpan<byte> format, int argument)
     {
         if (!TryParse(ref call, format, out Item item)) return 0;
@@ -73,7 +73,7 @@ internal static class StringFormat
         public bool Left, Plus, Space, Alternate, Zero;
         public int Width;
 
-        /// <summary>-1 if not given.</summary>
+        /// <summary>-1 if the item has no precision.</summary>
         public int Precision;
         public int Length;
     }
@@ -133,7 +133,7 @@ internal static class StringFormat
 
     private static void FormatCharacter(ref TextBuilder text, in Item item, byte c)
     {
-        // A zero byte ends what C wrote.
+        // The output of C ends at a zero byte.
         if (c != 0) Pad(ref text, in item, [c], item.Width);
         else if (!item.Left) text.Append((byte)' ', Math.Max(0, item.Width - 1));
     }
@@ -198,7 +198,8 @@ internal static class StringFormat
         if (item.Left) text.Append((byte)' ', missing);
     }
 
-    private static void PadInteger(ref TextBuilder text, in Item item, scoped ReadOnlySpan<byte> prefix, scoped ReadOnlySpan<byte> digits)
+    private static void PadInteger(
+        ref TextBuilder text, in Item item, scoped ReadOnlySpan<byte> prefix, scoped ReadOnlySpan<byte> digits)
     {
         int zeros = Math.Max(0, item.Precision - digits.Length);
         int missing = Math.Max(0, item.Width - prefix.Length - zeros - digits.Length);
@@ -216,7 +217,8 @@ internal static class StringFormat
 
     private static void FormatString(ref TextBuilder text, in Item item, scoped ReadOnlySpan<byte> s)
     {
-        // A long string without precision is kept whole; any other goes through C, which stops at a zero byte.
+        // Lua appends a long string without precision as it is. All other strings pass through C, which stops at a zero
+        // byte.
         if (item.Precision < 0 && s.Length >= LongString)
         {
             text.Append(s);

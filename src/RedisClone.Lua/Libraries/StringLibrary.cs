@@ -1,6 +1,6 @@
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The string functions but for <see cref="StringMatching"/> and <see cref="StringFormat"/>.</summary>
+/// <summary>The string functions, except for <see cref="StringMatching"/> and <see cref="StringFormat"/>.</summary>
 internal static class StringLibrary
 {
     public static void Open(LuaState state)
@@ -27,7 +27,9 @@ internal static class StringLibrary
         state.SetField(state.StringMetatable, "__index", table);
     }
 
-    /// <summary>A position as given: negative ones count from the end, and what is before the start becomes 0.</summary>
+    /// <summary>
+    /// Converts a position argument. A negative position counts from the end. A position before the start becomes 0.
+    /// </summary>
     internal static long Position(long position, int length)
     {
         if (position < 0) position += length + 1L;
@@ -132,7 +134,9 @@ internal static class StringLibrary
         return call.Return(new LuaString(bytes));
     }
 
-    /// <summary>There is no binary form of a function, and nothing would load it: what stands for it only looks like one.</summary>
+    /// <summary>
+    /// Returns only the signature of a binary chunk. Functions have no binary form, and no function loads one.
+    /// </summary>
     private static int Dump(ref LuaCall call)
     {
         call.CheckFunction(1);

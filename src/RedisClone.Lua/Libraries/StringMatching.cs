@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The string functions that take patterns.</summary>
+/// <summary>The string functions that use patterns.</summary>
 internal static class StringMatching
 {
     private const int LeastPlaces = 64, ComparedAtOnce = 1 << 22, BytesPerStep = 4096;
@@ -92,7 +92,10 @@ internal static class StringMatching
         return call.Return(LuaValue.Nil);
     }
 
-    /// <summary>A few places at a time where much must be compared at each: what is sought may be nearly everywhere.</summary>
+    /// <summary>
+    /// Searches for a plain string in portions. The portions are small if each comparison may be long: a text that
+    /// almost matches everywhere makes the search slow, so the work is counted per portion.
+    /// </summary>
     private static int FindPlain(ref LuaCall call, ReadOnlySpan<byte> text, ReadOnlySpan<byte> sought, int at)
     {
         int places = Math.Max(LeastPlaces, ComparedAtOnce / Math.Max(1, sought.Length));
@@ -110,7 +113,7 @@ internal static class StringMatching
         return call.Return(LuaValue.Nil);
     }
 
-    /// <summary>The iterator of <c>gmatch</c>: string, pattern and position are its upvalues.</summary>
+    /// <summary>The iterator of <c>gmatch</c>. Its upvalues are the string, the pattern and the position.</summary>
     private static int NextMatch(ref LuaCall call)
     {
         LuaValue[] upvalues = call.Function.Upvalues;
@@ -202,14 +205,14 @@ internal static class StringMatching
         int start,
         int end)
     {
-        // The captures that a template names may all be empty: its own length is the work.
+        // All captures in the template may be empty, so the length of the template itself counts as work.
         if (!call.Spend(template.Length >> 6)) return;
         while (true)
         {
             int escape = template.IndexOf((byte)'%');
             if (escape < 0) break;
             result.Append(template[..escape]);
-            // As in C, what follows a final % is the zero byte that ends the string.
+            // In C the character after a final % is the terminating zero byte.
             byte c = escape + 1 < template.Length ? template[escape + 1] : (byte)0;
             template = template[Math.Min(escape + 2, template.Length)..];
             if (!char.IsAsciiDigit((char)c))

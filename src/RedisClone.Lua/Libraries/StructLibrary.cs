@@ -3,7 +3,7 @@ using System.Numerics;
 
 namespace RedisClone.Lua.Libraries;
 
-/// <summary>The struct library: packs numbers and strings as C structures lay them out.</summary>
+/// <summary>The struct library: packs numbers and strings like C structures.</summary>
 internal static class StructLibrary
 {
     private const int MaxIntegerSize = 32;
@@ -11,7 +11,9 @@ internal static class StructLibrary
     public static void Open(LuaState state) =>
         Library.Open(state, "struct", ("pack", Pack), ("unpack", Unpack), ("size", Size));
 
-    /// <summary>Reads a format, a zero byte ends it; byte order and alignment change as it goes.</summary>
+    /// <summary>
+    /// Reads a format up to its end or a zero byte. The byte order and the alignment may change within it.
+    /// </summary>
     private ref struct Format(ReadOnlySpan<byte> text)
     {
         private ReadOnlySpan<byte> _rest = text;
@@ -50,7 +52,7 @@ internal static class StructLibrary
             }
         }
 
-        /// <summary>The padding that an item of a size needs at a position.</summary>
+        /// <summary>Returns the padding before an item of a size at a position.</summary>
         public readonly int Padding(long position, byte option, int size)
         {
             if (size == 0 || option == 'c') return 0;
@@ -100,7 +102,10 @@ internal static class StructLibrary
         }
     }
 
-    /// <summary>The first argument. A format of any length may describe no data at all: reading it counts as work.</summary>
+    /// <summary>
+    /// Reads the format, which is the first argument. A long format may describe no data at all, so its length counts
+    /// as work.
+    /// </summary>
     private static LuaString ReadFormat(ref LuaCall call)
     {
         LuaString text = call.CheckString(1);
@@ -122,7 +127,8 @@ internal static class StructLibrary
             text.Append(0, format.Padding(text.Length, option, size));
             if (IsInteger(option)) PackInteger(ref text, NumberAt(ref call, argument++), size, format.BigEndian);
             else if (option == 'x') text.Append(0);
-            else if (option is (byte)'f' or (byte)'d') PackDouble(ref text, NumberAt(ref call, argument++), size, format.BigEndian);
+            else if (option is (byte)'f' or (byte)'d')
+                PackDouble(ref text, NumberAt(ref call, argument++), size, format.BigEndian);
             else if (option is (byte)'c' or (byte)'s') PackString(ref call, ref text, argument++, size, option);
             else format.Control(ref call, option);
         }
@@ -131,7 +137,10 @@ internal static class StructLibrary
         return 0;
     }
 
-    /// <summary>The original has pushed a nil above its arguments: that is what the first missing one is said to be.</summary>
+    /// <summary>
+    /// Reads a number. The original library pushes a nil above the arguments, so its message for the first missing
+    /// argument says "got nil".
+    /// </summary>
     private static double NumberAt(ref LuaCall call, int argument)
     {
         if (argument != call.Count + 1) return call.CheckNumber(argument);
@@ -165,7 +174,7 @@ internal static class StructLibrary
         LuaString s = call.CheckString(argument);
         if (call.Failed) return;
         if (size == 0) size = s.Length;
-        // The argument after it is blamed, as in the original.
+        // The original library names the next argument in this error.
         call.Check(s.Length >= size, argument + 1, "string too short");
         if (call.Failed) return;
         text.Append(s.Span[..size]);
@@ -204,7 +213,8 @@ internal static class StructLibrary
             {
                 if (size == 0)
                 {
-                    if (results == 0 || !TryTakeSize(ref call, out double given)) return call.Error("format 'c0' needs a previous size");
+                    if (results == 0 || !TryTakeSize(ref call, out double given))
+                        return call.Error("format 'c0' needs a previous size");
                     results--;
                     size = given is >= 0 and <= int.MaxValue ? (int)given : int.MaxValue;
                     CheckRoom(ref call, data, position, size);

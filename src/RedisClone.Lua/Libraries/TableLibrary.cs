@@ -68,7 +68,9 @@ internal static class TableLibrary
         return call.Return(removed);
     }
 
-    /// <summary>Moves the elements from one index up to another, exclusive, one place against the direction.</summary>
+    /// <summary>
+    /// Moves the elements from one index up to another (exclusive) by one position against the direction.
+    /// </summary>
     private static bool Move(ref LuaCall call, LuaTable table, int from, int to, int step)
     {
         for (int i = from; i != to; i += step)
@@ -104,7 +106,7 @@ internal static class TableLibrary
         return call.Return(new LuaString(bytes));
     }
 
-    /// <summary>The length of the result: so it needs no buffer besides itself.</summary>
+    /// <summary>Returns the length of the result, so that the result is written without another buffer.</summary>
     private static long ConcatLength(ref LuaCall call, LuaTable table, LuaString separator, int first, int last)
     {
         long length = 0;
@@ -141,7 +143,7 @@ internal static class TableLibrary
             if (!call.Call(2, 1)) return 0;
             LuaValue result = call.Pop();
             if (!result.IsNil) return call.Return(result);
-            // The table may have been rebuilt meanwhile.
+            // The called function may have rebuilt the table.
             at = table.FindIndex(in key);
             if (at < -1)
             {

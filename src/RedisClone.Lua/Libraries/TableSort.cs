@@ -1,8 +1,8 @@
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// <c>table.sort</c>: Lua 5.1's quicksort, comparison by comparison, since a script can watch its comparisons. The
-/// recursion takes the smaller half, so its depth is that of a logarithm.
+/// <c>table.sort</c>: the quicksort of Lua 5.1 with identical comparisons, because a script can observe them. The
+/// recursion handles the smaller half, so its depth is logarithmic.
 /// </summary>
 internal static class TableSort
 {
@@ -47,7 +47,9 @@ internal static class TableSort
         }
     }
 
-    /// <summary>Splits around the pivot, which stands before the last element; returns where it ends up.</summary>
+    /// <summary>
+    /// Partitions around the pivot, which is the element before the last. Returns the final position of the pivot.
+    /// </summary>
     private static int Partition(ref LuaCall call, LuaTable table, int low, int high, in LuaValue pivot)
     {
         int i = low, j = high - 1;

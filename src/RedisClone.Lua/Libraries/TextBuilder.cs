@@ -3,15 +3,18 @@ using System.Buffers;
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>
-/// Collects the bytes of a result in a buffer that counts as the script's memory. What would not fit latches
-/// <see cref="Overflowed"/> before any buffer is made for it.
+/// Collects the bytes of a result in a buffer that counts as memory of the script. A text that exceeds the limit sets
+/// <see cref="Overflowed"/> before a buffer is allocated for it.
 /// </summary>
 internal ref struct TextBuilder
 {
-    /// <summary>Larger buffers are the collector's: a pool would keep a gigabyte for ever.</summary>
+    /// <summary>
+    /// The largest buffer taken from the pool. A pool would keep larger buffers forever, so they are left to the
+    /// garbage collector.
+    /// </summary>
     private const int LargestPooled = 1 << 20;
 
-    /// <summary>Smaller buffers need not be counted: library calls that have one do not nest deep.</summary>
+    /// <summary>Smaller buffers are not counted, because the library calls that use one do not nest deeply.</summary>
     private const int LeastCounted = 16 << 10;
 
     private readonly LuaMeter _meter;
@@ -54,7 +57,10 @@ internal ref struct TextBuilder
 
     public void AppendNumber(double value) => Advance(LuaNumber.Format(value, Reserve(LuaNumber.MaxText)));
 
-    /// <summary>Room to write to, then <see cref="Advance"/>; as much even after an overflow.</summary>
+    /// <summary>
+    /// Returns room for at least <paramref name="count"/> bytes, which the caller writes and then confirms with
+    /// <see cref="Advance"/>. After an overflow the room is a scratch buffer.
+    /// </summary>
     public Span<byte> Reserve(int count)
     {
         if (count <= _bytes.Length - Length || TryGrow(count)) return _bytes.AsSpan(Length);
@@ -66,7 +72,7 @@ internal ref struct TextBuilder
         if (!Overflowed) Length += count;
     }
 
-    /// <summary>Gives the buffer back and returns the text as the call's result.</summary>
+    /// <summary>Returns the text as the result of the call and releases the buffer.</summary>
     public int Return(ref LuaCall call)
     {
         int results = Overflowed ? call.OutOfMemory() : call.ReturnString(Written);
@@ -104,7 +110,7 @@ internal ref struct TextBuilder
         if (isPooled && buffer.Length > 0) ArrayPool<byte>.Shared.Return(buffer);
     }
 
-    /// <summary>Doubles the buffer where there is memory for that, and otherwise gets what is needed.</summary>
+    /// <summary>Doubles the buffer. If the memory limit does not allow that, grows it to the needed size.</summary>
     private bool TryGrow(int count)
     {
         long needed = (long)Length + count;

@@ -1,28 +1,28 @@
 namespace RedisClone.Lua;
 
-/// <summary>One active call, of a Lua or of a host function.</summary>
+/// <summary>One active call of a Lua function or a host function.</summary>
 internal struct CallFrame
 {
-    /// <summary>The results may be as many as there are.</summary>
+    /// <summary>The caller accepts any number of results.</summary>
     public const int AllResults = -1;
 
     public LuaFunction Function;
 
-    /// <summary>The stack index of the called value: the results go there.</summary>
+    /// <summary>The stack index of the called value, which the results replace.</summary>
     public int Callee;
 
     /// <summary>The stack index of register 0, or of the first argument.</summary>
     public int Base;
 
-    /// <summary>The end of the registers.</summary>
+    /// <summary>The end of the registers on the stack.</summary>
     public int Limit;
 
-    /// <summary>The next instruction; up to date whenever anything but the instruction loop runs.</summary>
+    /// <summary>The next instruction. Only valid while the instruction loop is not running this frame.</summary>
     public int Position;
 
     public int Wanted;
 
-    /// <summary>Calls that this one replaced.</summary>
+    /// <summary>The number of calls that this tail call replaced.</summary>
     public int TailCalls;
 
     public readonly bool IsLua => Function is LuaClosure;
@@ -41,7 +41,7 @@ internal enum ThreadStatus
     Suspended,
     Running,
 
-    /// <summary>It has resumed another one.</summary>
+    /// <summary>The coroutine has resumed another one.</summary>
     Normal,
     Dead,
 }

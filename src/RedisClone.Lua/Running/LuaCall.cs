@@ -1,8 +1,9 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// A call of a host function: its arguments, numbered from 1, and the ways to return, to fail and to call back. The
-/// first failure is latched: readers then return defaults, and the call fails whatever the function returns.
+/// A call of a host function: its arguments, numbered from 1, and the functions to return results, to fail and to call
+/// back. The first failure is recorded. After it, arguments read as defaults, and the call fails whatever the function
+/// returns.
 /// </summary>
 public ref struct LuaCall
 {
@@ -26,10 +27,10 @@ public ref struct LuaCall
 
     public readonly LuaState State => Thread.State;
 
-    /// <summary>Something went wrong: return at once, it does not matter what.</summary>
+    /// <summary>True after a failure. The function should return at once, with any result.</summary>
     public bool Failed { get; private set; }
 
-    /// <summary>An argument, nil beyond the last one.</summary>
+    /// <summary>Returns an argument, or nil beyond the last one.</summary>
     public readonly ref readonly LuaValue this[int index] =>
         ref (uint)(index - 1) < (uint)Count ? ref Thread.Stack[_base + index - 1] : ref LuaValue.NilCell[0];
 
@@ -51,7 +52,7 @@ public ref struct LuaCall
         return number;
     }
 
-    /// <summary>A number cut to an integer, as C would.</summary>
+    /// <summary>Returns a number truncated to an integer, as in C.</summary>
     public long CheckInteger(int index) => LuaNumber.ToInt64(CheckNumber(index));
 
     public long OptionalInteger(int index, long otherwise) => IsMissing(index) ? otherwise : CheckInteger(index);
@@ -60,7 +61,7 @@ public ref struct LuaCall
 
     public int OptionalInt(int index, int otherwise) => IsMissing(index) ? otherwise : CheckInt(index);
 
-    /// <summary>A string, or a number made one.</summary>
+    /// <summary>Returns a string. A number is converted.</summary>
     public LuaString CheckString(int index)
     {
         ref readonly LuaValue value = ref this[index];
@@ -89,7 +90,7 @@ public ref struct LuaCall
         if (index > Count) ArgumentError(index, "value expected");
     }
 
-    /// <summary>The index of a string among the options.</summary>
+    /// <summary>Returns the index of a string argument in the options.</summary>
     internal int CheckOption(int index, string? otherwise, string[] options)
     {
         string name = otherwise is not null && IsMissing(index) ? otherwise : Start(CheckString(index));
@@ -98,7 +99,7 @@ public ref struct LuaCall
         return Math.Max(found, 0);
     }
 
-    /// <summary>More of a name than any option has.</summary>
+    /// <summary>Returns the start of a name, which is longer than every option.</summary>
     private static string Start(LuaString name)
     {
         const int most = 1024;
@@ -119,7 +120,7 @@ public ref struct LuaCall
         return 1;
     }
 
-    /// <summary>Pushes one of several results; more than 20 need <see cref="EnsureRoom"/>.</summary>
+    /// <summary>Pushes one of several results. More than 20 results require <see cref="EnsureRoom"/>.</summary>
     public readonly void Push(LuaValue value) => Thread.Push(in value);
 
     public void Push(scoped ReadOnlySpan<byte> bytes)
@@ -130,7 +131,10 @@ public ref struct LuaCall
         Thread.Push(s);
     }
 
-    /// <summary>Makes room for so many pushes; false, with no error, if that is more than a function may have.</summary>
+    /// <summary>
+    /// Makes room for <paramref name="count"/> pushes. Returns false without an error if this exceeds the limit of a
+    /// function.
+    /// </summary>
     internal bool TryEnsureRoom(int count)
     {
         if (count > LuaLimits.HostSlots || Thread.Top - _base + count > LuaLimits.HostSlots) return false;
@@ -153,7 +157,7 @@ public ref struct LuaCall
         return Failure;
     }
 
-    /// <summary>The same with a text of the script's within, which may be of any length.</summary>
+    /// <summary>Fails with a message that contains a text of the script, which may have any length.</summary>
     public int Error(string before, ReadOnlySpan<byte> text, string after)
     {
         if (!Failed) Thread.FailInHost(before, text, after);
@@ -161,7 +165,7 @@ public ref struct LuaCall
         return Failure;
     }
 
-    /// <summary>Fails with any value.</summary>
+    /// <summary>Fails with an arbitrary value.</summary>
     public int Raise(LuaValue value)
     {
         if (!Failed) Thread.Raise(value);
@@ -169,7 +173,7 @@ public ref struct LuaCall
         return Failure;
     }
 
-    /// <summary>Passes on a failure that an operation has raised.</summary>
+    /// <summary>Propagates a failure that an operation has raised.</summary>
     internal int Propagate()
     {
         Failed = true;
@@ -203,14 +207,14 @@ public ref struct LuaCall
     internal int WrongType(int index, string expected) =>
         ArgumentError(index, $"{expected} expected, got {(index > Count ? "no value" : this[index].TypeName)}");
 
-    /// <summary>Counts work done at length; false if the host ends the script.</summary>
+    /// <summary>Counts the work of a long operation. Returns false if the host ends the script.</summary>
     internal bool Spend(int steps)
     {
         if (!State.Spend(steps)) Failed = true;
         return !Failed;
     }
 
-    /// <summary>A table stored into as a library does: not if it is frozen.</summary>
+    /// <summary>Stores into a table without metamethods. A frozen table is an error.</summary>
     internal bool Store(LuaTable table, LuaValue key, LuaValue value)
     {
         if (table.Frozen) Failed |= !Thread.FailFrozen();
@@ -234,7 +238,9 @@ public ref struct LuaCall
 
     // ---- Calling back
 
-    /// <summary>Calls the function below the topmost arguments; its results replace all of them.</summary>
+    /// <summary>
+    /// Calls the function below the topmost arguments. The results replace the function and the arguments.
+    /// </summary>
     public bool Call(int arguments, int wanted)
     {
         if (!Thread.EnsureStack(Thread.Top, LuaLimits.HostMinimum) || !Thread.Call(Thread.Top - arguments - 1, wanted))
@@ -242,7 +248,10 @@ public ref struct LuaCall
         return !Failed;
     }
 
-    /// <summary>The same, catching errors: the error's value then is the only result. An abort fails this call.</summary>
+    /// <summary>
+    /// Calls like <see cref="Call"/> and catches errors. After an error, its value is the only result. An abort fails
+    /// this call.
+    /// </summary>
     public LuaOutcome ProtectedCall(int arguments, int wanted, LuaValue handler = default)
     {
         LuaOutcome outcome = Thread.ProtectedCall(Thread.Top - arguments - 1, wanted, handler);
@@ -250,7 +259,7 @@ public ref struct LuaCall
         return outcome;
     }
 
-    /// <summary>Returns everything above a stack index after whether the protected call succeeded.</summary>
+    /// <summary>Returns the success of a protected call, followed by all values above a stack index.</summary>
     internal int ReturnOutcome(LuaOutcome outcome, int from)
     {
         if (outcome == LuaOutcome.Aborted || !Thread.EnsureStack(Thread.Top, 1)) return Propagate();

@@ -1,16 +1,19 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Counts the work of one interpreter and the bytes that it allocates, and refuses what would pass its limit, before it is
-/// allocated. A census of everything reachable (see <see cref="MemoryCensus"/>) finds out what became garbage. Garbage still
-/// takes memory until the runtime collects it, so it is counted too: a collection is forced before live objects and garbage
-/// together pass the limit by more than an eighth.
+/// Counts the work and the allocated bytes of one interpreter, and refuses allocations beyond its limit. A census of
+/// all reachable objects (see <see cref="MemoryCensus"/>) determines the garbage. Garbage takes memory until the
+/// runtime collects it, so it is counted too. A collection is forced before live objects and garbage together exceed
+/// the limit by more than an eighth.
 /// </summary>
 internal sealed class LuaMeter
 {
     private const long FirstCensus = 48 << 10;
 
-    /// <summary>Less garbage of one run, or between two censuses, dies young: the runtime collects it early.</summary>
+    /// <summary>
+    /// Smaller amounts of garbage from one script, or between two censuses, are not counted. The runtime collects them
+    /// early.
+    /// </summary>
     private const long LeastGarbage = 1 << 20;
 
     private readonly long _heapLimit;
@@ -18,7 +21,9 @@ internal sealed class LuaMeter
     private long _reserved;
     private long _garbage;
 
-    /// <summary>What else is on the heap of the process, as of the last collection that was forced; 0 before the first.</summary>
+    /// <summary>
+    /// The size of all other objects on the heap of the process at the last forced collection. 0 before the first.
+    /// </summary>
     private long _others;
 
     public LuaMeter(long limit)
@@ -28,23 +33,26 @@ internal sealed class LuaMeter
         CensusAt = Math.Min(FirstCensus, limit / 2);
     }
 
-    /// <summary>Steps left until the host is asked whether the script may go on. Below zero the next check asks.</summary>
+    /// <summary>
+    /// The number of steps until the host is asked whether the script may continue. A negative value makes the next
+    /// check ask.
+    /// </summary>
     public int Budget;
 
     public long Limit { get; }
 
-    /// <summary>Live bytes of the last census and all bytes allocated since.</summary>
+    /// <summary>The live bytes at the last census plus all bytes allocated since.</summary>
     public long Allocated { get; private set; }
 
-    /// <summary>When this much is allocated, the next safe point takes a census.</summary>
+    /// <summary>The value of <see cref="Allocated"/> above which the next safe point takes a census.</summary>
     public long CensusAt { get; private set; }
 
-    /// <summary>Takes a census, where one is possible while something is being allocated.</summary>
+    /// <summary>Takes a census during an allocation. Null if that is not possible.</summary>
     public Action? Census { get; set; }
 
     public bool CensusDue => Allocated > CensusAt;
 
-    /// <summary>What can still be allocated, garbage left aside.</summary>
+    /// <summary>The number of bytes that can still be allocated, without regard to garbage.</summary>
     public long Room => Limit - Allocated - _reserved;
 
     /// <summary>Counts an object that scripts can reach.</summary>
@@ -63,17 +71,20 @@ internal sealed class LuaMeter
         return true;
     }
 
-    /// <summary>Ends a reservation; the buffer goes to the collector unless it is pooled or became an object.</summary>
+    /// <summary>Ends a reservation. The buffer is garbage unless it is pooled or became an object.</summary>
     public void Release(long bytes, bool isGarbage)
     {
         _reserved -= bytes;
         if (isGarbage) AddGarbage(bytes);
     }
 
-    /// <summary>Counts work on so many bytes. The next check of the budget ends the script if the host wants that.</summary>
+    /// <summary>
+    /// Counts work on <paramref name="bytes"/> bytes. The next check of the budget asks the host whether the script may
+    /// continue.
+    /// </summary>
     public void Work(long bytes) => Budget -= (int)Math.Min(bytes >> 6, 1 << 24);
 
-    /// <summary>No call of a library is under way: nothing is reserved.</summary>
+    /// <summary>Releases all reservations. Only valid while no library call is in progress.</summary>
     public void ReleaseAll() => _reserved = 0;
 
     public void ForgetSince(long allocated)
@@ -90,9 +101,9 @@ internal sealed class LuaMeter
     }
 
     /// <summary>
-    /// Sets the next census where allocation has doubled, but never further than half of what is left: a single library
-    /// call so has that half at its disposal before it needs a census. False if what lives leaves so little that one census
-    /// would follow another: that is out of memory too.
+    /// Sets the threshold of the next census to twice the live bytes, but to at most half of the remaining memory. A
+    /// single library call can therefore use half of the remaining memory before it needs a census. Returns false if
+    /// the live bytes leave so little memory that one census would follow another. This is out of memory, too.
     /// </summary>
     public bool CensusTaken(long live)
     {
@@ -111,13 +122,13 @@ internal sealed class LuaMeter
     {
         if (Allocated + _reserved + bytes > Limit)
         {
-            // A census helps only if enough of what was allocated since the last one may be garbage.
+            // A census helps only if enough of the memory allocated since the last one may be garbage.
             if (Census is null || _live + _reserved + bytes > Limit) return false;
             Census();
             if (Allocated + _reserved + bytes > Limit) return false;
         }
         if (Allocated + _reserved + _garbage + bytes <= _heapLimit) return true;
-        // The runtime may have collected most of it.
+        // The runtime may have collected most of the garbage already.
         long used = Allocated + _reserved;
         _garbage = Math.Clamp(GC.GetTotalMemory(forceFullCollection: false) - _others - used, 0, _garbage);
         if (used + _garbage + bytes <= _heapLimit) return true;

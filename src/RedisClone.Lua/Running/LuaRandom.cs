@@ -1,8 +1,8 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// The generator of POSIX's lrand48: 48 bits, x' = 0x5DEECE66D x + 0xB, of which the upper 31 are the number. A script
-/// that calls <c>math.randomseed</c> gets the numbers that it gets from Redis.
+/// The generator of POSIX lrand48: x' = 0x5DEECE66D x + 0xB with 48 bits, of which the upper 31 are the result. After
+/// <c>math.randomseed</c> a script receives the same numbers as from Redis.
 /// </summary>
 public sealed class LuaRandom
 {
@@ -12,10 +12,10 @@ public sealed class LuaRandom
 
     public void Seed(int seed) => _x = ((ulong)(uint)seed << 16) | 0x330E;
 
-    /// <summary>Continues at a random place, which no number drawn before tells.</summary>
+    /// <summary>Continues at a random position that cannot be predicted from earlier numbers.</summary>
     internal void Restart() => _x = (ulong)Random.Shared.NextInt64() & Mask;
 
-    /// <summary>A number from 0 up to 2^31 - 1.</summary>
+    /// <summary>Returns a number from 0 to 2^31 - 1.</summary>
     public int Next()
     {
         _x = ((_x * 0x5DEECE66D) + 0xB) & Mask;

@@ -1,9 +1,9 @@
 namespace RedisClone.Lua;
 
-/// <summary>What a host does to globals that scripts of several users share.</summary>
+/// <summary>Protects globals that the scripts of several users share.</summary>
 public static class LuaSandbox
 {
-    /// <summary>Freezes a table, its metatable and every table that can be reached from them.</summary>
+    /// <summary>Freezes a table, its metatable and every table reachable from them.</summary>
     public static void Freeze(LuaTable root)
     {
         var pending = new Stack<LuaTable>();
@@ -28,7 +28,7 @@ public static class LuaSandbox
         if (state.StringMetatable is { } strings) Freeze(strings);
     }
 
-    /// <summary>Makes reading a name that is not there an error.</summary>
+    /// <summary>Makes it an error to read a name that does not exist.</summary>
     public static void RejectUnknownNames(LuaState state, LuaTable table)
     {
         LuaTable metatable = new(0, 1);

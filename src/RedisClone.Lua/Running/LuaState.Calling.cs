@@ -1,28 +1,27 @@
 namespace RedisClone.Lua;
 
-/// <summary>How the host calls functions.</summary>
+/// <summary>Calls of functions by the host.</summary>
 public sealed partial class LuaState
 {
     private LuaThread? _resultThread;
     private int _results;
     private int _resultCount;
 
-    /// <summary>The error of the last <see cref="Call"/> that failed.</summary>
+    /// <summary>The error of the last failed <see cref="Call"/>.</summary>
     public LuaError Error { get; private set; }
 
     /// <summary>
-    /// The number of results of the last call. They stay readable until the next one; those of a call made by a running
-    /// host function only until that pushes something.
+    /// The number of results of the last call. The results are valid until the next call. Results of a call from within
+    /// a host function are valid only until that function pushes a value.
     /// </summary>
     public int ResultCount => _resultCount;
 
-    /// <summary>A result of the last call, nil beyond the last one.</summary>
+    /// <summary>Returns a result of the last call, or nil beyond the last one.</summary>
     public LuaValue Result(int index) =>
         (uint)index < (uint)_resultCount ? _resultThread!.Stack[_results + index] : LuaValue.Nil;
 
     /// <summary>
-    /// Calls a function; allocates nothing beyond what it does itself. A host function may call this again while it
-    /// runs.
+    /// Calls a function. The call itself allocates no memory. A host function may call this method while it runs.
     /// </summary>
     public LuaOutcome Call(LuaFunction function, ReadOnlySpan<LuaValue> arguments)
     {
@@ -42,7 +41,7 @@ public sealed partial class LuaState
         }
         finally
         {
-            // Also when a host function has thrown: that is a bug, but not one that may spread to the next script.
+            // A host function that throws is a defect, but it must not affect the next script.
             if (outermost && outcome == LuaOutcome.Aborted) Abandon();
         }
         if (outcome != LuaOutcome.Returned) return TakeError(outcome);
@@ -53,7 +52,7 @@ public sealed partial class LuaState
         return LuaOutcome.Returned;
     }
 
-    /// <summary>Drops what the last call left on the stack, its results included.</summary>
+    /// <summary>Discards everything that the last call left on the stack, including its results.</summary>
     public void Reset()
     {
         Main.Clear();
@@ -61,8 +60,8 @@ public sealed partial class LuaState
     }
 
     /// <summary>
-    /// Restores everything that an earlier call could change, so that no call depends on one before it. Tables that calls
-    /// share are frozen by the host (see <see cref="LuaSandbox"/>).
+    /// Restores everything that an earlier call could change, so that no call depends on an earlier one. The host
+    /// freezes the tables that calls share; see <see cref="LuaSandbox"/>.
     /// </summary>
     private void Begin(LuaFunction function)
     {
@@ -75,7 +74,7 @@ public sealed partial class LuaState
         Restoring?.Invoke();
     }
 
-    /// <summary>An abort passes through everything without tidying up: that is made good here.</summary>
+    /// <summary>Restores the state after an abort, which skips all cleanup on its way.</summary>
     private void Abandon()
     {
         Current = Main;

@@ -3,8 +3,7 @@ using System.Text;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// One interpreter: its globals, its main coroutine, and the limits on what scripts may use. One thread at a time may
-/// use it.
+/// One interpreter: its globals, its main coroutine and the limits for scripts. It is not thread-safe.
 /// </summary>
 public sealed partial class LuaState
 {
@@ -19,14 +18,16 @@ public sealed partial class LuaState
     internal LuaThread Current;
     internal LuaFailure Failure;
 
-    /// <summary>The function that the innermost protected call wants errors to be shown to, and whether it is running.</summary>
+    /// <summary>
+    /// The error handler of the innermost protected call. <see cref="InHandler"/> is true while it runs.
+    /// </summary>
     internal LuaValue Handler;
     internal bool InHandler;
 
-    /// <summary>Calls nested on the real stack.</summary>
+    /// <summary>The number of nested calls on the native stack.</summary>
     internal int HostDepth;
 
-    /// <param name="memoryLimit">The bytes that strings, tables and functions may take.</param>
+    /// <param name="memoryLimit">The maximum size of strings, tables and functions in bytes.</param>
     public LuaState(long memoryLimit = 1L << 30)
     {
         Meter = new LuaMeter(memoryLimit);
@@ -40,46 +41,62 @@ public sealed partial class LuaState
 
     public LuaTable Globals { get; }
 
-    /// <summary>What the host keeps alive from one call to the next, out of scripts' reach, so that its memory counts.</summary>
+    /// <summary>
+    /// Objects that the host keeps between calls and that scripts cannot reach. Their memory is counted.
+    /// </summary>
     public LuaTable Registry { get; } = new();
 
-    /// <summary>Where errors are tables with this field, <c>pcall</c> returns the field; null where it returns errors as they are.</summary>
+    /// <summary>
+    /// The field that contains the text of an error, for a host whose errors are tables. <c>pcall</c> then returns the
+    /// field. Null if <c>pcall</c> returns errors unchanged.
+    /// </summary>
     public LuaString? CaughtField { get; set; }
 
-    /// <summary>The metatable that all strings share.</summary>
+    /// <summary>The metatable of all strings.</summary>
     public LuaTable? StringMetatable { get; set; }
 
-    /// <summary>How many steps (calls, rounds of loops, chunks of work in libraries) pass between two calls of <see cref="OnBudget"/>.</summary>
+    /// <summary>
+    /// The number of steps (calls, loop iterations, portions of work in libraries) between two calls of
+    /// <see cref="OnBudget"/>.
+    /// </summary>
     public int BudgetInterval { get; set; } = 10_000;
 
     /// <summary>
-    /// Asked every <see cref="BudgetInterval"/> steps: null lets the script go on, a string ends it with that error, which
-    /// nothing in the script can catch. It must not use the interpreter.
+    /// Called every <see cref="BudgetInterval"/> steps. If it returns null, the script continues. If it returns a
+    /// string, the script ends with that error, which the script cannot catch. The function must not use the
+    /// interpreter.
     /// </summary>
     public Func<LuaState, LuaString?>? OnBudget { get; set; }
 
-    /// <summary>Where <c>math.random</c> gets its numbers. Each call of the host starts at a random place.</summary>
+    /// <summary>The generator of <c>math.random</c>. Each call by the host starts at a random position.</summary>
     public LuaRandom Random { get; } = new();
 
-    /// <summary>Tables that are being built and that no other table or stack holds yet: a census counts them.</summary>
+    /// <summary>Tables under construction that no other table or stack references yet. A census counts them.</summary>
     internal readonly List<LuaTable> Building = [];
 
-    /// <summary>Restores the state of libraries that scripts can change; each call of the host begins with it.</summary>
+    /// <summary>
+    /// Restores the state of libraries that scripts can change. Invoked before each call by the host.
+    /// </summary>
     internal Action? Restoring;
 
-    /// <summary>Bytes in use, as far as known: those found alive at the last census and everything allocated since.</summary>
+    /// <summary>
+    /// The estimated number of bytes in use: the live bytes at the last census and all bytes allocated since.
+    /// </summary>
     public long AllocatedBytes => Meter.Allocated;
 
     /// <summary>
-    /// Says that nothing is left of what was allocated since this many bytes were: between two scripts, of which the first could not
-    /// leave anything behind.
+    /// Declares everything allocated since <see cref="AllocatedBytes"/> had this value to be garbage. The host calls
+    /// this after a script that could not keep any objects.
     /// </summary>
     public void ForgetSince(long allocatedBytes) => Meter.ForgetSince(allocatedBytes);
 
-    /// <summary>Says how many bytes are in use, where the host knows.</summary>
+    /// <summary>Sets the number of bytes in use, for a host that knows it.</summary>
     public void Settle(long allocatedBytes) => Meter.Settle(Math.Max(0, allocatedBytes));
 
-    /// <summary>Bytes that these functions keep in use, beyond what can be reached from other tables.</summary>
+    /// <summary>
+    /// Returns the number of bytes that these functions keep in use, without objects that are reachable from other
+    /// tables.
+    /// </summary>
     public static long SizeOf(IEnumerable<LuaFunction> functions, params ReadOnlySpan<LuaTable> others)
     {
         var census = new MemoryCensus();
@@ -91,16 +108,22 @@ public sealed partial class LuaState
         return census.Bytes - before;
     }
 
-    /// <summary>The functions that <c>pairs</c> and <c>ipairs</c> return: loops recognise them.</summary>
+    /// <summary>The iterators that <c>pairs</c> and <c>ipairs</c> return. Loops recognize them.</summary>
     internal LuaHostFunction? NextFunction;
     internal LuaHostFunction? NextIndexFunction;
 
-    /// <summary>The table in which strings find their methods, if it is one.</summary>
+    /// <summary>
+    /// The table that contains the methods of strings. Null if the __index of strings is not a table.
+    /// </summary>
     internal LuaTable? StringMethods => StringMetatable?.Get(WellKnown.Events[(int)Lua.Metamethod.Index]).AsTable;
 
-    /// <summary>Compiles a chunk; null after an error, which then says where.</summary>
-    /// <param name="chunkName">As in Lua: <c>@</c> and a file's name, <c>=</c> and any name, or the source itself.</param>
-    /// <param name="environment">Where it finds its globals, if not in <see cref="Globals"/>.</param>
+    /// <summary>Compiles a chunk. Returns null after an error, which contains the position.</summary>
+    /// <param name="source">The source text.</param>
+    /// <param name="chunkName">
+    /// The name as in Lua: <c>@</c> and a file name, <c>=</c> and any name, or the source itself.
+    /// </param>
+    /// <param name="error">The error, if the result is null.</param>
+    /// <param name="environment">The table of its global variables. The default is <see cref="Globals"/>.</param>
     public LuaFunction? Compile(ReadOnlySpan<byte> source, string chunkName, out LuaError error, LuaTable? environment = null)
     {
         string? message = OutOfMemoryMessage;
@@ -134,7 +157,7 @@ public sealed partial class LuaState
         return null;
     }
 
-    /// <summary>A string that counts; null if there is no memory for it.</summary>
+    /// <summary>Returns a new string, which is counted, or null if the memory limit is reached.</summary>
     public LuaString? TryNewString(ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length == 0) return LuaString.Empty;
@@ -142,57 +165,69 @@ public sealed partial class LuaState
         return Meter.TryCharge(LuaString.SizeOf(bytes.Length)) ? new LuaString(bytes.ToArray()) : null;
     }
 
-    /// <summary>The bytes of a string to be, already counted.</summary>
+    /// <summary>
+    /// Returns the uninitialized bytes of a new string, already counted, or null if the memory limit is reached.
+    /// </summary>
     internal byte[]? TryNewBytes(int length) =>
         Meter.TryCharge(LuaString.SizeOf(length)) ? GC.AllocateUninitializedArray<byte>(length) : null;
 
     /// <summary>
-    /// Counts memory of the host's that serves the script, until <see cref="Release"/> or the end of the call; false if there
-    /// is none.
+    /// Counts memory that the host uses for the script, until <see cref="Release"/> or the end of the call. Returns
+    /// false if the memory limit is reached.
     /// </summary>
     public bool TryReserve(long bytes) => Meter.TryReserve(bytes);
 
     public void Release(long bytes) => Meter.Release(bytes, isGarbage: true);
 
-    /// <summary>Counts a table of the host's as reachable while it is being built; until <see cref="EndBuilding"/>.</summary>
+    /// <summary>
+    /// Counts a table of the host as reachable while it is under construction, until <see cref="EndBuilding"/>.
+    /// </summary>
     public void BeginBuilding(LuaTable table) => Building.Add(table);
 
-    /// <summary>The table built last is reachable by itself, or no longer needed.</summary>
+    /// <summary>
+    /// Ends the construction of the last table: it is reachable from other objects or no longer needed.
+    /// </summary>
     public void EndBuilding() => Building.RemoveAt(Building.Count - 1);
 
-    /// <summary>Bytes that the script may still take.</summary>
+    /// <summary>The number of bytes that the script may still allocate.</summary>
     public long Room => Meter.Room;
 
-    /// <summary>Counts work of the host on so many bytes as steps of the script.</summary>
+    /// <summary>Counts work of the host on <paramref name="bytes"/> bytes as steps of the script.</summary>
     public void CountWork(long bytes) => Meter.Work(bytes);
 
-    /// <summary>A table that counts; null if there is no memory for it.</summary>
+    /// <summary>Returns a new table, which is counted, or null if the memory limit is reached.</summary>
     public LuaTable? TryNewTable(int arraySize = 0, int hashSize = 0)
     {
         return Meter.TryCharge(LuaTable.SizeOf(arraySize, hashSize)) ? new LuaTable(arraySize, hashSize) : null;
     }
 
-    /// <summary>Stores into a table as the host: no metamethods, frozen or not. False if there is no memory or no such key.</summary>
+    /// <summary>
+    /// Stores into a table on behalf of the host: without metamethods, and even if the table is frozen. Returns false
+    /// if the memory limit is reached or the key is not valid.
+    /// </summary>
     public bool TrySet(LuaTable table, LuaValue key, LuaValue value) =>
         table.Set(Meter, in key, in value) == StoreResult.Stored;
 
-    /// <summary>A value as <c>tostring</c> shows it, metamethods aside.</summary>
+    /// <summary>Returns a value as <c>tostring</c> shows it, without metamethods.</summary>
     public LuaString Describe(LuaValue value)
     {
         var call = new LuaCall(Current, null!, 0, 0);
         return Libraries.BaseLibrary.Describe(ref call, in value);
     }
 
-    /// <summary>The string object that the interpreter itself uses for a name: lookups with it are the fastest.</summary>
+    /// <summary>
+    /// Returns the string object that the interpreter uses for a name. Lookups with it are the fastest.
+    /// </summary>
     public LuaString Name(string text) => Names.Intern(Encoding.Latin1.GetBytes(text));
 
-    /// <summary>Sets a named field of a table, as when setting up a library.</summary>
+    /// <summary>Sets a named field of a table while a library is set up.</summary>
     public void SetField(LuaTable table, string name, LuaValue value)
     {
-        if (!TrySet(table, Name(name), value)) throw new InvalidOperationException("The memory limit is too low to set up libraries.");
+        if (!TrySet(table, Name(name), value))
+            throw new InvalidOperationException("The memory limit is too low to set up libraries.");
     }
 
-    /// <summary>The field of a value's metatable for an event, nil if there is none.</summary>
+    /// <summary>Returns the metamethod of a value for an event, or nil.</summary>
     internal LuaValue Metamethod(in LuaValue value, Metamethod name)
     {
         LuaTable? table = MetatableOf(in value);
@@ -206,7 +241,7 @@ public sealed partial class LuaState
         _ => null,
     };
 
-    /// <summary>The same for one of the events whose absence tables remember.</summary>
+    /// <summary>Returns the metamethod for one of the events whose absence tables cache.</summary>
     internal static bool TryMetamethod(LuaTable? metatable, Metamethod name, out LuaValue method)
     {
         method = default;
@@ -218,14 +253,14 @@ public sealed partial class LuaState
         return !method.IsNil;
     }
 
-    /// <summary>Counts work that a library does at length; false if the host ends the script.</summary>
+    /// <summary>Counts the work of a long library operation. Returns false if the host ends the script.</summary>
     internal bool Spend(int steps)
     {
         Meter.Budget -= steps;
         return Meter.Budget >= 0 || RenewBudget();
     }
 
-    /// <summary>A value as a number; reading a long text counts as work.</summary>
+    /// <summary>Converts a value to a number. Reading a long text counts as work.</summary>
     internal bool TryConvert(in LuaValue value, out double number)
     {
         if (value.Tag is LuaString s) Meter.Work(s.Length);
@@ -238,14 +273,16 @@ public sealed partial class LuaState
         return OnBudget?.Invoke(this) is not { } reason || Current.Raise(reason, FailureKind.Abort);
     }
 
-    /// <summary>Counts anew what is in use, when the host has let go of much; between two calls only.</summary>
+    /// <summary>
+    /// Counts the memory in use again, after the host has released much of it. Only valid between two calls.
+    /// </summary>
     public void Recount() => TakeCensus();
 
     internal bool TakeCensus() => (CountLive() || Current.FailMemory()) && Spend(0);
 
     /// <summary>
-    /// Counts what is reachable; false if that is too much. It changes nothing else, so it may be taken during any allocation: at
-    /// worst, values that a library holds outside the stack are left out.
+    /// Counts all reachable objects. Returns false if they exceed the limit. It changes nothing else, so it may run
+    /// during any allocation. In the worst case it misses values that a library holds outside of the stack.
     /// </summary>
     private bool CountLive()
     {

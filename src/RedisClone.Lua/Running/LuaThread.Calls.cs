@@ -1,17 +1,17 @@
 namespace RedisClone.Lua;
 
-/// <summary>Calls: from Lua, from the host, and protected ones.</summary>
+/// <summary>Calls from Lua and from the host, and protected calls.</summary>
 internal sealed partial class LuaThread
 {
-    /// <summary>Moving so many values counts as a step.</summary>
+    /// <summary>The number of moved values that counts as one step.</summary>
     private const int ValuesPerStep = 16;
 
-    /// <summary>Passing over so many empty places of a table counts as a step.</summary>
+    /// <summary>The number of skipped empty table slots that counts as one step.</summary>
     private const int SlotsPerStep = 8;
 
     /// <summary>
-    /// Calls a value with the arguments above it, on the real stack; the results replace it. This is how host functions
-    /// and metamethods call. False if the call failed.
+    /// Calls a value with the arguments above it, on the native stack. The results replace the value. Host functions
+    /// and metamethods call this way. Returns false if the call failed.
     /// </summary>
     public bool Call(int callee, int wanted)
     {
@@ -33,8 +33,8 @@ internal sealed partial class LuaThread
     }
 
     /// <summary>
-    /// Calls so that an error ends here: its value then stands in place of the called one, and all frames above are
-    /// gone. What the host aborted is not caught.
+    /// Calls a value and catches errors. After an error, its value replaces the called value, and all frames above are
+    /// removed. An abort by the host is not caught.
     /// </summary>
     public LuaOutcome ProtectedCall(int callee, int wanted, LuaValue handler)
     {
@@ -55,7 +55,9 @@ internal sealed partial class LuaThread
         return LuaOutcome.Failed;
     }
 
-    /// <summary>Runs a host function in a frame of its own: how many results it left on the top, or why it did not.</summary>
+    /// <summary>
+    /// Runs a host function in its own frame. Returns the number of results on top of the stack, or a negative code.
+    /// </summary>
     public int InvokeHost(LuaHostFunction function, int callee, int wanted)
     {
         if (!EnsureStack(Top, LuaLimits.HostMinimum)) return LuaCall.Failure;
@@ -82,7 +84,7 @@ internal sealed partial class LuaThread
         if (Frames.Length > LuaLimits.Frames && frames < LuaLimits.Frames) Array.Resize(ref Frames, LuaLimits.Frames);
     }
 
-    /// <summary>Pushes a frame for a Lua function whose arguments stand above it up to the top.</summary>
+    /// <summary>Pushes a frame for a Lua function. Its arguments are above it, up to the top of the stack.</summary>
     private bool EnterLua(LuaClosure closure, int callee, int wanted)
     {
         Prototype p = closure.Prototype;
@@ -91,7 +93,7 @@ internal sealed partial class LuaThread
         int given = Math.Min(arguments, p.Parameters);
         if (p.IsVararg)
         {
-            // The extra arguments stay below, followed by the registers with a copy of the fixed ones.
+            // The extra arguments stay below the registers, and the fixed arguments are copied into the registers.
             start = Math.Max(Top, callee + 1 + p.Parameters);
             State.Meter.Budget -= arguments / ValuesPerStep;
             if (!EnsureStack(start, p.StackSize)) return false;
@@ -122,7 +124,9 @@ internal sealed partial class LuaThread
         return true;
     }
 
-    /// <summary>A tail call: the called function takes over the frame, and the room, of the calling one.</summary>
+    /// <summary>
+    /// Performs a tail call: the called function takes over the frame and the stack space of the calling function.
+    /// </summary>
     private bool ReplaceFrame(LuaClosure closure, int callee)
     {
         CloseUpvalues(Frame.Base);
@@ -135,7 +139,10 @@ internal sealed partial class LuaThread
         return true;
     }
 
-    /// <summary>Makes <c>__call</c> of a value that is no function the called one, and the value its first argument.</summary>
+    /// <summary>
+    /// Replaces a value that is not a function with its <c>__call</c> metamethod and inserts the value as the first
+    /// argument.
+    /// </summary>
     private bool InsertCallMethod(int callee)
     {
         LuaValue method = State.Metamethod(in Stack[callee], Metamethod.Call);

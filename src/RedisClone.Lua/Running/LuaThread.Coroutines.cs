@@ -1,11 +1,11 @@
 namespace RedisClone.Lua;
 
-/// <summary>Switching between coroutines.</summary>
+/// <summary>Switches between coroutines.</summary>
 internal sealed partial class LuaThread
 {
     /// <summary>
-    /// Runs this coroutine with the arguments on its top until it yields, returns or fails; what it yields or returns is
-    /// then on its top, their number in <paramref name="results"/>. False if it failed.
+    /// Runs this coroutine with the topmost arguments until it yields, returns or fails. The yielded or returned values
+    /// are then on top of its stack, <paramref name="results"/> in number. Returns false if it failed.
     /// </summary>
     public bool Resume(int arguments, out int results)
     {
@@ -32,7 +32,7 @@ internal sealed partial class LuaThread
         return result != RunResult.Failed;
     }
 
-    /// <summary>Takes what a resume left off the stack.</summary>
+    /// <summary>Moves the values of a resume to another stack.</summary>
     public void TakeResults(int count, LuaThread to)
     {
         Stack.AsSpan(Top - count, count).CopyTo(to.Stack.AsSpan(to.Top));
@@ -41,7 +41,7 @@ internal sealed partial class LuaThread
         if (Status == ThreadStatus.Dead) Clear();
     }
 
-    /// <summary>Ends a dead coroutine for good: it keeps nothing alive.</summary>
+    /// <summary>Releases everything that a dead coroutine references.</summary>
     public void Bury()
     {
         CloseUpvalues(0);
@@ -61,7 +61,7 @@ internal sealed partial class LuaThread
         }
         else
         {
-            // The host function that yielded returns what the resume passed.
+            // The arguments of the resume are the results of the host function that yielded.
             FinishCall(Top - arguments, arguments);
         }
         return Execute(1);

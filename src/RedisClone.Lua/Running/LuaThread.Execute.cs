@@ -3,12 +3,15 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// The instruction loop. Only what is frequent and simple is done here, and goes on with <c>continue</c>; everything
-/// else leaves the switch with <c>break</c> and is done by <see cref="ExecuteSlow"/>, which knows the whole semantics.
+/// The instruction loop. It handles only the frequent and simple cases, which end with <c>continue</c>. All other cases
+/// leave the switch with <c>break</c> and are handled by <see cref="ExecuteSlow"/>, which implements the full
+/// semantics.
 /// </summary>
 internal sealed partial class LuaThread
 {
-    /// <summary>Runs the topmost frame, and those it pushes, until frame number <paramref name="entry"/> returns.</summary>
+    /// <summary>
+    /// Runs the topmost frame, and the frames that it pushes, until frame number <paramref name="entry"/> returns.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private RunResult Execute(int entry)
     {

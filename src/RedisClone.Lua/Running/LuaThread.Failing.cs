@@ -1,9 +1,12 @@
 namespace RedisClone.Lua;
 
-/// <summary>Raising errors, in Lua 5.1's words.</summary>
+/// <summary>Raises errors with the messages of Lua 5.1.</summary>
 internal sealed partial class LuaThread
 {
-    /// <summary>Raises a value: a handler, if one waits, replaces it while the frames are still there. Always false.</summary>
+    /// <summary>
+    /// Raises a value. If there is an error handler, it runs before the frames are removed, and its result replaces the
+    /// value. Always returns false.
+    /// </summary>
     public bool Raise(LuaValue value, FailureKind kind = FailureKind.Error)
     {
         ref LuaFailure failure = ref State.Failure;
@@ -14,7 +17,7 @@ internal sealed partial class LuaThread
         return false;
     }
 
-    /// <summary>Raises a message of the interpreter, with the position if a Lua function runs.</summary>
+    /// <summary>Raises a message of the interpreter, with the position if a Lua function is running.</summary>
     public bool Fail(string message)
     {
         if (FrameCount > 0 && Frame.Function is LuaClosure closure) message = Where(in Frame, closure) + message;
@@ -24,7 +27,9 @@ internal sealed partial class LuaThread
     /// <summary>Raises a message of a host function, with the position of the Lua function that called it.</summary>
     public bool FailInHost(string message) => RaiseText(Where(1) + message);
 
-    /// <summary>The same with a text of the script's within, which may be of any length.</summary>
+    /// <summary>
+    /// Raises a message of a host function that contains a text of the script, which may have any length.
+    /// </summary>
     public bool FailInHost(string before, ReadOnlySpan<byte> text, string after)
     {
         before = Where(1) + before;
@@ -40,7 +45,7 @@ internal sealed partial class LuaThread
 
     public bool FailMemory() => Raise(State.OutOfMemory, FailureKind.Memory);
 
-    /// <summary>The error that an error handler failed.</summary>
+    /// <summary>Raises the error for a failure within an error handler.</summary>
     public bool FailInHandler()
     {
         State.Failure.Kind = FailureKind.Memory;
@@ -58,7 +63,9 @@ internal sealed partial class LuaThread
 
     public bool FailFrozen() => Fail("Attempt to modify a readonly table");
 
-    /// <summary>Raises that a value is of the wrong type, by name if it stands in a register.</summary>
+    /// <summary>
+    /// Raises a type error. The message contains the name of the value if the value is in a register.
+    /// </summary>
     public bool FailType(string operation, in LuaValue value, int register)
     {
         string type = value.TypeName;
@@ -79,14 +86,20 @@ internal sealed partial class LuaThread
             : $"attempt to compare {one} with {other}");
     }
 
-    /// <summary>The position of the function so many levels up, as a prefix of messages: empty if it is not a Lua function.</summary>
+    /// <summary>
+    /// Returns the position of the function <paramref name="level"/> levels up as a prefix for messages. The result is
+    /// empty if that is not a Lua function.
+    /// </summary>
     public string Where(int level)
     {
         int at = FrameAt(level);
         return at >= 0 && Frames[at].Function is LuaClosure c ? Where(in Frames[at], c) : "";
     }
 
-    /// <summary>The index of the frame so many levels up: -1 if there is none, -2 for one that a tail call replaced.</summary>
+    /// <summary>
+    /// Returns the index of the frame <paramref name="level"/> levels up: -1 if there is none, -2 if a tail call
+    /// replaced it.
+    /// </summary>
     public int FrameAt(int level)
     {
         int at = FrameCount - 1;
@@ -98,7 +111,7 @@ internal sealed partial class LuaThread
         return level < 0 ? -2 : at;
     }
 
-    /// <summary>What the running host function was called by, for its messages.</summary>
+    /// <summary>Returns the name by which the running host function was called, for its messages.</summary>
     public (string Kind, string Name)? CalledName()
     {
         if (FrameCount < 2) return null;
@@ -111,7 +124,7 @@ internal sealed partial class LuaThread
             : null;
     }
 
-    /// <summary>The name of a register is searched for in the code before a position.</summary>
+    /// <summary>Counts the search for the name of a register, which walks the code before a position.</summary>
     private void CountSearch(int position) => State.Meter.Budget -= position / 8;
 
     private bool RaiseText(string message)
@@ -127,7 +140,9 @@ internal sealed partial class LuaThread
         return $"{ChunkName.Display(p.Source, ChunkName.RuntimeRoom)}:{line}: ";
     }
 
-    /// <summary>Remembers where it happened: in the topmost function, or in its caller if that is the host's.</summary>
+    /// <summary>
+    /// Records the position of the error: in the topmost function, or in its caller if the topmost is a host function.
+    /// </summary>
     private void Locate(ref LuaFailure failure)
     {
         int at = FrameCount - 1;

@@ -2,10 +2,14 @@ using System.Runtime.CompilerServices;
 
 namespace RedisClone.Lua;
 
-/// <summary>The operations of the language on any values, metamethods included. False if one failed.</summary>
+/// <summary>
+/// The operations of the language on arbitrary values, including metamethods. Each returns false if it failed.
+/// </summary>
 internal sealed partial class LuaThread
 {
-    /// <summary>subject[key]; the register is the subject's, for the error message, or negative.</summary>
+    /// <summary>
+    /// Computes subject[key]. The register is that of the subject, for the error message, or negative.
+    /// </summary>
     public bool Index(LuaValue subject, LuaValue key, int register, out LuaValue result)
     {
         for (int i = 0; i < LuaLimits.MetatableChain; i++)
@@ -32,7 +36,7 @@ internal sealed partial class LuaThread
         return Fail("loop in gettable");
     }
 
-    /// <summary>subject[key] = value.</summary>
+    /// <summary>Performs subject[key] = value.</summary>
     public bool SetIndex(LuaValue subject, LuaValue key, LuaValue value, int register)
     {
         for (int i = 0; i < LuaLimits.MetatableChain; i++)
@@ -165,7 +169,9 @@ internal sealed partial class LuaThread
         return true;
     }
 
-    /// <summary>Concatenates the values between two stack indexes, right to left; the result is at the first.</summary>
+    /// <summary>
+    /// Concatenates the values between two stack indexes from right to left. The result is at the first index.
+    /// </summary>
     public bool Concat(int first, int last)
     {
         while (last > first)
@@ -191,7 +197,7 @@ internal sealed partial class LuaThread
         return true;
     }
 
-    /// <summary>Calls a metamethod above everything in use and takes its first result.</summary>
+    /// <summary>Calls a metamethod above all values in use and returns its first result.</summary>
     public bool CallMethod(LuaValue method, LuaValue a, LuaValue b, LuaValue c, int arguments, out LuaValue result)
     {
         result = default;

@@ -1,9 +1,12 @@
 namespace RedisClone.Lua;
 
-/// <summary>Instructions in their full generality: metamethods, conversions, errors, and whatever allocates.</summary>
+/// <summary>Instructions in their full generality: metamethods, conversions, errors and allocations.</summary>
 internal sealed partial class LuaThread
 {
-    /// <summary>Executes an instruction of the topmost frame, whose position is already after it; a jump changes that.</summary>
+    /// <summary>
+    /// Executes an instruction of the topmost frame. The position of the frame is already after the instruction. A jump
+    /// changes it.
+    /// </summary>
     private bool ExecuteSlow(in Instruction i)
     {
         int @base = Frame.Base;
@@ -166,7 +169,9 @@ internal sealed partial class LuaThread
         return true;
     }
 
-    /// <summary>A Lua function becomes the topmost frame; any other value is called right away.</summary>
+    /// <summary>
+    /// Starts the call of an iterator. A Lua function becomes the topmost frame. Any other value is called immediately.
+    /// </summary>
     private bool StartIteratorCall(in Instruction i, int @base)
     {
         int callee = @base + i.A + 3;

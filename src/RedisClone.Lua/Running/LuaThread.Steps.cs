@@ -1,11 +1,13 @@
 namespace RedisClone.Lua;
 
-/// <summary>Steps of the instruction loop that are too long to stand in it: the end of a call, inherited fields, iterators.</summary>
+/// <summary>
+/// Parts of the instruction loop that are too long for it: the end of a call, inherited fields and iterators.
+/// </summary>
 internal sealed partial class LuaThread
 {
     private static bool MayDefineEquality(object? tag) => tag is LuaTable { Metatable: not null };
 
-    /// <summary>Pops the topmost frame and moves its results to where its caller wants them.</summary>
+    /// <summary>Pops the topmost frame and moves its results to the position that its caller expects.</summary>
     private void FinishCall(int first, int count)
     {
         ref CallFrame frame = ref Frames[--FrameCount];
@@ -25,7 +27,10 @@ internal sealed partial class LuaThread
         Top = to + moved;
     }
 
-    /// <summary>A string key found along metatables whose <c>__index</c> is a table, nil if that does not settle it.</summary>
+    /// <summary>
+    /// Looks up a string key along metatables whose <c>__index</c> is a table. Returns nil if that does not find a
+    /// value.
+    /// </summary>
     private static ref readonly LuaValue GetInherited(LuaTable table, LuaString name)
     {
         for (int i = 0; i < LuaLimits.MetatableChain; i++)
@@ -39,7 +44,9 @@ internal sealed partial class LuaThread
         return ref LuaValue.NilCell[0];
     }
 
-    /// <summary>Writes the element at the index after R[2] to R[3] and R[4], as the iterator of <c>ipairs</c> returns it.</summary>
+    /// <summary>
+    /// Writes the element at the index after R[2] to R[3] and R[4], like the iterator of <c>ipairs</c>.
+    /// </summary>
     private static void StepIndex(LuaTable table, Span<LuaValue> loop)
     {
         int index = (int)LuaNumber.ToInt64(loop[2].Number) + 1;
@@ -54,7 +61,9 @@ internal sealed partial class LuaThread
         loop[4].Set(in value);
     }
 
-    /// <summary>Writes the element after R[2] to R[3] and R[4], as <c>next</c> would return it; false if R[2] is not a key.</summary>
+    /// <summary>
+    /// Writes the element after R[2] to R[3] and R[4], like <c>next</c>. Returns false if R[2] is not a key.
+    /// </summary>
     private static bool TryNext(LuaTable table, Span<LuaValue> loop, LuaMeter meter)
     {
         int at = table.FindIndex(in loop[2]);

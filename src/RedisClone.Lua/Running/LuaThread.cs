@@ -3,42 +3,50 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// A coroutine, the main one included: a stack of values and a stack of frames of its own. Calls between Lua functions
-/// use only these; the real stack grows, within <see cref="LuaLimits.HostCalls"/>, only where host functions call back.
+/// A coroutine, or the main thread of execution, with its own stack of values and stack of frames. Calls between Lua
+/// functions use only these stacks. The native stack grows, within <see cref="LuaLimits.HostCalls"/>, only when host
+/// functions call back.
 /// </summary>
 /// <remarks>
-/// Failure is a return value, not an exception: what went wrong is in <see cref="LuaState.Failure"/>, frames stay as
-/// they were, and whoever catches the error discards them.
+/// Failure is a return value and not an exception. <see cref="LuaState.Failure"/> describes it. The frames remain as
+/// they are until the code that catches the error discards them.
 /// </remarks>
 internal sealed partial class LuaThread : LuaObject
 {
     private const int FirstStack = 64;
     private const int FirstFrames = 8;
 
-    /// <summary>What is larger is not kept for the next call.</summary>
+    /// <summary>Larger stacks are released after a call.</summary>
     private const int LargeStack = 4096;
 
     public readonly LuaState State;
 
     public LuaValue[] Stack = new LuaValue[FirstStack];
 
-    /// <summary>The end of the values in use: exact while a host function runs and after an instruction with open results.</summary>
+    /// <summary>
+    /// The end of the values in use. Exact while a host function runs and after an instruction with a variable number
+    /// of results.
+    /// </summary>
     public int Top;
 
     public CallFrame[] Frames = new CallFrame[FirstFrames];
     public int FrameCount;
     public ThreadStatus Status;
 
-    /// <summary>The environment of chunks that this coroutine compiles: that of the function that the host called.</summary>
+    /// <summary>
+    /// The environment of chunks that this coroutine compiles, taken from the function that the host called.
+    /// </summary>
     public LuaTable Globals;
 
-    /// <summary>Depth of host calls at which it was resumed: a yield from any deeper would have to cross one.</summary>
+    /// <summary>
+    /// The depth of host calls at the last resume. A yield at a greater depth would have to cross a host call.
+    /// </summary>
     private int _resumedAt = int.MaxValue;
 
-    /// <summary>The open variables, highest first.</summary>
+    /// <summary>The open upvalues, in descending stack order.</summary>
     private UpValue? _open;
 
-    /// <summary>The highest index that may hold something other than nil.</summary>
+    /// <summary>The highest stack index that may hold a value other than nil.</summary>
     private int _used;
 
     public LuaThread(LuaState state, LuaTable globals)
@@ -51,12 +59,12 @@ internal sealed partial class LuaThread : LuaObject
 
     public long Size => SizeOf(Stack.Length, Frames.Length);
 
-    /// <summary>The bytes of a coroutine that has not run.</summary>
+    /// <summary>The size in bytes of a coroutine that has not run yet.</summary>
     public static long FirstSize => SizeOf(FirstStack, FirstFrames);
 
     public ref CallFrame Frame => ref Frames[FrameCount - 1];
 
-    /// <summary>Makes sure that so many values fit above an index.</summary>
+    /// <summary>Ensures that <paramref name="count"/> values fit above <paramref name="from"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public bool EnsureStack(int from, int count)
     {
@@ -71,7 +79,7 @@ internal sealed partial class LuaThread : LuaObject
 
     public ref LuaValue Pop() => ref Stack[--Top];
 
-    /// <summary>Forgets everything, so that the stack keeps nothing alive between two uses.</summary>
+    /// <summary>Clears the stacks, so that they keep no objects alive between two uses.</summary>
     public void Clear()
     {
         CloseUpvalues(0);
@@ -84,7 +92,7 @@ internal sealed partial class LuaThread : LuaObject
         FrameCount = 0;
     }
 
-    /// <summary>The values in use; what calls now over left above them is dropped.</summary>
+    /// <summary>Returns the values in use and clears everything that finished calls left above them.</summary>
     public ReadOnlySpan<LuaValue> TrimStack()
     {
         int live = Top;
@@ -96,7 +104,7 @@ internal sealed partial class LuaThread : LuaObject
         return Stack.AsSpan(0, live);
     }
 
-    /// <summary>Finds or makes the variable that closures share for a register.</summary>
+    /// <summary>Finds or creates the upvalue that closures share for a stack index.</summary>
     public UpValue FindUpvalue(int index)
     {
         UpValue? above = null;
@@ -113,14 +121,16 @@ internal sealed partial class LuaThread : LuaObject
         return made;
     }
 
-    /// <summary>Moves the variables at and above an index off the stack.</summary>
+    /// <summary>
+    /// Closes the upvalues at and above an index: their values move from the stack into the upvalues.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void CloseUpvalues(int from)
     {
         if (_open is not null && _open.Index >= from) CloseOpen(from);
     }
 
-    /// <summary>Pushes a frame; false after raising the error that there are too many.</summary>
+    /// <summary>Pushes a frame. Returns false after raising an error if there are too many.</summary>
     private bool PushFrame(LuaFunction function, int callee, int @base, int limit, int wanted)
     {
         if (FrameCount == Frames.Length && !GrowFrames()) return false;
@@ -143,7 +153,7 @@ internal sealed partial class LuaThread : LuaObject
         int size = Math.Min(Math.Max(needed, Stack.Length * 2), LuaLimits.StackSlots);
         if (!State.Meter.TryCharge(size * 16L)) return FailMemory();
         Array.Resize(ref Stack, size);
-        // A census may have lowered it.
+        // A census during the charge may have lowered the value.
         _used = Math.Max(_used, needed);
         return true;
     }

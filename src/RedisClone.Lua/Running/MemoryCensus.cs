@@ -1,8 +1,8 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Counts the bytes of everything that a script can still reach, as the mark phase of a collector would, but with
-/// nothing to sweep. The work list is explicit: no structure is too deep for it.
+/// Counts the bytes of all objects that a script can reach, like the mark phase of a garbage collector without a sweep.
+/// The work list is explicit, so deep structures cannot exhaust the native stack.
 /// </summary>
 internal sealed class MemoryCensus
 {
@@ -13,7 +13,10 @@ internal sealed class MemoryCensus
     private readonly int _epoch = Interlocked.Increment(ref s_lastEpoch);
     private readonly Action<LuaValue> _visit;
 
-    /// <summary>The work list in pieces: one that doubled would be garbage twice the size of what is counted.</summary>
+    /// <summary>
+    /// The full segments of the work list. A list that grows by doubling would itself produce garbage of twice the
+    /// counted size.
+    /// </summary>
     private readonly Stack<LuaObject[]> _full = new();
     private LuaObject[] _pending = [];
     private int _count;
@@ -22,7 +25,7 @@ internal sealed class MemoryCensus
 
     public long Bytes { get; private set; }
 
-    /// <summary>Values looked at.</summary>
+    /// <summary>The number of visited values.</summary>
     public long Work { get; private set; }
 
     public void Visit(in LuaValue value)
@@ -108,7 +111,9 @@ internal sealed class MemoryCensus
         else Visit(in variable.Value);
     }
 
-    /// <summary>The functions within one keep their code alive with it. They nest no deeper than the parser goes.</summary>
+    /// <summary>
+    /// Visits a function and the functions within it, which it keeps alive. Their nesting is limited by the parser.
+    /// </summary>
     private void VisitPrototype(Prototype prototype)
     {
         if (prototype.CensusMark == _epoch) return;

@@ -1,6 +1,8 @@
 namespace RedisClone.Lua;
 
-/// <summary>The events that metatables define; the first five are asked for so often that their absence is cached.</summary>
+/// <summary>
+/// The events of metatables. Tables cache the absence of the first five, because they are looked up often.
+/// </summary>
 internal enum Metamethod
 {
     Index,
@@ -22,14 +24,14 @@ internal enum Metamethod
     Call,
 }
 
-/// <summary>Names that the interpreter itself looks up.</summary>
+/// <summary>The names that the interpreter itself looks up.</summary>
 internal static class WellKnown
 {
     public static readonly LuaString N = LuaString.From("n");
     public static readonly LuaString ToStringName = LuaString.From("__tostring");
     public static readonly LuaString MetatableName = LuaString.From("__metatable");
 
-    /// <summary>Where functions of the host are said to come from.</summary>
+    /// <summary>The source name of host functions.</summary>
     public static readonly LuaString HostSource = LuaString.From("=[C]");
 
     public static readonly LuaString[] Events =

@@ -1,8 +1,8 @@
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Finds what the source calls the value in a register, for error messages: a local variable, or the instruction that
-/// last wrote the register on the straight way to the failing one.
+/// Finds the name of the value in a register for error messages. The name is that of a local variable, or comes from
+/// the last instruction that wrote the register on the straight path to the failing instruction.
 /// </summary>
 internal static class RegisterNames
 {
@@ -34,7 +34,7 @@ internal static class RegisterNames
         return null;
     }
 
-    /// <summary>A name is as long as its source makes it; messages show the start of it.</summary>
+    /// <summary>Returns the start of a name for messages, because a name may be as long as its source.</summary>
     private static string Text(LuaString name)
     {
         const int most = 1024;
@@ -48,7 +48,7 @@ internal static class RegisterNames
         {
             Instruction i = p.Code[at];
             if (Writes(i, register)) last = at;
-            // A jump forward that does not skip the failing instruction is followed.
+            // A forward jump that does not skip the failing instruction is followed.
             if (i.Op is <= Op.Jump or Op.ForPrepare && i.B > at && i.B <= position) at = i.B - 1;
         }
         return last;

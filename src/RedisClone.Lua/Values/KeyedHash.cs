@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// Hashes with a seed that the process draws at its start, so that no client can compute keys that collide: the runtime's own
-/// for strings, which is made for that, and <see cref="HashCode"/>.
+/// Hash functions with a random seed per process, so that a client cannot compute keys that collide. Strings use the
+/// randomized string hash of the runtime, other values use <see cref="HashCode"/>.
 /// </summary>
 internal static class KeyedHash
 {
@@ -18,7 +18,7 @@ internal static class KeyedHash
     {
         if (value.Tag is LuaString s) return Of(s.Span);
         if (value.Tag is LuaObject o) return HashCode.Combine(o.Identity);
-        // The sum makes one number of both zeros.
+        // The addition converts negative zero to zero.
         ulong bits = value.IsNumber ? BitConverter.DoubleToUInt64Bits(value.Number + 0.0) : value.IsTrue ? 1UL : 0;
         return HashCode.Combine((uint)bits, (uint)(bits >> 32));
     }

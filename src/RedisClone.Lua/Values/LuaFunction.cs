@@ -1,21 +1,27 @@
 namespace RedisClone.Lua;
 
-/// <summary>A function of the host. Returns how many results it pushed, or what <see cref="LuaCall"/> gave it to return.</summary>
+/// <summary>
+/// The code of a host function. Returns the number of results that it pushed, or the return value of a
+/// <see cref="LuaCall"/> method.
+/// </summary>
 public delegate int LuaHostBody(ref LuaCall call);
 
-/// <summary>Anything that can be called without a metamethod.</summary>
+/// <summary>A value that can be called without a metamethod.</summary>
 public abstract class LuaFunction : LuaObject
 {
     public override LuaType Type => LuaType.Function;
 
-    /// <summary>It closes over no variables: what a call makes, and does not store in its environment, dies with it.</summary>
+    /// <summary>
+    /// True for a function without upvalues. Objects that a call creates and does not store in the environment do not
+    /// survive the call.
+    /// </summary>
     public bool IsStateless => this is LuaClosure { Upvalues.Length: 0 };
 }
 
-/// <summary>A function written in C#, with the values that it closes over.</summary>
+/// <summary>A function written in C#, with its upvalues.</summary>
 public sealed class LuaHostFunction : LuaFunction
 {
-    /// <summary>The object with its delegate.</summary>
+    /// <summary>The size of the object with its delegate.</summary>
     private const int BaseSize = 112;
 
     internal readonly LuaHostBody Body;
@@ -32,7 +38,7 @@ public sealed class LuaHostFunction : LuaFunction
     internal static long SizeOf(int upvalues) => BaseSize + (upvalues == 0 ? 0 : 24 + (16L * upvalues));
 }
 
-/// <summary>A function written in Lua: its code, the variables that it closes over and its environment.</summary>
+/// <summary>A function written in Lua: its code, its upvalues and its environment.</summary>
 internal sealed class LuaClosure : LuaFunction
 {
     public readonly Prototype Prototype;
@@ -51,17 +57,20 @@ internal sealed class LuaClosure : LuaFunction
     public static long SizeOf(int upvalues) => 56 + (upvalues == 0 ? 0 : 24 + (8L * upvalues));
 }
 
-/// <summary>A variable shared by closures: it lives on its coroutine's stack while its block runs, and in here afterwards.</summary>
+/// <summary>
+/// A variable that closures share. It is on the stack of its coroutine while its block runs, and in this object
+/// afterwards.
+/// </summary>
 internal sealed class UpValue
 {
     public const int Size = 56;
 
-    /// <summary>Null once closed.</summary>
+    /// <summary>Null after the upvalue was closed.</summary>
     public LuaThread? Owner;
     public int Index;
     public LuaValue Value;
 
-    /// <summary>The next open one of the same coroutine, lower on its stack.</summary>
+    /// <summary>The next open upvalue of the same coroutine, at a lower stack index.</summary>
     public UpValue? NextOpen;
 
     public int CensusMark;

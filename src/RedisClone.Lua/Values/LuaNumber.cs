@@ -3,24 +3,29 @@ using System.Numerics;
 
 namespace RedisClone.Lua;
 
-/// <summary>Numbers as text and as C integers, as the C library that Lua 5.1 stands on converts them.</summary>
+/// <summary>Converts numbers to and from text and to C integers, like the C library that Lua 5.1 uses.</summary>
 internal static class LuaNumber
 {
-    /// <summary>Enough for any number in <c>%.14g</c>.</summary>
+    /// <summary>The maximum length of a number in <c>%.14g</c>.</summary>
     public const int MaxText = 32;
 
     private const double TwoTo63 = 9223372036854775808.0;
 
-    /// <summary>C's conversion of a double to a 64-bit integer on x86-64: what does not fit becomes the smallest integer.</summary>
+    /// <summary>
+    /// Converts a double to a 64-bit integer like C on x86-64: a value out of range becomes the smallest integer.
+    /// </summary>
     public static long ToInt64(double value) => value >= -TwoTo63 && value < TwoTo63 ? (long)value : long.MinValue;
 
     public static int ToInt32(double value) => (int)ToInt64(value);
 
-    /// <summary>C's conversion to an unsigned 64-bit integer: negative numbers wrap.</summary>
+    /// <summary>Converts a double to an unsigned 64-bit integer like C: a negative value wraps.</summary>
     public static ulong ToUInt64(double value) =>
         value >= TwoTo63 ? (ulong)ToInt64(value - TwoTo63) ^ (1UL << 63) : (ulong)ToInt64(value);
 
-    /// <summary><c>%.14g</c>: how Lua turns every number into a string. Returns the number of bytes written.</summary>
+    /// <summary>
+    /// Formats a number as <c>%.14g</c>, the form in which Lua converts numbers to strings. Returns the number of bytes
+    /// written.
+    /// </summary>
     public static int Format(double value, Span<byte> to)
     {
         const double limit = 1e14;
@@ -52,7 +57,10 @@ internal static class LuaNumber
         return false;
     }
 
-    /// <summary>Reads a whole string as a number, blanks around it allowed; like a C string it ends at its first zero byte.</summary>
+    /// <summary>
+    /// Parses a whole string as a number with optional surrounding blanks. Like a C string, it ends at the first zero
+    /// byte.
+    /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> text, out double value)
     {
         int end = text.IndexOf((byte)0);
@@ -61,7 +69,7 @@ internal static class LuaNumber
         return used > 0 && SkipSpace(text, used) == text.Length;
     }
 
-    /// <summary>C's strtod: returns how many bytes make a number, 0 if none do.</summary>
+    /// <summary>The strtod of C. Returns the length of the number, or 0 if there is none.</summary>
     public static int ParsePrefix(ReadOnlySpan<byte> text, out double value)
     {
         value = 0;
@@ -90,7 +98,7 @@ internal static class LuaNumber
         return at + used;
     }
 
-    /// <summary>C's strtoul: returns how many bytes make a number of the base, 0 if none do.</summary>
+    /// <summary>The strtoul of C. Returns the length of the number in the given base, or 0 if there is none.</summary>
     public static int ParseUnsigned(ReadOnlySpan<byte> text, int radix, out double value)
     {
         value = 0;
@@ -116,7 +124,7 @@ internal static class LuaNumber
         return at;
     }
 
-    /// <summary>The value of a digit in any base up to 36; a large number for what is none.</summary>
+    /// <summary>Returns the value of a digit in any base up to 36, or a large number for another character.</summary>
     public static int HexDigit(byte c) => c switch
     {
         >= (byte)'0' and <= (byte)'9' => c - '0',
@@ -160,7 +168,7 @@ internal static class LuaNumber
 
     private static double ParseDecimal(ReadOnlySpan<byte> text)
     {
-        // Up to 15 digits are exact in a double; they are most of the numbers that scripts see.
+        // Up to 15 digits are exact in a double. Most numbers in scripts have this form.
         if (text.Length <= 15 && text.IndexOfAnyExceptInRange((byte)'0', (byte)'9') < 0)
         {
             long sum = 0;
@@ -192,7 +200,8 @@ internal static class LuaNumber
             }
             else
             {
-                // No room: the lowest bit stands for all that was cut, so that rounding stays right.
+                // The mantissa is full. Its lowest bit records whether a nonzero digit was cut, so that rounding
+                // remains correct.
                 if (digit != 0) mantissa |= 1;
                 if (!point) scale += 4;
             }
@@ -224,7 +233,7 @@ internal static class LuaNumber
         if (StartsWith(text, "inf"u8)) return 3;
         value = 0;
         if (!StartsWith(text, "nan"u8)) return 0;
-        value = BitConverter.UInt64BitsToDouble(0x7FF8_0000_0000_0000); // .NET's constant is the negative one
+        value = BitConverter.UInt64BitsToDouble(0x7FF8_0000_0000_0000); // the constant of .NET is a negative NaN
         if (text.Length > 3 && text[3] == '(')
         {
             int at = 4;

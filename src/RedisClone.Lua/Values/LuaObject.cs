@@ -1,6 +1,6 @@
 namespace RedisClone.Lua;
 
-/// <summary>What every value that lives on the heap has in common: its type, and two words of bookkeeping.</summary>
+/// <summary>The base class of all values on the heap: the type and two words of bookkeeping.</summary>
 public abstract class LuaObject
 {
     private static int s_lastIdentity;
@@ -8,12 +8,14 @@ public abstract class LuaObject
     /// <summary>The number of the last memory census that counted this object.</summary>
     internal int CensusMark;
 
-    /// <summary>A string's hash, any other object's serial number; zero until somebody asks for it.</summary>
+    /// <summary>The hash of a string or the serial number of another object. Zero before its first use.</summary>
     private protected int Tag;
 
     public abstract LuaType Type { get; }
 
-    /// <summary>What <c>tostring</c> shows instead of an address, and what tables hash an object by.</summary>
+    /// <summary>
+    /// The number that <c>tostring</c> shows instead of an address, and by which tables hash the object.
+    /// </summary>
     internal int Identity
     {
         get
@@ -24,12 +26,14 @@ public abstract class LuaObject
     }
 }
 
-/// <summary>An opaque value of the host. It has no metatable and no state: all interpreters share these objects.</summary>
+/// <summary>
+/// An opaque value of the host. It has no metatable and no state, so all interpreters share these objects.
+/// </summary>
 public sealed class LuaUserData : LuaObject
 {
     internal const int Size = 48;
 
-    /// <summary>The null pointer, which cjson uses for JSON's null.</summary>
+    /// <summary>The null pointer, which cjson uses for the null of JSON.</summary>
     public static readonly LuaUserData NullPointer = new();
 
     private LuaUserData()

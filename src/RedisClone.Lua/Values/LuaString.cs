@@ -2,22 +2,24 @@ using System.Text;
 
 namespace RedisClone.Lua;
 
-/// <summary>An immutable string of bytes. Strings are compared by content; the hash is computed once, when first needed.</summary>
+/// <summary>An immutable byte string. Strings are compared by content. The hash is computed at its first use.</summary>
 public sealed class LuaString : LuaObject
 {
-    /// <summary>What a string costs besides its bytes: its own header and fields, and those of its array.</summary>
+    /// <summary>The size of a string without its bytes: the headers and fields of the object and its array.</summary>
     private const int Overhead = 56;
 
     public static readonly LuaString Empty = new([]);
 
     private static readonly LuaString[] s_single = MakeSingles();
 
-    /// <summary>From this length on the hash is of all bytes: it tells strings that differ apart without a comparison.</summary>
+    /// <summary>
+    /// From this length on the hash covers all bytes, so that different strings are distinguished without a comparison.
+    /// </summary>
     private const int LongString = 128;
 
     private byte[] _bytes;
 
-    /// <summary>Takes the array over: it must not be written to afterwards.</summary>
+    /// <summary>Takes ownership of the array, which must not be changed afterwards.</summary>
     internal LuaString(byte[] bytes) => _bytes = bytes;
 
     public override LuaType Type => LuaType.String;
@@ -26,17 +28,18 @@ public sealed class LuaString : LuaObject
 
     public ReadOnlySpan<byte> Span => _bytes;
 
-    /// <summary>The bytes themselves: they are not to be changed.</summary>
+    /// <summary>The array of the string, which must not be changed.</summary>
     internal byte[] Bytes => _bytes;
 
     internal long Size => SizeOf(_bytes.Length);
 
-    /// <summary>The bytes of a string of a length; arrays are rounded up to words.</summary>
+    /// <summary>Returns the size of a string with the given length. Arrays are rounded up to words.</summary>
     internal static long SizeOf(int length) => Overhead + (((long)length + 7) & ~7L);
 
     /// <summary>
-    /// Lua 5.1's own hash: tables are traversed in the order of their hashes, and scripts have come to depend on it. Tables turn
-    /// to <see cref="KeyedHash"/> when keys collide. Of a long string, of which Lua samples 32 bytes, it is keyed at once.
+    /// The hash of Lua 5.1. It determines the traversal order of tables, on which scripts rely. Tables switch to
+    /// <see cref="KeyedHash"/> when keys collide. Lua samples only 32 bytes of a long string, so long strings use the
+    /// keyed hash at once.
     /// </summary>
     internal int Hash
     {
@@ -47,7 +50,7 @@ public sealed class LuaString : LuaObject
         }
     }
 
-    /// <summary>Makes a string that no interpreter accounts for: for constants of the host.</summary>
+    /// <summary>Creates a string that no interpreter counts, for constants of the host.</summary>
     public static LuaString From(ReadOnlySpan<byte> bytes) => new(bytes.ToArray());
 
     public static LuaString From(string text) => new(Encoding.Latin1.GetBytes(text));
@@ -58,12 +61,13 @@ public sealed class LuaString : LuaObject
         byte[] mine = _bytes, others = other._bytes;
         if (mine == others) return true;
         if (mine.Length != others.Length || Hash != other.Hash || !mine.AsSpan().SequenceEqual(others)) return false;
-        // The comparison of long strings is no counted work: they are compared once.
+        // The comparison of long strings does not count as work. Sharing the array ensures that two strings are
+        // compared only once.
         if (mine.Length >= LongString) other._bytes = mine;
         return true;
     }
 
-    /// <summary>Each byte as the character of that number, so that nothing is lost.</summary>
+    /// <summary>Returns each byte as the character with the same number, so that the conversion is lossless.</summary>
     public override string ToString() => Encoding.Latin1.GetString(_bytes);
 
     internal static LuaString Single(byte value) => s_single[value];

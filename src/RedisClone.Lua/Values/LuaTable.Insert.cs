@@ -2,7 +2,7 @@ using System.Numerics;
 
 namespace RedisClone.Lua;
 
-/// <summary>What can be wrong with a store into a table.</summary>
+/// <summary>The result of a store into a table.</summary>
 internal enum StoreResult
 {
     Stored,
@@ -17,10 +17,10 @@ public sealed partial class LuaTable
 {
     private const int NoNode = -1, Collides = -2;
 
-    /// <summary>Random hashes of 2^26 keys, in a table that is full, bring about a dozen to one position.</summary>
+    /// <summary>In a full table with 2^26 keys and random hashes, about a dozen keys share a position.</summary>
     private const int LongestByChance = 32;
 
-    /// <summary>Stores without metamethods, as the host or a library; what the table grows by is charged.</summary>
+    /// <summary>Stores without metamethods, for the host or a library. The growth of the table is charged.</summary>
     internal StoreResult Set(LuaMeter meter, in LuaValue key, in LuaValue value)
     {
         ref LuaValue cell = ref Slot(meter, in key, out StoreResult result);
@@ -47,7 +47,9 @@ public sealed partial class LuaTable
         return Set(meter, in boxed, in value);
     }
 
-    /// <summary>The cell of a key, made if need be. After a failure the cell is nobody's.</summary>
+    /// <summary>
+    /// Returns the cell of a key and inserts the key if necessary. After a failure the cell belongs to no table.
+    /// </summary>
     internal ref LuaValue Slot(LuaMeter meter, in LuaValue key, out StoreResult result)
     {
         AbsentEvents = 0;
@@ -71,16 +73,16 @@ public sealed partial class LuaTable
         }
     }
 
-    /// <summary>Makes room in the array for elements about to be stored.</summary>
+    /// <summary>Makes room in the array part for elements that will be stored next.</summary>
     internal StoreResult EnsureArray(LuaMeter meter, int size) =>
         size <= _array.Length ? StoreResult.Stored : Resize(meter, size, _nodes == s_noNodes ? 0 : _nodes.Length);
 
     private static int NodeCapacity(int hashSize) => (int)BitOperations.RoundUpToPowerOf2((uint)hashSize);
 
     /// <summary>
-    /// Takes a node for a key that is not there. If its main position is taken by a key that belongs elsewhere, that one
-    /// moves; otherwise the new key goes to a free node. <see cref="NoNode"/> when there is none, <see cref="Collides"/> when
-    /// too many keys belong to one position.
+    /// Inserts a new key. If its main position is occupied by a key with another main position, that key moves to a
+    /// free node. Otherwise the new key takes a free node. Returns <see cref="NoNode"/> if there is no free node, and
+    /// <see cref="Collides"/> if too many keys share one position.
     /// </summary>
     private int Insert(in LuaValue key)
     {
@@ -119,13 +121,15 @@ public sealed partial class LuaTable
         return -1;
     }
 
-    /// <summary>Counts all integer keys, chooses the array's size so that more than half of it is used, and moves everything.</summary>
+    /// <summary>
+    /// Resizes the table for a new key. The array part is the largest one of which more than half is used.
+    /// </summary>
     private StoreResult Grow(LuaMeter meter, in LuaValue extraKey)
     {
-        // Removing and adding in turn can make a full table do this every time: it is no single step.
+        // Alternating removals and insertions can make a full table resize each time, so the work counts as many steps.
         meter.Budget -= SlotCount / 4;
 
-        // counts[i]: integer keys k with 2^(i-1) < k <= 2^i
+        // counts[i] is the number of integer keys k with 2^(i-1) < k <= 2^i.
         Span<int> counts = stackalloc int[MaxBits + 1];
         counts.Clear();
         int integerKeys = CountArray(counts);
@@ -201,7 +205,7 @@ public sealed partial class LuaTable
     {
         if (hashSize > 1 << MaxBits) return StoreResult.Overflow;
         int nodeCount = hashSize == 0 ? 0 : NodeCapacity(hashSize);
-        // The old parts are garbage only afterwards, and are counted until the next census.
+        // The old parts become garbage after the resize and remain counted until the next census.
         if (!meter.TryCharge(SizeOf(arraySize, nodeCount))) return StoreResult.NoMemory;
 
         Node[] oldNodes = _nodes;
@@ -212,7 +216,7 @@ public sealed partial class LuaTable
             _array = new LuaValue[arraySize];
             oldArray.AsSpan(0, Math.Min(arraySize, oldArray.Length)).CopyTo(_array);
         }
-        // Every cell found below exists or fits, so that nothing here can grow the table again.
+        // Every cell below exists or has a free node, so these calls cannot grow the table again.
         for (int i = arraySize; i < oldArray.Length; i++)
         {
             if (oldArray[i].IsNil) continue;

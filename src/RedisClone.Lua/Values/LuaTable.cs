@@ -3,13 +3,14 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// A Lua table: an array for the keys 1..n that are dense enough, and a chained scatter table with Brent's variation for
-/// all others. Sizes, collisions and so the order of traversal are those of Lua 5.1, to the element, until more keys collide than
-/// do by chance: then the hash is one with a secret seed. So a client whose data a script uses as keys cannot make it slow.
+/// A Lua table: an array for the keys 1..n if they are dense enough, and a chained scatter table with Brent's variation
+/// for all other keys. Sizes, collisions and therefore the traversal order are exactly those of Lua 5.1 until more keys
+/// collide than chance explains. The table then switches to a hash with a secret seed, so that a client cannot slow it
+/// down with chosen keys.
 /// </summary>
 public sealed partial class LuaTable : LuaObject
 {
-    /// <summary>The object itself, and its place in the work list of a census.</summary>
+    /// <summary>The size of the object and of its entry in the work list of a census.</summary>
     private const int BaseSize = 72;
     private const int ArrayHeader = 24;
     private const int CellSize = 16;
@@ -17,16 +18,16 @@ public sealed partial class LuaTable : LuaObject
 
     private const int MaxBits = 26;
 
-    /// <summary>The hash part of every table that has none: never written to.</summary>
+    /// <summary>The shared node array of tables without a hash part. It is never written.</summary>
     private static readonly Node[] s_noNodes = [new() { Next = -1 }];
 
     private LuaValue[] _array;
     private Node[] _nodes;
 
-    /// <summary>All nodes at or above this index are taken.</summary>
+    /// <summary>All nodes at or above this index are occupied.</summary>
     private int _lastFree;
 
-    /// <summary>Keys are hashed by <see cref="KeyedHash"/>.</summary>
+    /// <summary>True if keys are hashed by <see cref="KeyedHash"/>.</summary>
     private bool _isKeyed;
 
     internal LuaTable(int arraySize = 0, int hashSize = 0)
@@ -40,28 +41,30 @@ public sealed partial class LuaTable : LuaObject
 
     public LuaTable? Metatable { get; set; }
 
-    /// <summary>A frozen table refuses every change that a script attempts; the host may still make some.</summary>
+    /// <summary>A frozen table refuses all changes by scripts. The host can still change it.</summary>
     public bool Frozen { get; set; }
 
-    /// <summary>Used as a metatable: bit n says that event n is known to be absent. Any write clears it.</summary>
+    /// <summary>The cache of a metatable: bit n is set if event n is known to be absent. Any write clears it.</summary>
     internal byte AbsentEvents;
 
     internal long Size => SizeOf(_array.Length, _nodes == s_noNodes ? 0 : _nodes.Length);
 
     internal ReadOnlySpan<LuaValue> ArrayPart => _array;
 
-    /// <summary>The bytes of a table whose parts have so many places; those of the hash part are rounded up.</summary>
+    /// <summary>
+    /// Returns the size of a table with parts of the given capacities. The capacity of the hash part is rounded up.
+    /// </summary>
     internal static long SizeOf(int arraySize, int hashSize) =>
         BaseSize + (arraySize == 0 ? 0 : ArrayHeader + ((long)arraySize * CellSize)) +
         (hashSize == 0 ? 0 : ArrayHeader + ((long)NodeCapacity(hashSize) * NodeSize));
 
-    /// <summary>Indexes for traversal: the array first, then the nodes.</summary>
+    /// <summary>The number of traversal indexes: first the array, then the nodes.</summary>
     internal int SlotCount => _array.Length + _nodes.Length;
 
-    /// <summary>False where there are only the keys 1..n: nothing else need be looked for.</summary>
+    /// <summary>False if the table has only the keys 1..n.</summary>
     public bool HasFields => _nodes != s_noNodes;
 
-    /// <summary>The elements, counted one by one.</summary>
+    /// <summary>The number of elements, counted by a traversal.</summary>
     public int Count
     {
         get
@@ -72,13 +75,15 @@ public sealed partial class LuaTable : LuaObject
         }
     }
 
-    /// <summary>The value at a string key, nil if there is none.</summary>
+    /// <summary>The value of a string key, or nil.</summary>
     public LuaValue this[LuaString key] => Get(key);
 
-    /// <summary>The value at an integer key, nil if there is none.</summary>
+    /// <summary>The value of an integer key, or nil.</summary>
     public LuaValue this[int key] => Get(key);
 
-    /// <summary>A border: an n whose element is there while the next is not (any of them where there are several).</summary>
+    /// <summary>
+    /// A border: an n such that element n exists and element n + 1 does not. If there are several, any of them.
+    /// </summary>
     public int Length
     {
         get
@@ -141,7 +146,9 @@ public sealed partial class LuaTable : LuaObject
         return ref LuaValue.NilCell[0];
     }
 
-    /// <summary>Stores where that neither makes the table grow nor may concern a metamethod; false if it might.</summary>
+    /// <summary>
+    /// Stores a value if that neither grows the table nor may invoke a metamethod. Otherwise returns false.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal bool TryStore(int key, in LuaValue value)
     {
@@ -154,7 +161,9 @@ public sealed partial class LuaTable : LuaObject
         return true;
     }
 
-    /// <summary>As above, for a value that is there already.</summary>
+    /// <summary>
+    /// Stores a value for an existing key if that cannot invoke a metamethod. Otherwise returns false.
+    /// </summary>
     internal bool TryStore(LuaString key, in LuaValue value)
     {
         Node[] nodes = _nodes;
@@ -176,8 +185,8 @@ public sealed partial class LuaTable : LuaObject
     }
 
     /// <summary>
-    /// Steps to the next element; false at the end, and then the index is past it. Start at -1; an index stays valid
-    /// while nothing is inserted.
+    /// Advances to the next element. Returns false at the end, with the index past the end. The first index is -1. An
+    /// index is valid until a key is inserted.
     /// </summary>
     public bool Advance(ref int index, out LuaValue key, out LuaValue value)
     {
@@ -204,7 +213,7 @@ public sealed partial class LuaTable : LuaObject
         return false;
     }
 
-    /// <summary>Where a key stands in the order of traversal: -1 for nil, -2 if it is not there at all.</summary>
+    /// <summary>Returns the traversal index of a key: -1 for nil, -2 if the key does not exist.</summary>
     internal int FindIndex(in LuaValue key)
     {
         if (key.IsNil) return -1;
@@ -224,7 +233,7 @@ public sealed partial class LuaTable : LuaObject
         return -2;
     }
 
-    /// <summary>The most keys that share a main position, for tests.</summary>
+    /// <summary>The maximum number of keys with the same main position, for tests.</summary>
     internal int LongestChain
     {
         get
@@ -272,7 +281,7 @@ public sealed partial class LuaTable : LuaObject
         return ref LuaValue.NilCell[0];
     }
 
-    /// <summary>Looks for a border beyond the array, by doubling and then by halving.</summary>
+    /// <summary>Searches for a border beyond the array, first by doubling and then by bisection.</summary>
     private int SearchBorder(int present)
     {
         uint low = (uint)present, high = low + 1;
@@ -281,7 +290,8 @@ public sealed partial class LuaTable : LuaObject
             low = high;
             high *= 2;
             if (high <= int.MaxValue) continue;
-            // Only a table built for this purpose gets here. A straight search, as in Lua, takes as long as the table is large.
+            // Only a table built for this purpose gets here. The linear search of Lua would take time proportional to
+            // the size of the table.
             high = int.MaxValue;
             if (!Get((int)high).IsNil) return int.MaxValue - 1;
             break;

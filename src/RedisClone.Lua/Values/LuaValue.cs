@@ -3,12 +3,13 @@ using System.Runtime.CompilerServices;
 namespace RedisClone.Lua;
 
 /// <summary>
-/// One Lua value in 16 bytes. <see cref="Tag"/> is null for nil, one of three marker objects for numbers and booleans,
-/// and otherwise the heap object itself. The default value is nil.
+/// A Lua value in 16 bytes. <see cref="Tag"/> is null for nil, one of three marker objects for numbers and booleans,
+/// and the heap object itself for all other types. The default value is nil.
 /// </summary>
 /// <remarks>
-/// The markers are string literals because the runtime allocates literals where the collector never moves them: the
-/// compiler then knows their addresses, so that storing a number needs no write barrier and testing for one no load.
+/// The markers are string literals, because the runtime allocates literals in memory that the garbage collector never
+/// moves. The compiler therefore knows their addresses: storing a number needs no write barrier, and testing for a
+/// number needs no load.
 /// </remarks>
 public struct LuaValue
 {
@@ -16,7 +17,7 @@ public struct LuaValue
     internal static readonly object TrueTag = "true";
     internal static readonly object FalseTag = "false";
 
-    /// <summary>What lookups that find nothing refer to.</summary>
+    /// <summary>The cell that lookups return if they find nothing.</summary>
     internal static readonly LuaValue[] NilCell = new LuaValue[1];
 
     internal object? Tag;
@@ -55,7 +56,7 @@ public struct LuaValue
         get => Tag == NumberTag;
     }
 
-    /// <summary>Nil or false.</summary>
+    /// <summary>True for nil and false.</summary>
     public readonly bool IsFalsy
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -94,7 +95,7 @@ public struct LuaValue
         Number = number;
     }
 
-    /// <summary>Assignment that spares numbers the write barrier.</summary>
+    /// <summary>Assigns a value without a write barrier for numbers.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Set(in LuaValue from)
     {

@@ -2,16 +2,18 @@ using System.Globalization;
 
 namespace RedisClone.Lua;
 
-/// <summary>The conversions e, f and g of C's printf, without width and sign flags. Numbers are exact to the last digit asked for.</summary>
+/// <summary>
+/// The conversions e, f and g of C's printf, without width and sign flags. All requested digits are exact.
+/// </summary>
 internal static class NumberText
 {
-    /// <summary>Enough for <c>%.99f</c> of the largest number.</summary>
+    /// <summary>The maximum length of a number in <c>%.99f</c>.</summary>
     public const int MaxText = 448;
 
     private static readonly string[] s_exponential = [.. Enumerable.Range(0, 100).Select(i => $"E{i}")];
     private static readonly string[] s_fixed = [.. Enumerable.Range(0, 100).Select(i => $"F{i}")];
 
-    /// <summary><c>%.{precision}g</c>.</summary>
+    /// <summary>Formats a number as <c>%.{precision}g</c>.</summary>
     public static int FormatGeneral(double value, int precision, bool alternate, bool upper, Span<byte> to)
     {
         if (!double.IsFinite(value)) return FormatSpecial(value, upper, to);
@@ -52,7 +54,7 @@ internal static class NumberText
         return at + mantissa.Length - whole;
     }
 
-    /// <summary><c>%.{precision}e</c>.</summary>
+    /// <summary>Formats a number as <c>%.{precision}e</c>.</summary>
     public static int FormatExponential(double value, int precision, bool alternate, bool upper, Span<byte> to)
     {
         if (!double.IsFinite(value)) return FormatSpecial(value, upper, to);
@@ -67,7 +69,7 @@ internal static class NumberText
         return at + WriteExponent(exponent, upper, to[at..]);
     }
 
-    /// <summary><c>%.{precision}f</c>.</summary>
+    /// <summary>Formats a number as <c>%.{precision}f</c>.</summary>
     public static int FormatFixed(double value, int precision, bool alternate, Span<byte> to)
     {
         if (!double.IsFinite(value)) return FormatSpecial(value, upper: false, to);
@@ -86,7 +88,7 @@ internal static class NumberText
         return word.Length;
     }
 
-    /// <summary>Writes precision + 1 digits, says where they are, and the exponent of the first.</summary>
+    /// <summary>Writes precision + 1 digits. Returns their position and the exponent of the first digit.</summary>
     private static (int DigitsAt, int Digits, int Exponent) Exponential(double value, int precision, Span<byte> text)
     {
         Math.Abs(value).TryFormat(text, out int written, s_exponential[precision], CultureInfo.InvariantCulture);
@@ -94,7 +96,7 @@ internal static class NumberText
         int exponent = 0;
         foreach (byte c in text[(e + 2)..written]) exponent = (exponent * 10) + c - '0';
         if (text[e + 1] == '-') exponent = -exponent;
-        if (precision > 0) text[1] = text[0]; // closes the gap of the point
+        if (precision > 0) text[1] = text[0]; // overwrites the decimal point
         return precision > 0 ? (1, precision + 1, exponent) : (0, 1, exponent);
     }
 

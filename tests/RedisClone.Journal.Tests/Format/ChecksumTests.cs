@@ -3,11 +3,11 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Tests.Format;
 
-/// <summary>However the bytes are taken, the sum is that of one after the other.</summary>
+/// <summary>The checksum is the same for every way in which the bytes are split.</summary>
 public sealed class ChecksumTests
 {
     [Fact]
-    public void AnyLengthHasTheSumOfItsBytes()
+    public void TheChecksumIsCorrectForAnyLength()
     {
         var bytes = new byte[5000];
         new Random(1).NextBytes(bytes);

@@ -2,7 +2,9 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Tests.Format;
 
-/// <summary>The lines that carry the verification: any changed bit, another salt or another place must show.</summary>
+/// <summary>
+/// Tests the lines that carry checksums. A changed bit, another salt or another offset must be detected.
+/// </summary>
 public sealed class HeaderTests
 {
     private const ulong Salt = 0x0123456789abcdef;
@@ -26,7 +28,7 @@ public sealed class HeaderTests
     }
 
     [Fact]
-    public void EveryFlippedBitOfALineShows()
+    public void EveryFlippedBitOfALineIsDetected()
     {
         var line = new byte[GroupHeader.MaxLength];
         var length = new GroupHeader(1234, 1000, 77, 0x00abcdef).Write(line, Salt, 40);
@@ -39,7 +41,7 @@ public sealed class HeaderTests
     }
 
     [Fact]
-    public void EveryFlippedBitOfAFileHeaderShows()
+    public void EveryFlippedBitOfAFileHeaderIsDetected()
     {
         var header = new byte[FileHeader.Length];
         FileHeader.Write(header, Salt);
@@ -56,7 +58,7 @@ public sealed class HeaderTests
     }
 
     [Fact]
-    public void AFillMarkIsOfItsFileAndPlaceOnly()
+    public void AFillMarkIsValidOnlyInItsFileAndAtItsOffset()
     {
         var line = new byte[FillMark.Length];
         FillMark.Write(line, Salt, 4074);

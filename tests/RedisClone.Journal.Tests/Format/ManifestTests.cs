@@ -3,13 +3,14 @@ using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal.Tests.Format;
 
-/// <summary>The manifest as Redis writes and reads it.</summary>
+/// <summary>Tests that the manifest is read and written like in Redis.</summary>
 public sealed class ManifestTests
 {
     [Fact]
-    public void ReadsAndWritesWhatRedisDoes()
+    public void ReadsAndWritesTheFormatOfRedis()
     {
-        const string text = "file appendonly.aof.2.base.rdb seq 2 type b\nfile appendonly.aof.1.incr.aof seq 1 type h\nfile appendonly.aof.4.incr.aof seq 4 type i\n";
+        const string text = "file appendonly.aof.2.base.rdb seq 2 type b\n"
+            + "file appendonly.aof.1.incr.aof seq 1 type h\nfile appendonly.aof.4.incr.aof seq 4 type i\n";
         Assert.True(Manifest.TryParse(Encoding.ASCII.GetBytes(text), out var manifest, out _));
         Assert.Equal("appendonly.aof.2.base.rdb", manifest.Base!.Name);
         Assert.Equal(text, Encoding.ASCII.GetString(manifest.ToBytes()));
@@ -27,7 +28,7 @@ public sealed class ManifestTests
     [InlineData("file a seq 1 type b\nfile b seq 2 type b\n", "Found duplicate base file information")]
     [InlineData("file a seq 2 type i\nfile b seq 1 type i\n", "Found a non-monotonic sequence number")]
     [InlineData("file a seq 2 type i", "The AOF manifest file contains too long line")]
-    public void RefusesInRedisWords(string text, string error)
+    public void RefusesWithTheErrorsOfRedis(string text, string error)
     {
         Assert.False(Manifest.TryParse(Encoding.ASCII.GetBytes(text), out _, out var found));
         Assert.StartsWith(error, found, StringComparison.Ordinal);
@@ -49,7 +50,8 @@ public sealed class ManifestTests
     [Fact]
     public void SkipsCommentsAndUnknownPairs()
     {
-        Assert.True(Manifest.TryParse("# a comment\nFILE 'a b' SEQ 7 TYPE i startoffset 12 endoffset 30\n"u8, out var manifest, out _));
+        Assert.True(
+            Manifest.TryParse("# a comment\nFILE 'a b' SEQ 7 TYPE i startoffset 12 endoffset 30\n"u8, out var manifest, out _));
         Assert.Equal(new("a b", 7, ManifestFileKind.Increment), manifest.Increments[0]);
     }
 }

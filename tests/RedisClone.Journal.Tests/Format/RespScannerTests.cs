@@ -4,10 +4,14 @@ using RedisClone.Journal.Tests.Support;
 
 namespace RedisClone.Journal.Tests.Format;
 
-/// <summary>Commands and units are found at every split, and nothing else is taken for one.</summary>
+/// <summary>Commands and units are found for every split of the input, and other input is refused.</summary>
 public sealed class RespScannerTests
 {
-    private static readonly byte[] Transaction = [.. Units.Command("MULTI"), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"), .. Units.Command("SET", "a", "b"), .. Units.Command("EXEC")];
+    private static readonly byte[] Transaction =
+    [
+        .. Units.Command("MULTI"), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"), .. Units.Command("SET", "a", "b"),
+        .. Units.Command("EXEC"),
+    ];
 
     [Fact]
     public void EveryPrefixIsIncomplete()
@@ -40,14 +44,17 @@ public sealed class RespScannerTests
     {
         byte[] bytes =
         [
-            .. Units.Command("MULTI"), .. Units.Command("SET", "a", ""), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"), .. Units.Command("DEL", new string('k', 300)),
+            .. Units.Command("MULTI"), .. Units.Command("SET", "a", ""), .. "#TS:5\r\n"u8, .. Units.Command("SELECT", "7"),
+            .. Units.Command("DEL", new string('k', 300)),
             .. Units.Command("SELECT", "x"), .. Units.Command("PING"), .. Units.Command("EXEC"),
         ];
         var scanner = new UnitScanner();
         for (var again = 0; again < 2; again++)
         {
             Assert.Equal(bytes.Length, scanner.Next(bytes, 2).Length);
-            Assert.Equal(["2:SET,a,", "7:DEL," + new string('k', 300), "-1:PING"], Enumerable.Range(0, scanner.Parts.Count).Select(i => Describe(scanner.Parts.Command(bytes, i))));
+            Assert.Equal(
+                ["2:SET,a,", "7:DEL," + new string('k', 300), "-1:PING"],
+                Enumerable.Range(0, scanner.Parts.Count).Select(i => Describe(scanner.Parts.Command(bytes, i))));
         }
         Assert.Equal(Units.Command("PING"), scanner.Parts.Command(bytes, 2).Bytes);
         scanner.Next(Units.Command("select", "3"), 2);
@@ -74,6 +81,6 @@ public sealed class RespScannerTests
     [InlineData("*1\r\n$4\r\nEXEC\r\n")]
     [InlineData("*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nMULTI\r\n")]
     [InlineData("\0\0\0\0")]
-    public void OtherThingsAreMalformed(string text) =>
+    public void OtherInputIsMalformed(string text) =>
         Assert.Equal(Scan.Malformed, new UnitScanner().Next(System.Text.Encoding.Latin1.GetBytes(text), 0).Scan);
 }

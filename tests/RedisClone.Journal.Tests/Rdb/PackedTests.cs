@@ -7,19 +7,21 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests.Rdb;
 
 /// <summary>
-/// The packed forms: what is written is read; old forms, built here by hand, are read; damage is an answer, never an
-/// exception.
+/// Tests the packed forms. Written forms are read back, old forms are built here by hand, and damage is reported
+/// without an exception.
 /// </summary>
 public sealed class PackedTests(ITestOutputHelper output)
 {
     private static readonly string[] Elements =
     [
-        "", "a", new('x', 63), new('y', 64), new('z', 4095), new('w', 4096), new('v', 17000), "0", "127", "128", "-1", "-4096", "4095", "4096", "-4097", "32767", "-32768", "40000",
-        "-8388608", "8388607", "8388608", "2147483647", "-2147483648", "4294967296", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "01", "-0",
+        "", "a", new('x', 63), new('y', 64), new('z', 4095), new('w', 4096), new('v', 17000), "0", "127", "128", "-1", "-4096",
+        "4095", "4096", "-4097", "32767", "-32768", "40000",
+        "-8388608", "8388607", "8388608", "2147483647", "-2147483648", "4294967296", "9223372036854775807",
+        "-9223372036854775808", "9223372036854775808", "01", "-0",
     ];
 
     [Fact]
-    public void ListpacksComeBack()
+    public void ListpacksRoundTrip()
     {
         var writer = new ListpackWriter();
         foreach (var element in Elements) writer.Append(Encoding.ASCII.GetBytes(element));
@@ -45,7 +47,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [InlineData(20)]
     [InlineData(40000)]
     [InlineData(1L << 40)]
-    public void IntsetsComeBack(long widest)
+    public void IntsetsRoundTrip(long widest)
     {
         long[] numbers = [-widest, -1, 0, 7, widest];
         Assert.Equal(numbers, ReadIntset(IntsetWriter.Write(numbers), out var isDamaged));
@@ -79,7 +81,7 @@ public sealed class PackedTests(ITestOutputHelper output)
         Assert.False(map.IsDamaged);
     }
 
-    /// <summary>Types of Redis before 7, in a file of version 3.</summary>
+    /// <summary>Types of Redis before version 7, in a file of version 3.</summary>
     [Fact]
     public void ValuesInOldFormsAreRead()
     {
@@ -109,7 +111,8 @@ public sealed class PackedTests(ITestOutputHelper output)
         writer.Byte(255);
         writer.Flush();
         Assert.Null(RdbModel.TryRead(target.Bytes.ToArray(), out var model));
-        Assert.Equal("list:a,1,b hash:f,1,g,x zset:m,n quick:a,b,c text:m,n map:f,v", string.Join(' ', model.Keys.Select(Describe)));
+        Assert.Equal(
+            "list:a,1,b hash:f,1,g,x zset:m,n quick:a,b,c text:m,n map:f,v", string.Join(' ', model.Keys.Select(Describe)));
         Assert.Equal([1.5, 2], model.Keys[2].Value.Scores);
         Assert.Equal([2.5, double.NegativeInfinity], model.Keys[4].Value.Scores);
         Assert.Equal(16000, model.Keys[5].Expire);
@@ -124,7 +127,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void DamagedFormsAreAnAnswer()
+    public void DamagedFormsCauseNoException()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
@@ -138,7 +141,8 @@ public sealed class PackedTests(ITestOutputHelper output)
             _ = ReadListpack(Damage(listpack, random), out _);
             _ = ReadZiplist(Damage(ziplist, random), out _);
             _ = ReadIntset(Damage(intset, random), out _);
-            var map = new ZipmapReader(Damage([2, 1, (byte)'f', 1, 0, (byte)'v', 1, (byte)'g', 2, 1, (byte)'v', (byte)'w', 0, 255], random));
+            var map = new ZipmapReader(
+                Damage([2, 1, (byte)'f', 1, 0, (byte)'v', 1, (byte)'g', 2, 1, (byte)'v', (byte)'w', 0, 255], random));
             while (map.TryNext(out _, out _)) { }
         }
     }
@@ -151,9 +155,10 @@ public sealed class PackedTests(ITestOutputHelper output)
     private static byte[] Damage(byte[] bytes, Random random)
     {
         var damaged = random.Next(4) == 0 ? bytes[..random.Next(bytes.Length + 1)] : [.. bytes];
-        for (var i = random.Next(4); i >= 0 && damaged.Length > 0; i--) damaged[random.Next(damaged.Length)] = (byte)random.Next(256);
+        for (var i = random.Next(4); i >= 0 && damaged.Length > 0; i--)
+            damaged[random.Next(damaged.Length)] = (byte)random.Next(256);
 
-        // Often with a header that fits, so that the elements are looked at.
+        // The length and the end mark are often corrected, so that the elements are read.
         if (damaged.Length >= 8 && random.Next(2) == 0) BinaryPrimitives.WriteInt32LittleEndian(damaged, damaged.Length);
         if (damaged.Length > 0 && random.Next(2) == 0) damaged[^1] = 255;
         return damaged;
@@ -232,7 +237,9 @@ public sealed class PackedTests(ITestOutputHelper output)
             if (number is >= sbyte.MinValue and <= sbyte.MaxValue) return [0xFE, (byte)number];
             if (number is >= short.MinValue and <= short.MaxValue) return [0xC0, .. BitConverter.GetBytes((short)number)];
             if (number is >= -8388608 and <= 8388607) return [0xF0, .. BitConverter.GetBytes((int)number)[..3]];
-            return number is >= int.MinValue and <= int.MaxValue ? [0xD0, .. BitConverter.GetBytes((int)number)] : [0xE0, .. BitConverter.GetBytes(number)];
+            return number is >= int.MinValue and <= int.MaxValue
+                ? [0xD0, .. BitConverter.GetBytes((int)number)]
+                : [0xE0, .. BitConverter.GetBytes(number)];
         }
         var text = Encoding.ASCII.GetBytes(element);
         if (text.Length < 64) return [(byte)text.Length, .. text];

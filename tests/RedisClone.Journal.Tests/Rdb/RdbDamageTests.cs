@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Journal.Tests.Rdb;
 
 /// <summary>
-/// A file with every type, cut at every byte and damaged at random: an error each time, never an exception, a hang or a
-/// wrong value.
+/// Reads a file with values of every type that is cut at every byte or randomly damaged. Each case is an error. No case
+/// is an exception, a hang or a wrong value.
 /// </summary>
 public sealed class RdbDamageTests(ITestOutputHelper output)
 {
@@ -36,11 +36,11 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>The structure alone, without the checksum's help.</summary>
+    /// <summary>Checks the structure alone, without verifying the checksum.</summary>
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public void DamageWithoutAChecksumIsAnAnswer(bool packed)
+    public void DamageWithoutAChecksumCausesNoException(bool packed)
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
@@ -59,7 +59,7 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     [Theory]
     [InlineData("\xfc\xfb\xff\xff\xff\xff\xff\xff\xff")]
     [InlineData("\xfd\xfb\xff\xff\xff")]
-    public void AnExpiryBefore1970IsOver(string expiry)
+    public void AnExpiryBefore1970HasPassed(string expiry)
     {
         byte[] bytes = System.Text.Encoding.Latin1.GetBytes($"REDIS0010\xfe\0{expiry}\0\x1j\x1v\xff\0\0\0\0\0\0\0\0");
         Assert.Null(RdbModel.TryRead(bytes, out var model));
@@ -74,18 +74,20 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     [InlineData("VALKEY080", "the file is in Valkey's own format, of version 9 or later")]
     [InlineData("REDIS0012\x1f", "values of type 31 are not known")]
     [InlineData("REDIS0012\x07", "The RDB file contains module data I can't load: no matching module type 'ReJSON-RL'")]
-    public void OtherFilesAreNamed(string start, string error)
+    public void UnsupportedFilesHaveSpecificErrors(string start, string error)
     {
         byte[] bytes = System.Text.Encoding.Latin1.GetBytes(start);
         if (bytes.Length > 9)
         {
-            // A key follows, and for the module the number of its type.
+            // A key follows and, for a module, the number of its type.
             bytes = [.. bytes, 1, (byte)'k', 0x81, .. Convert.FromHexString(ModuleId("ReJSON-RL", 3))];
         }
         Assert.StartsWith(error, Read(bytes), StringComparison.Ordinal);
     }
 
-    /// <summary>Field times in the forms of 7.4 and of its release candidates; streams of Redis 8.</summary>
+    /// <summary>
+    /// Field expiries in the forms of Redis 7.4 and of its release candidates, and streams of Redis 8.
+    /// </summary>
     [Fact]
     public void NewerFormsAreRead()
     {
@@ -104,7 +106,8 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         writer.Type(RdbType.HashListpackExpiringOld);
         writer.String("l"u8);
         var listpack = new ListpackWriter();
-        foreach (var word in new[] { "g", "w", "7000", "f", "v", "0" }) listpack.Append(System.Text.Encoding.ASCII.GetBytes(word));
+        foreach (var word in new[] { "g", "w", "7000", "f", "v", "0" })
+            listpack.Append(System.Text.Encoding.ASCII.GetBytes(word));
         writer.String(listpack.Finish());
         writer.Type(RdbType.Stream5);
         writer.String("s"u8);
@@ -139,7 +142,8 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     private static string ModuleId(string name, int version)
     {
         const string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        var id = name.Aggregate(0UL, (bits, letter) => bits << 6 | (uint)letters.IndexOf(letter, StringComparison.Ordinal)) << 10 | (uint)version;
+        var id = name.Aggregate(
+            0UL, (bits, letter) => bits << 6 | (uint)letters.IndexOf(letter, StringComparison.Ordinal)) << 10 | (uint)version;
         return id.ToString("X16", null);
     }
 
@@ -148,12 +152,20 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         var model = new RdbModel();
         model.Facts.Add(("redis-ver", "7.0.15"));
         model.Functions.Add("#!lua name=x\n"u8.ToArray());
-        Add(0, "string", RdbValueKind.String, v => v.String("some text that is long enough to be compressed, compressed, compressed"u8));
+        Add(
+            0, "string", RdbValueKind.String,
+            v => v.String("some text that is long enough to be compressed, compressed, compressed"u8));
         Add(0, "list", RdbValueKind.List, v => Enumerable.Range(0, 30).All(i => v.ListElement(Text(i))));
         Add(1, "set", RdbValueKind.Set, v => Enumerable.Range(0, 30).All(i => v.SetMember(Text(i))));
-        Add(1, "ints", RdbValueKind.Set, v => Enumerable.Range(0, 30).All(i => v.SetMember(System.Text.Encoding.ASCII.GetBytes((i * 3).ToString(null, null)))));
+        Add(
+            1, "ints", RdbValueKind.Set,
+            v => Enumerable.Range(0, 30)
+                .All(i => v.SetMember(System.Text.Encoding.ASCII.GetBytes((i * 3).ToString(null, null)))));
         Add(1, "hash", RdbValueKind.Hash, v => Enumerable.Range(0, 30).All(i => v.HashField(Text(i), Text(i * 2), -1)));
-        Add(1, "expiring", RdbValueKind.Hash, v => Enumerable.Range(0, 10).All(i => v.HashField(Text(i), Text(i * 2), packed || i % 2 == 0 ? 4102444800000 + i : -1)));
+        Add(
+            1, "expiring", RdbValueKind.Hash,
+            v => Enumerable.Range(0, 10)
+                .All(i => v.HashField(Text(i), Text(i * 2), packed || i % 2 == 0 ? 4102444800000 + i : -1)));
         Add(2, "zset", RdbValueKind.SortedSet, v => Enumerable.Range(0, 30).All(i => v.SortedSetMember(Text(i), i / 8.0)));
         Add(2, "stream", RdbValueKind.Stream, v => Stream(v));
         return model;
@@ -163,7 +175,9 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
             var value = new RdbValue();
             value.Begin(kind, 0);
             Assert.True(fill(value));
-            model.Keys.Add(new(database, System.Text.Encoding.ASCII.GetBytes(name), database == 1 ? 4102444800000 : -1, database == 2 ? 77 : -1, database == 0 ? 5 : -1, value));
+            byte[] key = System.Text.Encoding.ASCII.GetBytes(name);
+            model.Keys.Add(new(
+                database, key, database == 1 ? 4102444800000 : -1, database == 2 ? 77 : -1, database == 0 ? 5 : -1, value));
         }
     }
 
@@ -174,14 +188,28 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
             value.StreamEntry(new(1000 + (ulong)i / 2, (ulong)i), 1);
             value.StreamField("field"u8, Text(i));
         }
-        value.StreamState(new() { Length = 120, Last = new(1100, 200), First = new(1000, 0), HighestDeleted = new(900, 1), EntriesAdded = 130, IsComplete = true });
+        value.StreamState(new()
+        {
+            Length = 120,
+            Last = new(1100, 200),
+            First = new(1000, 0),
+            HighestDeleted = new(900, 1),
+            EntriesAdded = 130,
+            IsComplete = true,
+        });
         value.StreamGroup("group"u8, new(1001, 3), 4);
         value.StreamPending(new(1000, 0), 123456, 3);
         value.StreamConsumer("someone"u8, 5, 6);
         return value.StreamConsumerPending(new(1000, 0));
     }
 
-    private static byte[] Text(int number) => System.Text.Encoding.ASCII.GetBytes(number % 3 == 0 ? "x" + number : number % 3 == 1 ? number.ToString(null, null) : new string('y', number * 2) + number);
+    private static byte[] Text(int number) =>
+        System.Text.Encoding.ASCII.GetBytes((number % 3) switch
+        {
+            0 => "x" + number,
+            1 => number.ToString(null, null),
+            _ => new string('y', number * 2) + number,
+        });
 
     private static string? Read(byte[] bytes) => RdbModel.TryRead(bytes, out _);
 

@@ -5,11 +5,11 @@ using Xunit.Abstractions;
 
 namespace RedisClone.Journal.Tests.Rdb;
 
-/// <summary>Checksum, compression, lengths and strings.</summary>
+/// <summary>Tests checksums, compression, lengths and strings.</summary>
 public sealed class RdbPrimitiveTests(ITestOutputHelper output)
 {
     [Fact]
-    public void CrcIsJones() => Assert.Equal(0xe9c6d914c4b8d9caUL, Crc64.Compute("123456789"u8));
+    public void CrcUsesTheJonesPolynomial() => Assert.Equal(0xe9c6d914c4b8d9caUL, Crc64.Compute("123456789"u8));
 
     [Fact]
     public void CrcIsTheSameFoldedAndInParts()
@@ -31,7 +31,7 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void LzfComesBack()
+    public void LzfRoundTrips()
     {
         output.WriteLine($"RC_SEED={TestSeed.Seed}");
         var random = new Random(TestSeed.Seed);
@@ -45,7 +45,7 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
             Assert.True(Lzf.TryDecompress(compressed.AsSpan(0, length), back));
             Assert.Equal(input, back);
 
-            // Damaged, or into the wrong length: an answer, never an exception.
+            // Damaged input or a wrong length must not cause an exception.
             if (length == 0) continue;
             compressed[random.Next(length)] ^= (byte)(1 << random.Next(8));
             Lzf.TryDecompress(compressed.AsSpan(0, length), back);
@@ -53,12 +53,16 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void LengthsAndStringsComeBack()
+    public void LengthsAndStringsRoundTrip()
     {
         var target = new RdbMemoryTarget();
         var writer = new RdbWriter(target, bufferSize: 512);
         ulong[] lengths = [0, 63, 64, 16383, 16384, uint.MaxValue, 1UL + uint.MaxValue, ulong.MaxValue];
-        string[] strings = ["", "0", "-1", "127", "128", "-129", "32768", "2147483647", "2147483648", "-2147483648", "007", "-0", "+1", "1.0", new('a', 21), new string('b', 3000) + "c", "0123456789012345678901234567890123456789"];
+        string[] strings =
+        [
+            "", "0", "-1", "127", "128", "-129", "32768", "2147483647", "2147483648", "-2147483648", "007", "-0", "+1", "1.0",
+            new('a', 21), new string('b', 3000) + "c", "0123456789012345678901234567890123456789",
+        ];
         foreach (var length in lengths) writer.Length(length);
         foreach (var text in strings) writer.String(Encoding.ASCII.GetBytes(text));
         writer.StringOf(5);
@@ -84,7 +88,10 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
     private static byte[] Compressible(Random random, int length)
     {
         var bytes = new byte[length];
-        for (var i = 0; i < length; i++) bytes[i] = i > 10 && random.Next(10) > 0 ? bytes[i - 1 - random.Next(random.Next(2) == 0 ? 3 : 10)] : (byte)random.Next(256);
+        for (var i = 0; i < length; i++)
+            bytes[i] = i > 10 && random.Next(10) > 0
+                ? bytes[i - 1 - random.Next(random.Next(2) == 0 ? 3 : 10)]
+                : (byte)random.Next(256);
         return bytes;
     }
 }

@@ -5,8 +5,8 @@ using RedisClone.Journal.Tests.Support;
 namespace RedisClone.Journal.Tests.Rdb;
 
 /// <summary>
-/// RDB files and DUMP payloads, against the real redis-server: what it writes is read, and what is written loads to the same
-/// digest.
+/// Exchanges RDB files and DUMP payloads with the real redis-server. Its files are read, and it loads written files to
+/// the same digest.
 /// </summary>
 public sealed class RdbRedisTests
 {
@@ -41,12 +41,12 @@ public sealed class RdbRedisTests
             Assert.Equal("12", redis.Command("FCALL", "twelve", "0").TrimStart(':'));
         }
 
-        // And what we wrote, we read: the same again.
+        // Reading our own file and writing it again gives the same bytes.
         Assert.Equal(again, Read(again).Write(packed, RdbVersion.Redis70, compress));
     }
 
     [Fact]
-    public void DumpPayloadsGoBothWays()
+    public void DumpPayloadsAreExchangedWithRedis()
     {
         using var directory = new TemporaryDirectory();
         using var redis = RedisProcess.Start(directory.Path);
@@ -69,7 +69,7 @@ public sealed class RdbRedisTests
                 Assert.Equal(Digest(redis, key), Digest(redis, "copy"));
             }
 
-            // A payload with any damage is refused, whatever it is.
+            // A payload with any damage is refused.
             payload[payload.Length / 2] ^= 4;
             Assert.False(DumpPayload.IsValid(payload));
         }
@@ -77,7 +77,8 @@ public sealed class RdbRedisTests
 
     private static readonly string[] Keys =
     [
-        "string", "number", "long", "binary", "list", "long-list", "ints", "wide-ints", "words", "many-words", "hash", "long-hash", "zset", "long-zset", "stream", "empty-stream",
+        "string", "number", "long", "binary", "list", "long-list", "ints", "wide-ints", "words", "many-words", "hash",
+        "long-hash", "zset", "long-zset", "stream", "empty-stream",
     ];
 
     private static void Fill(RedisProcess redis)
@@ -87,14 +88,20 @@ public sealed class RdbRedisTests
         redis.Command("SET", "long", string.Concat(Enumerable.Range(0, 2000).Select(i => "abc" + i % 37)));
         redis.Command(Words("SET", "binary", Enumerable.Range(0, 256).Select(i => (byte)i).ToArray()));
         redis.Command("SET", "expiring", "x", "PXAT", "4102444800123");
-        foreach (var number in new[] { 0, 1, -1, 63, 64, 127, 128, -128, 4095, 4096, -4096, -4097, 32767, -32768, 65536, 8388607, -8388608, 8388608, int.MaxValue, int.MinValue })
+        int[] numbers =
+        [
+            0, 1, -1, 63, 64, 127, 128, -128, 4095, 4096, -4096, -4097, 32767, -32768, 65536, 8388607, -8388608, 8388608,
+            int.MaxValue, int.MinValue,
+        ];
+        foreach (var number in numbers)
         {
             redis.Command("RPUSH", "list", number.ToString(null, null));
             redis.Command("SADD", "ints", number.ToString(null, null));
             redis.Command("HSET", "hash", "f" + number, number.ToString(null, null));
             redis.Command("ZADD", "zset", (number / 7.0).ToString("R", null), "m" + number);
         }
-        redis.Command("RPUSH", "list", "9223372036854775807", "-9223372036854775808", "007", "-0", "", " 1", new string('y', 5000));
+        redis.Command(
+            "RPUSH", "list", "9223372036854775807", "-9223372036854775808", "007", "-0", "", " 1", new string('y', 5000));
         redis.Command("SADD", "wide-ints", "1", "9223372036854775807", "-9223372036854775808");
         redis.Command("SADD", "words", "a", "b", "1");
         redis.Command("ZADD", "zset", "inf", "top", "-inf", "bottom", "1e300", "huge", "-1.5e-300", "tiny", "3", "three");
@@ -104,7 +111,9 @@ public sealed class RdbRedisTests
             redis.Command("SADD", "many-words", "word " + i);
             redis.Command("HSET", "long-hash", "field " + i, i % 3 == 0 ? i.ToString(null, null) : "value " + i);
             redis.Command("ZADD", "long-zset", (i * 0.1).ToString("R", null), "member " + i);
-            redis.Command("XADD", "stream", (1000 + i / 3) + "-" + (5 + i % 3 * 7), "a", i.ToString(null, null), i % 5 == 0 ? "other" : "b", "text " + i);
+            redis.Command(
+                "XADD", "stream", (1000 + i / 3) + "-" + (5 + i % 3 * 7), "a", i.ToString(null, null),
+                i % 5 == 0 ? "other" : "b", "text " + i);
         }
         redis.Command("XDEL", "stream", "1001-5", "1100-12");
         redis.Command("XGROUP", "CREATE", "stream", "group", "0");
@@ -136,7 +145,7 @@ public sealed class RdbRedisTests
         return Stable(full + redis.ReadRest());
     }
 
-    /// <summary>Without the facts of the representation: how many nodes hold the entries.</summary>
+    /// <summary>Removes facts about the representation, such as the number of nodes.</summary>
     private static string Stable(string reply)
     {
         var lines = reply.Split("\r\n").ToList();
@@ -151,5 +160,6 @@ public sealed class RdbRedisTests
         return model;
     }
 
-    private static byte[][] Words(params object[] words) => [.. words.Select(w => w as byte[] ?? Encoding.Latin1.GetBytes((string)w))];
+    private static byte[][] Words(params object[] words) =>
+        [.. words.Select(w => w as byte[] ?? Encoding.Latin1.GetBytes((string)w))];
 }

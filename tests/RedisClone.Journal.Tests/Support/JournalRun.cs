@@ -6,8 +6,8 @@ using RedisClone.Journal.Writing;
 namespace RedisClone.Journal.Tests.Support;
 
 /// <summary>
-/// A server in small, on one thread: it appends units, writes groups, flushes, rotates, fails and begins anew, as a random number
-/// generator says, and remembers what it promised.
+/// A minimal single-threaded server. It appends units, writes groups, flushes, rewrites, fails and rebuilds in a random
+/// order, and records the acknowledged units.
 /// </summary>
 internal sealed class JournalRun
 {
@@ -29,20 +29,28 @@ internal sealed class JournalRun
         _random = random;
         Units = units;
         _number = units.Count;
-        var tuning = new WriterTuning { SegmentSize = 1024, MaxGroup = 6000, FirstFill = 2048, LargestFill = 8192, LargestGroupToFill = 2048, Salts = new(random.Next()) };
+        var tuning = new WriterTuning
+        {
+            SegmentSize = 1024,
+            MaxGroup = 6000,
+            FirstFill = 2048,
+            LargestFill = 8192,
+            LargestGroupToFill = 2048,
+            Salts = new(random.Next()),
+        };
         _buffer = new(tuning);
         _writer = new(_buffer, tuning);
     }
 
-    /// <summary>Everything that ever took effect, in the global order.</summary>
+    /// <summary>All units that ever took effect, in the global order.</summary>
     public List<Unit> Units { get; }
 
-    /// <summary>What was said to be durable.</summary>
+    /// <summary>The highest position that was reported as durable.</summary>
     public long Acknowledged => Math.Max(_acknowledged, _writer.DurableLsn);
 
     public JournalState State => _writer.State;
 
-    /// <summary>Reads what is there, without changing anything.</summary>
+    /// <summary>Reads the journal without changing it.</summary>
     public static JournalReport Read(IDisk disk, Collector collector, ReadOptions? options = null)
     {
         if (!JournalDirectory.TryReadManifest(disk, Names, out var manifest, out var error))
@@ -50,7 +58,7 @@ internal sealed class JournalRun
         return new JournalReader(disk, Names, manifest, options ?? new()).Read(collector);
     }
 
-    /// <summary>Starts on what the disk holds; false when the disk failed.</summary>
+    /// <summary>Starts on the content of the disk. Returns false if the disk failed.</summary>
     public bool Start(JournalReport report)
     {
         try
@@ -67,7 +75,7 @@ internal sealed class JournalRun
         }
     }
 
-    /// <summary>Runs some steps, or until the power goes: nothing that comes after that is seen by anybody.</summary>
+    /// <summary>Runs a number of steps, or until the power loss. Later steps have no observable effect.</summary>
     public void Run(int steps, bool always)
     {
         for (var i = 0; i < steps && !_disk.PowerIsOff; i++)
@@ -81,7 +89,7 @@ internal sealed class JournalRun
             {
                 if (_rotation >= 0 && _writer.State == JournalState.Running && _isInstalling)
                 {
-                    // As the engine does: an error while a base is installed ends the rotation only.
+                    // Like the engine: an error during the installation of a base ends only the rewrite.
                     _writer.AbandonBase();
                 }
                 else

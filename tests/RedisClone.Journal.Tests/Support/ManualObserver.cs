@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>Remembers what the journal said, and lets threads wait for it.</summary>
+/// <summary>Records the notifications of the journal and lets threads wait for them.</summary>
 public sealed class ManualObserver : IJournalObserver
 {
     private readonly object _gate = new();
@@ -27,13 +27,14 @@ public sealed class ManualObserver : IJournalObserver
         }
     }
 
-    /// <summary>Waits until durable, or failed; false when it failed.</summary>
+    /// <summary>Waits until the position is durable. Returns false if the journal failed.</summary>
     public bool WaitFor(long lsn)
     {
         lock (_gate)
         {
             while (_durable < lsn && Failure is null)
-                if (!Monitor.Wait(_gate, TimeSpan.FromSeconds(60))) throw new TimeoutException($"{lsn} does not become durable, {_durable} is");
+                if (!Monitor.Wait(_gate, TimeSpan.FromSeconds(60)))
+                    throw new TimeoutException($"{lsn} does not become durable, {_durable} is");
             return Failure is null;
         }
     }

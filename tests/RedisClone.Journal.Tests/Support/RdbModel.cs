@@ -2,7 +2,7 @@ using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>A value as it was read: its elements in order.</summary>
+/// <summary>A value with its elements in the order in which they were read.</summary>
 public sealed class RdbValue : IRdbValueVisitor
 {
     private readonly HashSet<string> _members = [];
@@ -129,8 +129,7 @@ public sealed record StreamGroupModel(byte[] Name, RdbStreamId Last, long Entrie
 }
 
 /// <summary>
-/// A whole RDB in memory, read with the reader under test and written again with the writer under test, in one form or
-/// another.
+/// A whole RDB in memory. It is read with the tested reader and written with the tested writer, in several forms.
 /// </summary>
 public sealed class RdbModel : IRdbVisitor
 {
@@ -138,7 +137,9 @@ public sealed class RdbModel : IRdbVisitor
 
     public List<Entry> Keys { get; } = [];
 
-    /// <summary>Values are taken as they are, where the reader can tell how long they are, and read by themselves.</summary>
+    /// <summary>
+    /// If true, values are received unparsed when the reader can measure them, and are parsed separately.
+    /// </summary>
     public bool TakesValues { get; init; }
 
     public int Taken { get; private set; }
@@ -176,7 +177,9 @@ public sealed class RdbModel : IRdbVisitor
         return null;
     }
 
-    /// <summary>Reads a file in both ways, which come to the same; null, or what is wrong with it.</summary>
+    /// <summary>
+    /// Reads a file in both ways, which must give the same result. Returns null, or a description of the damage.
+    /// </summary>
     public static string? TryRead(byte[] bytes, out RdbModel model, bool verifyChecksum = true)
     {
         model = new();
@@ -200,13 +203,14 @@ public sealed class RdbModel : IRdbVisitor
 
     public void SkippedEmpty() => Keys.RemoveAt(Keys.Count - 1);
 
-    /// <summary>Writes everything; packed where the packed forms can hold it.</summary>
+    /// <summary>Writes the whole model, in packed forms if they can represent a value.</summary>
     public byte[] Write(bool packed, int version, bool compress = true)
     {
         var target = new RdbMemoryTarget();
         var writer = new RdbWriter(target, compress, bufferSize: 600);
         writer.Header(version);
-        foreach (var (name, value) in Facts) writer.Aux(System.Text.Encoding.Latin1.GetBytes(name), System.Text.Encoding.Latin1.GetBytes(value));
+        foreach (var (name, value) in Facts)
+            writer.Aux(System.Text.Encoding.Latin1.GetBytes(name), System.Text.Encoding.Latin1.GetBytes(value));
         foreach (var function in Functions) writer.Function(function);
         foreach (var group in Keys.GroupBy(k => k.Database))
         {
@@ -222,7 +226,7 @@ public sealed class RdbModel : IRdbVisitor
         return target.Bytes.ToArray();
     }
 
-    /// <summary>The type byte, the key's name (none in a DUMP), the value.</summary>
+    /// <summary>Writes the type byte, the name of the key (none in a DUMP payload) and the value.</summary>
     public static void WriteValue(RdbWriter writer, RdbValue value, bool packed, int version, byte[]? name)
     {
         var isSmall = packed && value.Items.Count < 500;
@@ -271,8 +275,10 @@ public sealed class RdbModel : IRdbVisitor
                 break;
             case RdbValueKind.SortedSet when isSmall:
                 Start(RdbType.SortedSetListpack);
-                var pairs = value.Items.Zip(value.Scores).OrderBy(p => p.Second).ThenBy(p => p.First, Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));
-                writer.String(Listpack(pairs.SelectMany(p => new[] { p.First, System.Text.Encoding.ASCII.GetBytes(ScoreText(p.Second)) })));
+                var pairs = value.Items.Zip(value.Scores).OrderBy(p => p.Second)
+                    .ThenBy(p => p.First, Comparer<byte[]>.Create((a, b) => a.AsSpan().SequenceCompareTo(b)));
+                writer.String(
+                    Listpack(pairs.SelectMany(p => new[] { p.First, System.Text.Encoding.ASCII.GetBytes(ScoreText(p.Second)) })));
                 break;
             case RdbValueKind.SortedSet:
                 Start(RdbType.SortedSet);
@@ -310,9 +316,15 @@ public sealed class RdbModel : IRdbVisitor
         writer.Milliseconds(least);
         if (isSmall)
         {
-            // Ordered by time, those without one last, as Redis keeps them.
-            var order = Enumerable.Range(0, value.Expires.Count).OrderBy(i => value.Expires[i] < 0 ? long.MaxValue : value.Expires[i]);
-            writer.String(Listpack(order.SelectMany(i => new[] { value.Items[i * 2], value.Items[i * 2 + 1], System.Text.Encoding.ASCII.GetBytes(Math.Max(0, value.Expires[i]).ToString(null, null)) })));
+            // Ordered by expiry, as Redis does. Fields without an expiry come last.
+            var order = Enumerable.Range(0, value.Expires.Count)
+                .OrderBy(i => value.Expires[i] < 0 ? long.MaxValue : value.Expires[i]);
+            writer.String(Listpack(order.SelectMany(i => new[]
+            {
+                value.Items[i * 2],
+                value.Items[i * 2 + 1],
+                System.Text.Encoding.ASCII.GetBytes(Math.Max(0, value.Expires[i]).ToString(null, null)),
+            })));
             return;
         }
         writer.Length((ulong)value.Expires.Count);
@@ -353,7 +365,10 @@ public sealed class RdbModel : IRdbVisitor
         return writer.Finish().ToArray();
     }
 
-    private static bool IsNumber(byte[] item) => long.TryParse(item, System.Globalization.NumberStyles.AllowLeadingSign, null, out var n) && n.ToString(null, null) == System.Text.Encoding.Latin1.GetString(item);
+    private static bool IsNumber(byte[] item) =>
+        long.TryParse(item, System.Globalization.NumberStyles.AllowLeadingSign, null, out var n)
+            && n.ToString(null, null) == System.Text.Encoding.Latin1.GetString(item);
 
-    private static string ScoreText(double score) => double.IsInfinity(score) ? score > 0 ? "inf" : "-inf" : score.ToString("R", null);
+    private static string ScoreText(double score) =>
+        double.IsInfinity(score) ? score > 0 ? "inf" : "-inf" : score.ToString("R", null);
 }

@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>A directory of its own for a test, deleted afterwards.</summary>
+/// <summary>A temporary directory for one test, which is deleted afterwards.</summary>
 public sealed class TemporaryDirectory : IDisposable
 {
     public string Path { get; } = Directory.CreateTempSubdirectory("redisclone-journal-").FullName;
@@ -13,7 +13,7 @@ public sealed class TemporaryDirectory : IDisposable
     public void Dispose() => Directory.Delete(Path, recursive: true);
 }
 
-/// <summary>The real redis-server on a directory, and redis-check-aof.</summary>
+/// <summary>Runs the real redis-server on a directory, and redis-check-aof.</summary>
 public sealed class RedisProcess : IDisposable
 {
     private readonly Process _process;
@@ -31,7 +31,12 @@ public sealed class RedisProcess : IDisposable
     {
         var port = Ports.Free();
         var start = new ProcessStartInfo("/usr/bin/redis-server") { RedirectStandardOutput = true, WorkingDirectory = directory };
-        foreach (var argument in (string[])["--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--logfile", "redis.log", "--enable-debug-command", "yes", .. arguments])
+        string[] all =
+        [
+            "--port", port.ToString(null, null), "--bind", "127.0.0.1", "--dir", directory, "--save", "",
+            "--logfile", "redis.log", "--enable-debug-command", "yes", .. arguments,
+        ];
+        foreach (var argument in all)
             start.ArgumentList.Add(argument);
         var process = Process.Start(start)!;
         for (var attempt = 0; attempt < 2400 && !process.HasExited; attempt++)
@@ -49,10 +54,11 @@ public sealed class RedisProcess : IDisposable
                 Thread.Sleep(25);
             }
         }
-        throw new InvalidOperationException("redis-server does not start: " + File.ReadAllText(System.IO.Path.Combine(directory, "redis.log")));
+        throw new InvalidOperationException(
+            "redis-server does not start: " + File.ReadAllText(System.IO.Path.Combine(directory, "redis.log")));
     }
 
-    /// <summary>Runs a Redis tool to its end; its exit code and what it said.</summary>
+    /// <summary>Runs a Redis tool to its end. Returns its exit code and output.</summary>
     public static (int ExitCode, string Output) Tool(string name, params string[] arguments)
     {
         var start = new ProcessStartInfo("/usr/bin/" + name) { RedirectStandardOutput = true, RedirectStandardError = true };
@@ -63,7 +69,7 @@ public sealed class RedisProcess : IDisposable
         return (process.ExitCode, output);
     }
 
-    /// <summary>One command, one simple reply: a status, an error, a number or a string, as Latin-1.</summary>
+    /// <summary>Sends one command and returns a simple reply (status, error, integer or string) as Latin-1.</summary>
     public string Command(params string[] words) => Command(words.Select(Encoding.Latin1.GetBytes).ToArray());
 
     public string Command(params byte[][] words)
@@ -78,8 +84,8 @@ public sealed class RedisProcess : IDisposable
     }
 
     /// <summary>
-    /// The rest of a reply of which <see cref="Command(string[])"/> has read the first line: all that comes before the reply
-    /// to a PING.
+    /// Returns the rest of a reply whose first line <see cref="Command(string[])"/> has read: everything before the
+    /// reply to a PING.
     /// </summary>
     public string ReadRest()
     {
@@ -96,7 +102,7 @@ public sealed class RedisProcess : IDisposable
         return rest.ToString(0, rest.Length - end.Length);
     }
 
-    /// <summary>A clean stop.</summary>
+    /// <summary>Shuts the server down and waits for its end.</summary>
     public void Shutdown()
     {
         _stream.Write(Units.Command("SHUTDOWN"));

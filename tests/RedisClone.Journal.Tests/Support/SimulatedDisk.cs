@@ -2,13 +2,13 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>The kinds of calls that can be made to fail, each counted on its own.</summary>
+/// <summary>The kinds of calls that can be made to fail. Each kind is counted separately.</summary>
 public enum DiskCall { Open, Write, Flush, Truncate, Rename, Delete, FlushDirectory, Read, List, Lock }
 
 /// <summary>
-/// A disk in memory, deterministic from a seed. What is not flushed is kept as a list of operations; <see cref="Crash"/>
-/// decides, sector by sector and name by name, which of them survived: dropped, reordered, torn, replaced by zeros. Flushes
-/// may lie, the Nth call of a kind may fail, and the power may go at the Nth operation.
+/// A deterministic disk in memory. Operations that are not flushed are kept in a list. <see cref="Crash"/> decides for
+/// each sector and name whether an operation survived: operations are dropped, reordered, torn or replaced by zeros.
+/// Flushes may lie, the Nth call of a kind may fail, and the power loss may occur at the Nth operation.
 /// </summary>
 public sealed class SimulatedDisk : IDisk
 {
@@ -23,7 +23,9 @@ public sealed class SimulatedDisk : IDisk
     private readonly Lock _gate = new();
     private bool _isDead;
 
-    /// <summary>The power goes at this operation (counted from 1, reads not counted); 0 is never.</summary>
+    /// <summary>
+    /// The number of the operation at which the power loss occurs, counted from 1 without reads. 0 means never.
+    /// </summary>
     public int PowerLossAt { get; set; }
 
     public int Operations { get; private set; }
@@ -31,26 +33,27 @@ public sealed class SimulatedDisk : IDisk
     public bool PowerIsOff => PowerLossAt > 0 && Operations >= PowerLossAt;
 
     /// <summary>
-    /// Is called within each operation, at the moment at which <see cref="PowerLossAt"/> would cut it off: <see cref="Crash"/> then says what would be
-    /// found, while the run goes on. So one run is enough for a crash at each of its operations.
+    /// Called within each operation, at the moment at which <see cref="PowerLossAt"/> would interrupt it.
+    /// <see cref="Crash"/> then returns the surviving content while the run continues. A single run therefore tests a
+    /// crash at each of its operations.
     /// </summary>
     public Action? MomentOfLoss { get; set; }
 
     public DiskCall FailingCall { get; set; }
 
-    /// <summary>The call of <see cref="FailingCall"/> that fails, counted from 1; 0 is none.</summary>
+    /// <summary>The number of the failing call of <see cref="FailingCall"/>, counted from 1. 0 means none.</summary>
     public int FailsAt { get; set; }
 
-    /// <summary>Once a call has failed, everything fails, as on a disk that is gone.</summary>
+    /// <summary>If true, all calls fail after the first failure, as on a removed disk.</summary>
     public bool FailsForGood { get; set; }
 
-    /// <summary>What it throws; an <see cref="IOException"/> where it is null.</summary>
+    /// <summary>The exception of a failing call. Null means an <see cref="IOException"/>.</summary>
     public Func<Exception>? Failure { get; set; }
 
-    /// <summary>The chance that a call that changes something fails.</summary>
+    /// <summary>The probability that a call that changes something fails.</summary>
     public double Failures { get; set; }
 
-    /// <summary>The chance that a flush returns without having flushed.</summary>
+    /// <summary>The probability that a flush returns without an effect.</summary>
     public double LyingFlushes { get; set; }
 
     public Random Random { get; init; } = new(1);
@@ -64,7 +67,7 @@ public sealed class SimulatedDisk : IDisk
             Count(DiskCall.Open, mutates: how == DiskOpen.New);
             if (how == DiskOpen.New)
             {
-                // As O_TRUNC does: an existing file keeps its identity and loses its bytes.
+                // Like O_TRUNC: an existing file keeps its identity and loses its bytes.
                 if (_names.TryGetValue(path, out var old)) old.Truncate(0);
                 else Rename([(path, new Inode())]);
                 EndChange();
@@ -130,7 +133,7 @@ public sealed class SimulatedDisk : IDisk
         }
     }
 
-    /// <summary>What is found after the power came back: a new disk, which neither fails nor lies.</summary>
+    /// <summary>Returns the disk after the power is back. The new disk neither fails nor lies.</summary>
     public SimulatedDisk Crash(Random random)
     {
         var after = new SimulatedDisk { Random = random };
@@ -143,13 +146,14 @@ public sealed class SimulatedDisk : IDisk
         var survivors = new Dictionary<Inode, Inode>();
         foreach (var (name, inode) in names)
         {
-            if (!survivors.TryGetValue(inode, out var survivor)) survivors[inode] = survivor = new Inode(inode.AfterCrash(random));
+            if (!survivors.TryGetValue(inode, out var survivor))
+                survivors[inode] = survivor = new Inode(inode.AfterCrash(random));
             after._names[name] = after._durableNames[name] = survivor;
         }
         return after;
     }
 
-    /// <summary>A file's bytes, to look at and to damage.</summary>
+    /// <summary>The bytes of a file, to examine or to damage.</summary>
     public byte[] this[string path]
     {
         get => _names[path].Bytes;
@@ -178,7 +182,8 @@ public sealed class SimulatedDisk : IDisk
     {
         ThrowIfDead();
         if (mutates && ++Operations == PowerLossAt) _isDead = true;
-        if (mutates && Failures > 0 && Random.NextDouble() < Failures) throw new IOException($"{call} fails by chance: Input/output error");
+        if (mutates && Failures > 0 && Random.NextDouble() < Failures)
+            throw new IOException($"{call} fails by chance: Input/output error");
         if (++_calls[(int)call] == FailsAt && call == FailingCall)
         {
             if (FailsForGood) _isDead = true;
@@ -187,7 +192,7 @@ public sealed class SimulatedDisk : IDisk
     }
 
     /// <summary>
-    /// Ends each call that changes something: at the moment of the power loss it may have come through, or not.
+    /// Ends a call that changes something. At a power loss its change may or may not have taken effect.
     /// </summary>
     private void EndChange()
     {
@@ -249,7 +254,7 @@ public sealed class SimulatedDisk : IDisk
                 }
                 catch (IOException) when (!disk._isDead)
                 {
-                    // A write that fails may have come through in part.
+                    // A failing write may have taken effect in part.
                     inode.Write(offset, bytes[..disk.Random.Next(bytes.Length + 1)]);
                     throw;
                 }
@@ -294,7 +299,7 @@ public sealed class SimulatedDisk : IDisk
         public void Dispose() => _isClosed = true;
     }
 
-    /// <summary>A file: its bytes, what of them is durable, and what happened since.</summary>
+    /// <summary>A file: its bytes, its durable bytes and the operations since.</summary>
     private sealed class Inode
     {
         private readonly List<(int Offset, byte[]? Bytes)> _pending = [];
@@ -359,11 +364,12 @@ public sealed class SimulatedDisk : IDisk
             if (mode == 0) return _durable;
             if (mode == 1) return Bytes;
 
-            // Each sector shows the file as it was after some number of the pending operations; so does the length.
+            // Each sector shows the file after some number of the pending operations. The same holds for the length.
             var sectors = (Math.Max(_durable.Length, LongestPending()) + Sector - 1) / Sector;
             var versions = new int[sectors];
             var common = random.Next(_pending.Count + 1);
-            for (var i = 0; i < sectors; i++) versions[i] = mode == 2 && random.Next(3) > 0 ? common : random.Next(_pending.Count + 1);
+            for (var i = 0; i < sectors; i++)
+                versions[i] = mode == 2 && random.Next(3) > 0 ? common : random.Next(_pending.Count + 1);
             var lengthVersion = random.Next(3) == 0 ? random.Next(_pending.Count + 1) : _pending.Count;
 
             var result = new byte[sectors * Sector];
@@ -372,10 +378,13 @@ public sealed class SimulatedDisk : IDisk
             {
                 if (version > 0) bytes = Applied(bytes.AsSpan(0, length).ToArray(), length, _pending[version - 1], out length);
                 for (var i = 0; i < sectors; i++)
-                    if (versions[i] == version) bytes.AsSpan(Math.Min(length, i * Sector), Math.Clamp(length - i * Sector, 0, Sector)).CopyTo(result.AsSpan(i * Sector));
+                    if (versions[i] == version)
+                        bytes.AsSpan(Math.Min(length, i * Sector), Math.Clamp(length - i * Sector, 0, Sector))
+                            .CopyTo(result.AsSpan(i * Sector));
                 if (version == lengthVersion) resultLength = length;
             }
-            if (random.Next(4) == 0 && resultLength > _durable.Length) resultLength = random.Next(_durable.Length, resultLength + 1);
+            if (random.Next(4) == 0 && resultLength > _durable.Length)
+                resultLength = random.Next(_durable.Length, resultLength + 1);
             return result[..resultLength];
         }
 

@@ -5,10 +5,10 @@ using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Tests.Support;
 
-/// <summary>One unit as it was appended, and where it came to lie.</summary>
+/// <summary>An appended unit and its position.</summary>
 public sealed record Unit(long Lsn, int Database, byte[] Bytes);
 
-/// <summary>Makes RESP.</summary>
+/// <summary>Builds RESP commands.</summary>
 public static class Units
 {
     public static byte[] Command(params string[] words)
@@ -20,7 +20,10 @@ public static class Units
 
     public static byte[] Bulk(byte[] value) => [.. value.Length.AsHeader('$'), .. value, (byte)'\r', (byte)'\n'];
 
-    /// <summary>A SET, now and then a transaction; its value may look like what the journal itself writes.</summary>
+    /// <summary>
+    /// Returns a SET command or sometimes a transaction. The value may look like content that the journal itself
+    /// writes.
+    /// </summary>
     public static byte[] Make(Random random, int number, int maxValue = 700)
     {
         if (random.Next(6) > 0) return Set(random, number, maxValue);
@@ -38,12 +41,13 @@ public static class Units
             4 => LooksLikeRedisBehindPadding(random),
             _ => RandomBytes(random, random.Next(maxValue)),
         };
-        return [.. 3.AsHeader('*'), .. Bulk("SET"u8.ToArray()), .. Bulk(Encoding.Latin1.GetBytes("key:" + number.ToString(CultureInfo.InvariantCulture))), .. Bulk(value)];
+        var key = Encoding.Latin1.GetBytes("key:" + number.ToString(CultureInfo.InvariantCulture));
+        return [.. 3.AsHeader('*'), .. Bulk("SET"u8.ToArray()), .. Bulk(key), .. Bulk(value)];
     }
 
     /// <summary>
-    /// Long enough that a sector begins in its middle, and whatever sector that is: padding, then what Redis appends, which ends
-    /// cut short, so that nothing behind it contradicts.
+    /// Returns a value that looks like padding followed by output of Redis. It is long enough to contain the start of a
+    /// sector at any offset. Its last command is incomplete, so that the bytes after it do not contradict.
     /// </summary>
     private static byte[] LooksLikeRedisBehindPadding(Random random)
     {
@@ -54,7 +58,11 @@ public static class Units
             _ => [],
         };
         var padding = Repeat("#\n", random.Next(600));
-        byte[] evil = [.. Command("EXEC"), .. begin, .. Command("SELECT", "3"), .. Command("SET", "wrong", "state"), .. "*2\r\n$3\r\nGET\r\n$9999999\r\n"u8];
+        byte[] evil =
+        [
+            .. Command("EXEC"), .. begin, .. Command("SELECT", "3"), .. Command("SET", "wrong", "state"),
+            .. "*2\r\n$3\r\nGET\r\n$9999999\r\n"u8,
+        ];
         return [.. padding, .. random.Next(2) == 0 ? evil : evil[14..]];
     }
 
@@ -71,7 +79,9 @@ public static class Units
     private static byte[] AsHeader(this int count, char prefix) => Encoding.Latin1.GetBytes($"{prefix}{count}\r\n");
 }
 
-/// <summary>Collects what a journal holds. Snapshots are simulated: five letters, and the position that they stand for.</summary>
+/// <summary>
+/// Collects the contents of a journal. Snapshots are simulated: five letters and the position of the snapshot.
+/// </summary>
 public sealed class Collector : IJournalSink
 {
     public const int SnapshotLength = 24;

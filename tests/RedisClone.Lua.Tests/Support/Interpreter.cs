@@ -2,7 +2,9 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>Our interpreter as a program sees it when it is run by the <c>lua5.1</c> command: with a print that is kept.</summary>
+/// <summary>
+/// Runs a program in our interpreter as the <c>lua5.1</c> command does. The output of print is collected.
+/// </summary>
 internal sealed class Interpreter
 {
     private readonly List<byte> _output = [];
@@ -17,7 +19,7 @@ internal sealed class Interpreter
 
     public string Output => Encoding.Latin1.GetString([.. _output]);
 
-    /// <summary>Runs a program; what it printed, and its error if it failed, as <c>lua5.1</c> would show them.</summary>
+    /// <summary>Runs a program. Returns its output and its error, if any, as <c>lua5.1</c> would show them.</summary>
     public static string Run(string program, string chunkName = "=stdin")
     {
         var interpreter = new Interpreter();
@@ -25,12 +27,12 @@ internal sealed class Interpreter
         return interpreter.Output + (error is null ? "" : $"lua: {error}\n");
     }
 
-    /// <summary>Returns the error message.</summary>
+    /// <summary>Runs a program. Returns the error message, or null.</summary>
     public string? TryRun(string program, string chunkName = "=test")
     {
         LuaFunction? chunk = State.Compile(Encoding.Latin1.GetBytes(program), chunkName, out LuaError error);
         if (chunk is null) return error.Message;
-        // As deep as the lua5.1 command calls it.
+        // Calls the program at the same depth as the lua5.1 command.
         var main = new LuaHostFunction((ref LuaCall call) =>
         {
             call.Push(chunk);
@@ -40,10 +42,10 @@ internal sealed class Interpreter
         return State.Call(main, []) == LuaOutcome.Returned ? null : State.Error.Message;
     }
 
-    /// <summary>Evaluates expressions; their values as print shows them.</summary>
+    /// <summary>Evaluates expressions. Returns their values as print shows them.</summary>
     public static string Evaluate(string expressions) => Run($"print({expressions})").TrimEnd('\n');
 
-    /// <summary>The message of the error that a program ends with.</summary>
+    /// <summary>Returns the message of the error that ends a program.</summary>
     public static string ErrorOf(string program) =>
         new Interpreter().TryRun(program) ?? throw new InvalidOperationException("The program did not fail.");
 

@@ -3,8 +3,8 @@ using System.Text;
 namespace RedisClone.Lua.Tests;
 
 /// <summary>
-/// Writes random programs that end, print what they do, and never print an address. Many of their operations fail:
-/// the messages are part of what is compared.
+/// Generates random programs that terminate, print their steps and never print an address. Many operations fail, so
+/// that the error messages are compared, too.
 /// </summary>
 internal sealed class ProgramGenerator(int seed)
 {
@@ -127,7 +127,9 @@ internal sealed class ProgramGenerator(int seed)
                 break;
             case 8:
                 string index = NewVariables(1, out string[] indexes);
-                Line($"for {index} = {Pick("1", "0", $"({Number(1)}) % 5")}, {Next(4)}{(Next(3) == 0 ? ", " + Pick("1", "2", "-1", "0.5", "'1'") : "")} do");
+                string start = Pick("1", "0", $"({Number(1)}) % 5"), limit = $"{Next(4)}";
+                string step = Next(3) == 0 ? ", " + Pick("1", "2", "-1", "0.5", "'1'") : "";
+                Line($"for {index} = {start}, {limit}{step} do");
                 Nested(
                     () =>
                     {
@@ -229,7 +231,8 @@ internal sealed class ProgramGenerator(int seed)
             7 => $"({Text(depth)} .. {Text(depth)})",
             8 => Pick($"- {Number(depth)}", $"not {Simple()}", $"#{Text(depth)}", $"- - {Number(depth)}"),
             9 => Table(depth - 1),
-            10 => $"{(Next(4) == 0 ? Variable() : $"tab({Variable()})")}{Pick(".x", "[1]", "[2]", ".nope.deep", $"[ {Expression(depth - 1)} ]")}",
+            10 => (Next(4) == 0 ? Variable() : $"tab({Variable()})")
+                + Pick(".x", "[1]", "[2]", ".nope.deep", $"[ {Expression(depth - 1)} ]"),
             11 or 12 => Call(depth - 1),
             13 => $"({Call(depth - 1)})",
             14 => $"({Inline()})({Simple()})",
@@ -246,7 +249,7 @@ internal sealed class ProgramGenerator(int seed)
         return text;
     }
 
-    /// <summary>Mostly a number: one in eight is anything.</summary>
+    /// <summary>Returns an expression that is usually a number. One in eight is an arbitrary expression.</summary>
     private string Number(int depth) => Next(8) switch
     {
         0 => Expression(depth - 1),
@@ -289,9 +292,12 @@ internal sealed class ProgramGenerator(int seed)
     private string Call(int depth) => Next(6) switch
     {
         0 => $"str({Pick("1", "nil", "'s'", "1.5", "g1", "g2")})",
-        1 => Next(3) == 0 ? $"{Variable()}:{Pick("upper", "len", "foo", "rep")}({Simple()})" : $"str({Variable()}):{Pick("upper", "len", "sub")}({Pick("", "1", "2, 3")})",
+        1 => Next(3) == 0
+            ? $"{Variable()}:{Pick("upper", "len", "foo", "rep")}({Simple()})"
+            : $"str({Variable()}):{Pick("upper", "len", "sub")}({Pick("", "1", "2, 3")})",
         2 => $"(select({Next(3) - 1}, {Simple()}, {Simple()}))",
         3 => Next(4) == 0 ? $"{Variable()}({Simple()})" : $"({Inline()})({ExpressionList(2)})",
-        _ => $"{_functions[Next(_functions.Count)]}({string.Join(", ", Enumerable.Range(0, Next(4)).Select(_ => Expression(depth - 1)))})",
+        _ => _functions[Next(_functions.Count)]
+            + $"({string.Join(", ", Enumerable.Range(0, Next(4)).Select(_ => Expression(depth - 1)))})",
     };
 }

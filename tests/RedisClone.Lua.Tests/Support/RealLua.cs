@@ -3,12 +3,12 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>PUC Lua 5.1 as the judge: Debian's package lua5.1.</summary>
+/// <summary>Runs PUC Lua 5.1 (the Debian package lua5.1) as the reference.</summary>
 internal static class RealLua
 {
     private const string Path = "/usr/bin/lua5.1";
 
-    /// <summary>Runs a program from standard input; what it printed and the first line of its error.</summary>
+    /// <summary>Runs a program from standard input. Returns its output and the first line of its error.</summary>
     public static string Run(string program)
     {
         if (!File.Exists(Path)) throw new InvalidOperationException($"{Path} is missing: install the package lua5.1.");

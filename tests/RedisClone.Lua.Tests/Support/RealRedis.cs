@@ -5,7 +5,9 @@ using System.Text;
 
 namespace RedisClone.Lua.Tests;
 
-/// <summary>A redis-server of its own on a unix socket: the judge of what Lua itself does not have.</summary>
+/// <summary>
+/// Runs a redis-server on a unix socket as the reference for functions that Lua itself does not have.
+/// </summary>
 public sealed class RealRedis : IDisposable
 {
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("lua-tests-");
@@ -15,7 +17,8 @@ public sealed class RealRedis : IDisposable
     public RealRedis()
     {
         string socket = Path.Combine(_directory.FullName, "s");
-        _process = Process.Start(new ProcessStartInfo("/usr/bin/redis-server", ["--port", "0", "--unixsocket", socket, "--save", ""])
+        _process = Process.Start(new ProcessStartInfo(
+            "/usr/bin/redis-server", ["--port", "0", "--unixsocket", socket, "--save", ""])
         {
             RedirectStandardOutput = true,
             WorkingDirectory = _directory.FullName,
@@ -38,7 +41,7 @@ public sealed class RealRedis : IDisposable
         _stream = new NetworkStream(client, ownsSocket: true);
     }
 
-    /// <summary>What a script returns: a string, or its error.</summary>
+    /// <summary>Returns the result of a script: a string or its error.</summary>
     public string Eval(string script)
     {
         byte[] body = Encoding.Latin1.GetBytes(script);

@@ -1,4 +1,4 @@
--- Numbers to text and back.
+-- Conversions between numbers and text.
 local x = SEED
 local function rnd(n) x = (x * 16807 + 11) % 2147483647 return x % n end
 local conversions = {'d', 'i', 'u', 'x', 'X', 'o', 'c', 'e', 'E', 'f', 'g', 'G', 's', 'q'}
@@ -8,7 +8,8 @@ local function number()
   if kind == 1 then return (rnd(2000000) - 1000000) / 1000 end
   if kind == 2 then return rnd(1000) * 10 ^ (rnd(40) - 20) end
   if kind == 3 then return rnd(2147483646) * rnd(2147483646) end
-  if kind == 4 then return ({0, -0, 1/0, -1/0, 2^31, 2^53, -2^31, 1e15, 1e14, 123456789012345, 0.1, 1e-5, 1e-4, 5e-324, 1.7976931348623157e308, 0.5, 1.5, 2.5})[1 + rnd(18)] end
+  if kind == 4 then return ({0, -0, 1/0, -1/0, 2^31, 2^53, -2^31, 1e15, 1e14, 123456789012345, 0.1, 1e-5, 1e-4, 5e-324,
+    1.7976931348623157e308, 0.5, 1.5, 2.5})[1 + rnd(18)] end
   if kind == 5 then return (rnd(100000) + rnd(100000) / 100000) * 10 ^ (rnd(600) - 300) end
   return rnd(100000) / 8
 end
@@ -24,7 +25,8 @@ for i = 1, 4000 do
   if c == 'q' then f = '%' end
   print(f .. c, pcall(string.format, f .. c, v))
 end
-local digits = {'0', '1', '9', '5', '.', 'e', 'E', '+', '-', 'x', 'X', 'a', 'f', 'p', ' ', '\t', '_', 'n', 'i', 'inf', 'nan', 'z', '\0'}
+local digits = {'0', '1', '9', '5', '.', 'e', 'E', '+', '-', 'x', 'X', 'a', 'f', 'p', ' ', '\t', '_', 'n', 'i', 'inf',
+  'nan', 'z', '\0'}
 for i = 1, 6000 do
   local t = {}
   for j = 1, 1 + rnd(6) do t[j] = digits[1 + rnd(#digits)] end

@@ -1,5 +1,5 @@
--- Random stores and removals: the order of traversal, the length and next must be real Lua's own.
--- (A collection makes real Lua forget removed keys, which moves those that come back.)
+-- Random stores and removals. The traversal order, the length and next must match real Lua.
+-- (A garbage collection removes dead keys in real Lua, which changes the order of keys that are added again.)
 collectgarbage("stop")
 local x = SEED
 local function rnd(n) x = (x * 16807 + 11) % 2147483647 return x % n end

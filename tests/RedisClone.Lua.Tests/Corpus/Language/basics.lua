@@ -16,7 +16,8 @@ print(pcall(function() return {} .. "x" end))
 local co = coroutine.create(function(a,b) print(a,b); local c = coroutine.yield(a+b); print(c); return 99 end)
 print(coroutine.resume(co, 1, 2)); print(coroutine.resume(co, "hi")); print(coroutine.resume(co))
 for v in coroutine.wrap(function() for i=1,3 do coroutine.yield(i) end end) do print(v) end
-local mt = {__index=function(t,k) return k..'!' end, __call=function(self, a) return a*2 end, __add=function(a,b) return 42 end, __tostring=function() return "OBJ" end}
+local mt = {__index=function(t,k) return k..'!' end, __call=function(self, a) return a*2 end, __add=function(a,b)
+  return 42 end, __tostring=function() return "OBJ" end}
 local o = setmetatable({}, mt)
 print(o.foo, o(21), o+1, 1+o, tostring(o))
 local function va(...) local a,b = ... return select('#',...), a, b, ... end
