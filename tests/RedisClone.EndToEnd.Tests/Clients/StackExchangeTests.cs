@@ -7,29 +7,30 @@ namespace RedisClone.EndToEnd.Tests.Clients;
 public sealed class StackExchangeTests
 {
     [Theory]
-    [InlineData("eventloop")]
-    [InlineData("sockets")]
-    public async Task A_tour_ends_well(string transport)
+    [InlineData("eventloop", "resp2")]
+    [InlineData("eventloop", "resp3")]
+    [InlineData("sockets", "resp2")]
+    [InlineData("sockets", "resp3")]
+    public async Task A_tour_ends_well(string transport, string protocol)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport);
-        HashSet<string> commands = CommandNames.Of(server);
-        using ConnectionMultiplexer redis = await ConnectionMultiplexer.ConnectAsync(
-            $"127.0.0.1:{server.Port},syncTimeout=60000,connectTimeout=60000,responseTimeout=60000,allowAdmin=true,name=tour");
+        await using ConnectionMultiplexer redis = await ConnectAsync(server, $"protocol={protocol},allowAdmin=true,name=tour");
         IDatabase db = redis.GetDatabase();
 
         await Strings(db);
+        await Conditions(db);
         await ManyAtOnce(db);
         await Transactions(db);
         await Keys(redis, db);
-        if (commands.Contains("HSET")) await Hashes(db);
-        if (commands.Contains("ZADD")) await SortedSets(db);
-        if (commands.Contains("RPUSH")) await Lists(db);
-        if (commands.Contains("SUBSCRIBE")) await Messages(redis);
-        if (commands.Contains("EVAL")) Assert.Equal("value!", (string)await db.ScriptEvaluateAsync("return redis.call('GET', KEYS[1]) .. ARGV[1]", ["script"], ["!"]));
+        await Hashes(db);
+        await SortedSets(db);
+        await Lists(db);
+        await Streams(db);
+        await Messages(redis);
+        await ConnectionsOf(redis, protocol);
+        const string script = "return redis.call('GET', KEYS[1]) .. ARGV[1]";
+        Assert.Equal("value!", (string?)await db.ScriptEvaluateAsync(script, ["script"], ["!"]));
         server.AssertWell();
-
-        // Letting commands complete, version 1.2.6 waits for the subscription's QUIT as long as a command may take.
-        redis.Close(allowCommandsToComplete: false);
     }
 
     [Fact]
@@ -41,45 +42,51 @@ public sealed class StackExchangeTests
         await Task.WhenAll(all.Select(redis => IncrementAsync(redis.GetDatabase(), times: 25)));
         Assert.Equal(100, (int)await all[0].GetDatabase().StringGetAsync("balance"));
         Assert.Equal(100, await all[0].GetDatabase().ListLengthAsync("history"));
-        foreach (ConnectionMultiplexer redis in all) redis.Close(allowCommandsToComplete: false);
+        foreach (ConnectionMultiplexer redis in all) await redis.DisposeAsync();
         server.AssertWell();
     }
 
-    [Fact]
-    public async Task Messages_arrive_in_the_order_in_which_each_publisher_sent_them()
+    [Theory]
+    [InlineData("resp2")]
+    [InlineData("resp3")]
+    public async Task Messages_arrive_in_the_order_in_which_each_publisher_sent_them(string protocol)
     {
         const int publishers = 3, messages = 1000;
         using ServerProcess server = ServerProcess.Ours();
-        using ConnectionMultiplexer listener = await ConnectAsync(server);
-        var received = new List<int>[publishers];
-        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        int left = 2 * publishers * messages;
-        // One publisher, one channel and one pattern: each is told of in order.
-        for (int i = 0; i < publishers; i++)
-        {
-            List<int> mine = received[i] = [];
-            await listener.GetSubscriber().SubscribeAsync($"news.{i}", (_, message) => Take(mine, (int)message));
-        }
-        await listener.GetSubscriber().SubscribeAsync(new RedisChannel("news.*", RedisChannel.PatternMode.Pattern), (_, _) => Take(null, 0));
+        await using ConnectionMultiplexer listener = await ConnectAsync(server, $"protocol={protocol}");
+        // Each publisher has a channel, and a pattern matches all channels. Only the queues of the client keep the order.
+        ISubscriber subscriber = listener.GetSubscriber();
+        ChannelMessageQueue[] channels = await Task.WhenAll(
+            Enumerable.Range(0, publishers).Select(i => subscriber.SubscribeAsync(Channel(i))));
+        ChannelMessageQueue pattern = await subscriber.SubscribeAsync(RedisChannel.Pattern("news.*"));
         ConnectionMultiplexer[] senders = await Task.WhenAll(Enumerable.Range(0, publishers).Select(_ => ConnectAsync(server)));
         long[][] counts = await Task.WhenAll(senders.Select((sender, i) =>
-            Task.WhenAll(Enumerable.Range(0, messages).Select(n => sender.GetSubscriber().PublishAsync($"news.{i}", n)))));
+            Task.WhenAll(Enumerable.Range(0, messages).Select(n => sender.GetSubscriber().PublishAsync(Channel(i), n)))));
         Assert.All(counts, of => Assert.All(of, receivers => Assert.Equal(2, receivers)));
-        await done.Task.WaitAsync(TimeSpan.FromMinutes(1));
-        Assert.All(received, of => Assert.Equal(Enumerable.Range(0, messages), of));
-        foreach (ConnectionMultiplexer sender in senders) sender.Close(allowCommandsToComplete: false);
-        listener.Close(allowCommandsToComplete: false);
+
+        using var limit = new CancellationTokenSource(TimeSpan.FromMinutes(1));
+        int[] sent = [.. Enumerable.Range(0, messages)];
+        foreach (ChannelMessageQueue channel in channels)
+            Assert.Equal(sent, (await TakeAsync(channel, messages)).Select(message => (int)message.Message));
+        List<ChannelMessage> matched = await TakeAsync(pattern, publishers * messages);
+        foreach (IGrouping<RedisChannel, ChannelMessage> of in matched.GroupBy(message => message.Channel))
+            Assert.Equal(sent, of.Select(message => (int)message.Message));
+        foreach (ConnectionMultiplexer sender in senders) await sender.DisposeAsync();
         server.AssertWell();
 
-        void Take(List<int>? into, int message)
+        static RedisChannel Channel(int publisher) => RedisChannel.Literal($"news.{publisher}");
+
+        async Task<List<ChannelMessage>> TakeAsync(ChannelMessageQueue queue, int count)
         {
-            into?.Add(message);
-            if (Interlocked.Decrement(ref left) == 0) done.SetResult();
+            var taken = new List<ChannelMessage>();
+            while (taken.Count < count) taken.Add(await queue.ReadAsync(limit.Token));
+            return taken;
         }
     }
 
-    private static Task<ConnectionMultiplexer> ConnectAsync(ServerProcess server) => ConnectionMultiplexer.ConnectAsync(
-        $"127.0.0.1:{server.Port},syncTimeout=60000,connectTimeout=60000,responseTimeout=60000");
+    private static Task<ConnectionMultiplexer> ConnectAsync(ServerProcess server, string options = "") =>
+        ConnectionMultiplexer.ConnectAsync(
+            $"127.0.0.1:{server.Port},syncTimeout=60000,asyncTimeout=60000,connectTimeout=60000,{options}");
 
     private static async Task IncrementAsync(IDatabase db, int times)
     {
@@ -98,17 +105,32 @@ public sealed class StackExchangeTests
     {
         Assert.True(await db.StringSetAsync("key", "value", TimeSpan.FromHours(1)));
         Assert.False(await db.StringSetAsync("key", "other", when: When.NotExists));
-        Assert.Equal("value", (string)await db.StringGetAsync("key"));
+        Assert.Equal("value", (string?)await db.StringGetAsync("key"));
         TimeSpan? left = await db.KeyTimeToLiveAsync("key");
         Assert.True(left > TimeSpan.FromMinutes(50));
         byte[] bytes = [.. Enumerable.Range(0, 100_000).Select(i => (byte)i)];
         Assert.True(await db.StringSetAsync("bytes", bytes));
-        Assert.Equal(bytes, (byte[])await db.StringGetAsync("bytes"));
+        Assert.Equal(bytes, (byte[]?)await db.StringGetAsync("bytes"));
         Assert.Equal(RedisValue.Null, await db.StringGetAsync("missing"));
         Assert.Equal(5, await db.StringIncrementAsync("counter", 5));
         RedisServerException error = await Assert.ThrowsAsync<RedisServerException>(() => db.StringIncrementAsync("key"));
         Assert.Equal("ERR value is not an integer or out of range", error.Message);
         Assert.True(await db.StringSetAsync("script", "value"));
+    }
+
+    /// <summary>The client computes the digests of IFDEQ and IFDNE itself.</summary>
+    private static async Task Conditions(IDatabase db)
+    {
+        foreach (int length in new[] { 3, 100, 200, 5000 })
+        {
+            RedisValue first = new string('a', length), second = new string('b', length);
+            Assert.True(await db.StringSetAsync("guarded", first));
+            Assert.Equal(ValueCondition.DigestEqual(first), await db.StringDigestAsync("guarded"));
+            Assert.False(await db.StringSetAsync("guarded", second, default, ValueCondition.DigestNotEqual(first)));
+            Assert.True(await db.StringSetAsync("guarded", second, default, ValueCondition.DigestEqual(first)));
+            Assert.False(await db.StringDeleteAsync("guarded", ValueCondition.Equal(first)));
+            Assert.True(await db.StringDeleteAsync("guarded", ValueCondition.DigestEqual(second)));
+        }
     }
 
     private static async Task ManyAtOnce(IDatabase db)
@@ -128,9 +150,9 @@ public sealed class StackExchangeTests
 
         ITransaction refused = db.CreateTransaction();
         refused.AddCondition(Condition.KeyNotExists("counter"));
-        _ = refused.StringSetAsync("counter", 0);
+        _ = refused.StringSetAsync("other", 0);
         Assert.False(await refused.ExecuteAsync());
-        Assert.Equal(6, (int)await db.StringGetAsync("counter"));
+        Assert.False(await db.KeyExistsAsync("other"));
 
         Assert.True(await db.LockTakeAsync("lock", "me", TimeSpan.FromMinutes(5)));
         Assert.False(await db.LockTakeAsync("lock", "you", TimeSpan.FromMinutes(5)));
@@ -140,12 +162,12 @@ public sealed class StackExchangeTests
     private static async Task Keys(ConnectionMultiplexer redis, IDatabase db)
     {
         for (int i = 0; i < 300; i++) await db.StringSetAsync($"walk:{i}", i, flags: CommandFlags.FireAndForget);
-        IServer server = redis.GetServer(redis.GetEndPoints()[0]);
-        Assert.Equal(300, server.Keys(pattern: "walk:*", pageSize: 20).Distinct().Count());
+        IServer server = redis.GetServers().Single();
+        Assert.Equal(300, await server.KeysAsync(pattern: "walk:*", pageSize: 20).Distinct().CountAsync());
         Assert.True(await db.KeyRenameAsync("walk:1", "renamed"));
         Assert.False(await db.KeyExistsAsync("walk:1"));
         Assert.Equal(2, await db.KeyDeleteAsync(["renamed", "walk:2", "walk:1"]));
-        Assert.Contains(server.Info("server")[0], field => field.Key == "redis_version");
+        Assert.Contains((await server.InfoAsync("server"))[0], field => field.Key == "redis_version");
         await server.FlushDatabaseAsync(5);
     }
 
@@ -154,27 +176,57 @@ public sealed class StackExchangeTests
         await db.HashSetAsync("hash", [new HashEntry("name", "x"), new HashEntry("size", 3)]);
         Assert.Equal(4, await db.HashIncrementAsync("hash", "size"));
         Assert.Equal(2, (await db.HashGetAllAsync("hash")).Length);
+        ExpireResult[] expires = await db.HashFieldExpireAsync("hash", ["name", "none"], TimeSpan.FromHours(1));
+        Assert.Equal([ExpireResult.Success, ExpireResult.NoSuchField], expires);
+        Assert.InRange((await db.HashFieldGetTimeToLiveAsync("hash", ["name"]))[0], 3_000_000, 3_600_000);
     }
 
     private static async Task SortedSets(IDatabase db)
     {
         await db.SortedSetAddAsync("scores", [new SortedSetEntry("one", 1), new SortedSetEntry("two", 2.5)]);
-        Assert.Equal(["one", "two"], (await db.SortedSetRangeByRankAsync("scores")).Select(v => (string)v));
+        Assert.Equal(["one", "two"], (await db.SortedSetRangeByRankAsync("scores")).Select(v => (string?)v));
         Assert.Equal(2.5, await db.SortedSetScoreAsync("scores", "two"));
+        Assert.Equal([1, null], await db.SortedSetScoresAsync("scores", ["one", "none"]));
+        SortedSetPopResult popped = await db.SortedSetPopAsync(["none", "scores"], 5, Order.Descending);
+        Assert.Equal("scores", popped.Key);
+        Assert.Equal([new SortedSetEntry("two", 2.5), new SortedSetEntry("one", 1)], popped.Entries);
     }
 
     private static async Task Lists(IDatabase db)
     {
         await db.ListRightPushAsync("list", ["a", "b", "c"]);
-        Assert.Equal("c", (string)await db.ListRightPopLeftPushAsync("list", "other"));
-        Assert.Equal(["a", "b"], (await db.ListRangeAsync("list")).Select(v => (string)v));
+        Assert.Equal("c", (string?)await db.ListMoveAsync("list", "moved", ListSide.Right, ListSide.Left));
+        Assert.Equal(["a", "b"], (await db.ListRangeAsync("list")).Select(v => (string?)v));
+    }
+
+    private static async Task Streams(IDatabase db)
+    {
+        Assert.True(await db.StreamCreateConsumerGroupAsync("stream", "group", StreamPosition.Beginning));
+        RedisValue[] ids = [.. await Task.WhenAll(Enumerable.Range(0, 10).Select(i => db.StreamAddAsync("stream", "number", i)))];
+        StreamEntry[] read = await db.StreamReadGroupAsync("stream", "group", "consumer", StreamPosition.NewMessages);
+        Assert.Equal(ids, read.Select(entry => entry.Id));
+        Assert.Equal(9, (int)read[^1]["number"]);
+        Assert.Equal(9, await db.StreamAcknowledgeAsync("stream", "group", ids[1..]));
+        Assert.Equal(ids[0], (await db.StreamPendingMessagesAsync("stream", "group", 10, "consumer")).Single().MessageId);
+        Assert.Equal(10, (await db.StreamInfoAsync("stream")).Length);
     }
 
     private static async Task Messages(ConnectionMultiplexer redis)
     {
-        var received = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
-        await redis.GetSubscriber().SubscribeAsync("news", (_, message) => received.TrySetResult((string)message));
-        Assert.Equal(1, await redis.GetDatabase().PublishAsync("news", "today"));
-        Assert.Equal("today", await received.Task.WaitAsync(TimeSpan.FromMinutes(1)));
+        RedisChannel channel = RedisChannel.Literal("news");
+        ChannelMessageQueue received = await redis.GetSubscriber().SubscribeAsync(channel);
+        Assert.Equal(1, await redis.GetDatabase().PublishAsync(channel, "today"));
+        using var limit = new CancellationTokenSource(TimeSpan.FromMinutes(1));
+        Assert.Equal("today", (await received.ReadAsync(limit.Token)).Message);
+    }
+
+    private static async Task ConnectionsOf(ConnectionMultiplexer redis, string protocol)
+    {
+        IServer server = redis.GetServers().Single();
+        Assert.Equal(protocol == "resp3" ? RedisProtocol.Resp3 : RedisProtocol.Resp2, server.Protocol);
+        ClientInfo[] connections = [.. (await server.ClientListAsync()).Where(client => client.Name == "tour")];
+        Assert.All(connections, client => Assert.Equal(server.Protocol, client.Protocol));
+        // The client has a channel of its own beside that of Messages.
+        Assert.Equal(2, connections.Sum(client => client.SubscriptionCount));
     }
 }

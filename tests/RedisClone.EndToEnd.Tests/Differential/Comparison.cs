@@ -26,13 +26,19 @@ internal static partial class Comparison
     {
         long unit = request[0].ToUpperInvariant() switch
         {
-            "TTL" or "EXPIRETIME" => 1,
-            "PTTL" or "PEXPIRETIME" => 1000,
+            "TTL" or "EXPIRETIME" or "HTTL" or "HEXPIRETIME" => 1,
+            "PTTL" or "PEXPIRETIME" or "HPTTL" or "HPEXPIRETIME" => 1000,
             _ => 0,
         };
-        return unit > 0 && ours.Type == ':' && theirs.Type == ':' && ours.Integer > 0 && theirs.Integer > 0
-            && Math.Abs(ours.Integer - theirs.Integer) <= ClockToleranceSeconds * unit;
+        if (unit == 0) return false;
+        if (ours.Items is not { } times || theirs.Items is not { } others) return SameTime(unit, ours, theirs);
+        return times.Length == others.Length && times.Zip(others).All(
+            pair => pair.First.ToString() == pair.Second.ToString() || SameTime(unit, pair.First, pair.Second));
     }
+
+    private static bool SameTime(long unit, Reply ours, Reply theirs) =>
+        ours.Type == ':' && theirs.Type == ':' && ours.Integer > 0 && theirs.Integer > 0
+        && Math.Abs(ours.Integer - theirs.Integer) <= ClockToleranceSeconds * unit;
 
     private static string Form(string[] request, Reply reply)
     {

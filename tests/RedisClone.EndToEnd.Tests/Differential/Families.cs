@@ -166,6 +166,15 @@ internal static class Families
             HINCRBY {key} {field} 9223372036854775807
             HINCRBY {key} {field} -9223372036854775808
             ! HSCAN {key} foo
+            HEXPIRE {key} {seconds} [ NX | XX | GT | LT ] FIELDS 1 {field}
+            HPEXPIRE {key} {milliseconds} [ NX | XX | GT | LT ] FIELDS 2 {field} {field}
+            HEXPIREAT {key} {at} [ NX | XX | GT | LT ] FIELDS 1 {field}
+            HPEXPIREAT {key} {atms} [ NX | XX | GT | LT ] FIELDS 2 {field} {field}
+            HPERSIST {key} FIELDS 2 {field} {field}
+            HTTL {key} FIELDS 2 {field} {field}
+            HPTTL {key} FIELDS 1 {field}
+            HEXPIRETIME {key} FIELDS 1 {field}
+            HPEXPIRETIME {key} FIELDS 2 {field} {field}
             """),
         ["sets"] = Template.Parse(
             """
@@ -363,15 +372,6 @@ internal static class Families
             HSETEX {key} EX {seconds} FIELDS 1 {field} {val}
             HGETEX {key} EX {seconds} FIELDS 1 {field}
             HGETDEL {key} FIELDS 1 {field}
-            HEXPIRE {key} {seconds} FIELDS 1 {field}
-            HPEXPIRE {key} {milliseconds} FIELDS 1 {field}
-            HEXPIREAT {key} {at} FIELDS 1 {field}
-            HPEXPIREAT {key} {atms} FIELDS 1 {field}
-            HPERSIST {key} FIELDS 1 {field}
-            HTTL {key} FIELDS 1 {field}
-            HPTTL {key} FIELDS 1 {field}
-            HEXPIRETIME {key} FIELDS 1 {field}
-            HPEXPIRETIME {key} FIELDS 1 {field}
             ! LMOVEM {key} {key} LEFT RIGHT COUNT 2 BULK
             ! BLMOVEM {key} {key} LEFT RIGHT 0.001 COUNT 2 BULK
             """),

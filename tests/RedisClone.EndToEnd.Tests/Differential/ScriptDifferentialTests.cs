@@ -29,7 +29,7 @@ public sealed class ScriptDifferentialTests : IDisposable
     public void Replies_are_those_of_redis_server(int protocol, bool asFunctions)
     {
         Random random = Seed.Random($"scripts {protocol} {asFunctions}");
-        var generator = new ScriptGenerator(random);
+        var generator = new ScriptGenerator(random, KeepsErrorsOnOneLine(_redis));
         using RespClient ours = _ours.Connect(protocol), theirs = _redis.Connect(protocol);
         var findings = new List<string>();
         for (int i = 0; i < Scripts * s_rounds && findings.Count < MaxFindings; i++)
@@ -46,6 +46,13 @@ public sealed class ScriptDifferentialTests : IDisposable
         }
         Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings)}");
         _ours.AssertWell();
+    }
+
+    /// <summary>Redis 7.4 sends the line ends of a raised error as they are. A client takes the rest for another reply.</summary>
+    private static bool KeepsErrorsOnOneLine(ServerProcess server)
+    {
+        using RespClient client = server.Connect();
+        return client.Call("EVAL", "error('x\\r\\ny')", "0").Text!.Contains('y', StringComparison.Ordinal);
     }
 
     [Fact]

@@ -6,7 +6,9 @@ namespace RedisClone.EndToEnd.Tests.Differential;
 /// Random small scripts: a few statements, and a value of every kind that a script can return, made of literals, arguments, and replies of
 /// commands. Numbers with a fraction are such that all printers agree on them.
 /// </summary>
-internal sealed class ScriptGenerator(Random random)
+/// <param name="random">Makes all choices.</param>
+/// <param name="linesInErrors">Whether a script may raise an error whose text has several lines.</param>
+internal sealed class ScriptGenerator(Random random, bool linesInErrors)
 {
     private const int MaxDepth = 3;
 
@@ -31,9 +33,16 @@ internal sealed class ScriptGenerator(Random random)
         if (random.Next(3) == 0) statements.Add("redis.setresp(3)");
         for (int i = random.Next(3); i > 0; i--) statements.Add($"redis.pcall({Command()})");
         if (random.Next(4) == 0) statements.Add($"local t = {Value(1)} if type(t) == 'table' then t[#t + 1] = {Value(1)} end");
-        if (random.Next(12) == 0) statements.Add($"error({Value(MaxDepth)})".Replace("error(nil)", "error('nil')", StringComparison.Ordinal));
+        if (random.Next(12) == 0) statements.Add(Error());
         statements.Add($"return {Value(0)}");
         return string.Join('\n', statements);
+    }
+
+    private string Error()
+    {
+        string value = Value(MaxDepth);
+        if (!linesInErrors) value = value.Replace("\\r\\n", " ", StringComparison.Ordinal);
+        return $"error({(value == "nil" ? "'nil'" : value)})";
     }
 
     private string Value(int depth)

@@ -6,7 +6,7 @@ namespace RedisClone.EndToEnd.Tests.Support;
 /// <summary>
 /// A server of its own for a test: a process on a free port and in a temporary folder, ended by its id. Ours is the
 /// executable that was built with the tests (REDISCLONE_SERVER names another one, to try the tests themselves); the oracle
-/// is redis-server 7.0 (REDIS_SERVER names another one), and a test that needs it fails where it is missing.
+/// is the redis-server on the path (REDIS_SERVER names another one), and a test that needs it fails where it is missing.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {

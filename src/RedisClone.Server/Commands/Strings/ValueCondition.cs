@@ -1,5 +1,5 @@
+using System.IO.Hashing;
 using System.Text;
-using RedisClone.Protocol;
 using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
@@ -61,8 +61,9 @@ internal struct ValueCondition
         return Ascii.EqualsIgnoreCase(digest, operand) == wantsEqual;
     }
 
-    /// <summary>A value's digest: 16 hexadecimal digits.</summary>
-    public static void WriteDigest(ReadOnlySpan<byte> value, Span<byte> digits) => XxHash3.Hash(value).TryFormat(digits, out _, "x16");
+    /// <summary>Writes the digest of a value: its XXH3 of 64 bits without a seed, as 16 hexadecimal digits.</summary>
+    public static void WriteDigest(ReadOnlySpan<byte> value, Span<byte> digits) =>
+        XxHash3.HashToUInt64(value).TryFormat(digits, out _, "x16");
 
     /// <summary>Whether a word asks to compare with the present value.</summary>
     public static bool IsComparison(ReadOnlySpan<byte> word) => KindOf(word) >= ConditionKind.Equal;
