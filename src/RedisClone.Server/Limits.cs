@@ -75,6 +75,9 @@ internal static class Limits
     /// <summary>What a watched key or a subscription costs beside its name.</summary>
     public const int BytesPerName = 64;
 
+    /// <summary>What a key that a blocked client waits for takes besides its name: a queue and its place in a table.</summary>
+    public const int BytesOfWait = 256;
+
     /// <summary>What a prefix that is tracked costs, its place in the tables of prefixes included.</summary>
     public const int BytesPerPrefix = 256;
 

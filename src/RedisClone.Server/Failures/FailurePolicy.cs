@@ -3,6 +3,7 @@ using RedisClone.Server.Admin;
 using RedisClone.Server.Commands;
 using RedisClone.Server.Shards;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Failures;
 
@@ -17,6 +18,7 @@ internal sealed class FailurePolicy(ServerCore server)
 
     private readonly KeyImages _images = new(server);
     private long _nextNotice;
+    private volatile bool _isHeapFull;
     private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
 
     /// <summary>Whether memory was short, which is no fault of the code.</summary>
@@ -142,11 +144,14 @@ internal sealed class FailurePolicy(ServerCore server)
     public void Tend()
     {
         _reserve.Refill();
-        if (_reserve.IsOut) server.ClientMemory.EvictLargest(Limits.FailureReserve);
+        _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
+        if (IsShortOfMemory) server.ClientMemory.EvictLargest(Limits.FailureReserve);
     }
 
-    /// <summary>An allocation has failed, and there is not enough memory yet to be prepared for the next: what may take more is refused.</summary>
-    public bool IsShortOfMemory => _reserve.IsOut;
+    /// <summary>
+    /// The heap is full, or an allocation has failed and there is not enough memory yet to be prepared for the next: commands that may take more are refused.
+    /// </summary>
+    public bool IsShortOfMemory => _reserve.IsOut || _isHeapFull;
 
     /// <summary>A bug is told with its stack. A lack of memory is told once in a while: a client can meet it thousands of times a second.</summary>
     private void Log(ref CommandContext c, Exception failure)

@@ -15,7 +15,10 @@ internal sealed class ClientMemory(ServerCore server)
     /// <summary>Where nobody may be disconnected, it is not tried again at once.</summary>
     private const long RestMilliseconds = 100;
 
+    private const int HeldShift = 3;
+
     private long _total;
+    private long _held;
     private long _looked;               // the sum when it was last asked whether it leaves the data their room
     private int _evicting;
     private long _restUntil;
@@ -23,6 +26,12 @@ internal sealed class ClientMemory(ServerCore server)
     public bool IsWatched => server.Config.MaxMemoryBytes > 0 || server.Config.MaxMemoryClients != 0;
 
     public long Total => Volatile.Read(ref _total);
+
+    /// <summary>Subscriptions, watched keys and keys that blocked clients wait for take their part of the heap.</summary>
+    public bool IsHeldMuch => Volatile.Read(ref _held) > server.Shards.Budget.Limit >> HeldShift;
+
+    /// <summary>The names that a client listens to or watches have come to more or fewer bytes.</summary>
+    public void HeldChanged(long bytes) => Interlocked.Add(ref _held, bytes);
 
     /// <summary>The sum without what is about to go: for that, no data have to.</summary>
     public long Lasting => Volatile.Read(ref _evicting) == 0 ? Total : Math.Min(Total, Limit);

@@ -32,6 +32,8 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public ServerCore Server => server;
 
+    private long _heldBytes;
+
     public long Id => id;
 
     public ReplyWriter Reply { get; } = reply;
@@ -148,8 +150,16 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long NetOutput { get; set; }
 
-    /// <summary>Bytes of the keys that it watches and of the channels that it listens to.</summary>
-    public long HeldBytes { get; set; }
+    /// <summary>Bytes of the keys that it watches or waits for and of the channels that it listens to.</summary>
+    public long HeldBytes
+    {
+        get => _heldBytes;
+        set
+        {
+            server.ClientMemory.HeldChanged(value - _heldBytes);
+            _heldBytes = value;
+        }
+    }
 
     /// <summary>What <see cref="ClientMemory"/> has counted of it; changed by exchange only.</summary>
     internal long CountedMemory;

@@ -38,6 +38,7 @@ internal sealed class ShardKeys(Shard shard)
         try
         {
             waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
+            waiter.Session.HeldBytes += Limits.BytesOfWait + key.Length;
             queue.Add(waiter);
         }
         catch (OutOfMemoryException)
@@ -56,8 +57,13 @@ internal sealed class ShardKeys(Shard shard)
         int kept = 0;
         for (int i = 0; i < keys.Count; i++)
         {
-            if (keys[i].Shard == shard.Index) Leave(waiter, keys[i].Key);
-            else keys[kept++] = keys[i];
+            if (keys[i].Shard != shard.Index)
+            {
+                keys[kept++] = keys[i];
+                continue;
+            }
+            Leave(waiter, keys[i].Key);
+            waiter.Session.HeldBytes -= Limits.BytesOfWait + keys[i].Key.Key.Length;
         }
         keys.RemoveRange(kept, keys.Count - kept);
     }

@@ -27,6 +27,17 @@ public sealed class HeapBudget(long limit)
     /// </summary>
     public bool IsShortFor(int bytes) => limit - Volatile.Read(ref _taken) < (limit >> ReserveShift) + bytes;
 
+    /// <summary>
+    /// Whether live objects took more than a quarter of what arenas leave to others when the collector ran last. A collector that has not run
+    /// since saw no need.
+    /// </summary>
+    public bool IsHeapFull()
+    {
+        GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
+        long live = last.HeapSizeBytes - last.FragmentedBytes;
+        return live > limit + (last.TotalAvailableMemoryBytes - limit) / 4;
+    }
+
     /// <summary>The part of a heap that arenas may take.</summary>
     internal static long PartOf(long heap) => heap - Math.Max(heap >> ReserveShift, Math.Min(LeastReserve, heap / 2));
 

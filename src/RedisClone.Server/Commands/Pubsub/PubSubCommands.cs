@@ -13,13 +13,13 @@ internal static class PubSubCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", Subscribe, "Subscribes to channels.") { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of channels to subscribe to." },
+        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", Subscribe, "Subscribes to channels.") { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of channels to subscribe to." },
         new("UNSUBSCRIBE [channel [channel ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Unsubscribes from channels, or from all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
-        new("PSUBSCRIBE pattern [pattern ...]", -2, Keys.None, Listening, "pubsub", "2.0.0", SubscribePattern, "Subscribes to all channels that match a pattern.")
+        new("PSUBSCRIBE pattern [pattern ...]", -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", SubscribePattern, "Subscribes to all channels that match a pattern.")
             { Channels = ChannelUse.EachPattern, Complexity = "O(N) where N is the number of patterns to subscribe to." },
         new("PUNSUBSCRIBE [pattern [pattern ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Unsubscribes from patterns, or from all.")
             { Complexity = "O(N) where N is the number of patterns to unsubscribe." },
-        new("SSUBSCRIBE shardchannel [shardchannel ...]", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", SubscribeShard, "Subscribes to shard channels.")
+        new("SSUBSCRIBE shardchannel [shardchannel ...]", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening | Grows, "pubsub", "7.0.0", SubscribeShard, "Subscribes to shard channels.")
             { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of shard channels to subscribe to." },
         new("SUNSUBSCRIBE [shardchannel [shardchannel ...]]",
             -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Unsubscribes from shard channels, or from all.")

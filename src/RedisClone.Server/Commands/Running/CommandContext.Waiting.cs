@@ -31,6 +31,11 @@ internal ref partial struct CommandContext
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
         bool servedWithoutValue = false, long againAfter = 0)
     {
+        if (keyCount > 1 && (Server.ClientMemory.IsHeldMuch || Server.Failures.IsShortOfMemory))
+        {
+            Fail(Errors.AllocationFailed);
+            return;
+        }
         // A command that runs again waits until the time that it was to wait at first.
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
         if (Session.WaitingAgain is { } before && (deadline = before.Deadline) > 0) milliseconds = Math.Max(1, deadline - Now);

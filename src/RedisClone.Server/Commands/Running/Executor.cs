@@ -192,7 +192,7 @@ internal sealed class Executor(ServerCore server)
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;
         }
-        if (row.Has(CommandFlags.DenyOom) && RefuseGrowth(ref c) is { } refusal)
+        if (row.Has(CommandFlags.DenyOom | CommandFlags.Grows) && RefuseGrowth(ref c) is { } refusal)
         {
             Reject(session, row, refusal, lane);
             return Outcome.Done;
@@ -247,7 +247,9 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Why a command that may take memory is not run; null if it is.</summary>
     private string? RefuseGrowth(ref CommandContext c)
     {
-        if (server.Failures.IsShortOfMemory || server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
+        if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
+        if (c.Row.Has(CommandFlags.Grows)) return server.ClientMemory.IsHeldMuch ? Errors.AllocationFailed : null;
+        if (server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
         return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
     }
 

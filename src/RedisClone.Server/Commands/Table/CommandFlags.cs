@@ -34,6 +34,9 @@ internal enum CommandFlags
     /// <summary>Long by kind: never run on an I/O thread.</summary>
     Long = 1 << 26,
 
+    /// <summary>Takes memory that is none of the data's (SUBSCRIBE, WATCH …): refused while the heap is full.</summary>
+    Grows = 1 << 27,
+
     /// <summary>Runs right away inside MULTI instead of being queued (EXEC, DISCARD, WATCH, RESET, QUIT …).</summary>
     NotQueued = 1 << 28,
 
