@@ -24,7 +24,20 @@ public sealed class JournalDirectory : IDisposable
         Manifest = manifest;
         _lastBase = manifest.LastBaseSequence;
         _lastIncrement = manifest.LastIncrementSequence;
+        Unnamed = LostManifest.NewerThan(disk, names, manifest);
+        foreach (ManifestFile file in LostManifest.FilesOf(disk, names))
+        {
+            if (file.Kind == ManifestFileKind.Base) _lastBase = Math.Max(_lastBase, file.Sequence);
+            else _lastIncrement = Math.Max(_lastIncrement, file.Sequence);
+        }
     }
+
+    /// <summary>
+    /// Newer increments with commands that the manifest did not name at the start. Either the manifest was replaced by an older
+    /// one, or a crash came while a failed journal was rebuilt; then none of their commands was acknowledged. They are neither
+    /// read nor replaced.
+    /// </summary>
+    public IReadOnlyList<string> Unnamed { get; }
 
     public IDisk Disk { get; }
 
@@ -161,7 +174,7 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Returns a sequence number that is never used again. After a failed <see cref="Publish"/> the manifest on the
+    /// Returns a sequence number that no file in the directory has, and that is never used again. After a failed <see cref="Publish"/> the manifest on the
     /// disk may name files that the manifest in memory does not. A file with such a name must not be replaced.
     /// </summary>
     internal long TakeBaseSequence() => ++_lastBase;

@@ -31,6 +31,32 @@ public sealed class LostManifestTests
     }
 
     [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void NothingReplacesTheIncrementsThatAnOlderManifestDoesNotName(bool hasNoIncrement)
+    {
+        Write(rewrites: 1);
+        var older = _disk[Path(Names.Manifest)];
+        if (hasNoIncrement)
+        {
+            var lines = System.Text.Encoding.ASCII.GetString(older).Split('\n');
+            var bases = lines.Where(line => !line.EndsWith(" type i", StringComparison.Ordinal));
+            older = System.Text.Encoding.ASCII.GetBytes(string.Join('\n', bases));
+        }
+        else
+        {
+            Write(rewrites: 0);
+        }
+        _disk[Path(Names.Manifest)] = older;
+        var newest = LostManifest.FilesOf(_disk, Names)[^1].Name;
+        var content = _disk[Path(newest)];
+        using (var directory = JournalDirectory.TryOpen(_disk, Names, out _)!) Assert.Contains(newest, directory.Unnamed);
+        Write(rewrites: 0);
+        Write(rewrites: 1);
+        Assert.Equal(content, _disk[Path(newest)]);
+    }
+
+    [Theory]
     [InlineData(0)]
     [InlineData(1)]
     [InlineData(3)]

@@ -29,6 +29,19 @@ public static class LostManifest
         "them, and a later rewrite would replace them. Restore the manifest, or use the repair command, which rebuilds it " +
         "in a copy of the directory; move the files away to begin empty";
 
+    /// <summary>Returns the increments with commands that are newer than all that a manifest names.</summary>
+    internal static IReadOnlyList<string> NewerThan(IDisk disk, JournalNames names, Manifest manifest) =>
+    [
+        .. FilesOf(disk, names).Where(file => file.Kind == ManifestFileKind.Increment
+            && file.Sequence > manifest.LastIncrementSequence && HoldsCommands(disk, names, file)).Select(file => file.Name),
+    ];
+
+    private static bool HoldsCommands(IDisk disk, JournalNames names, ManifestFile file)
+    {
+        using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
+        return IncrementReader.HoldsCommands(opened);
+    }
+
     /// <summary>Returns the manifest that these files had, or null and the reason why it cannot be inferred.</summary>
     internal static Manifest? TryRebuild(IDisk disk, JournalNames names, IReadOnlyList<ManifestFile> files, out string problem)
     {

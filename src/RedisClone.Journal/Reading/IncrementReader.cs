@@ -46,6 +46,31 @@ internal static class IncrementReader
     }
 
     /// <summary>
+    /// Returns true if an increment has commands. A file with a damaged header has none that was acknowledged: the header is
+    /// durable before the first command is written.
+    /// </summary>
+    public static bool HoldsCommands(IDiskFile file)
+    {
+        var window = new FileWindow();
+        window.Open(file, static _ => { });
+        if (!TryReadHeader(window, out ulong salt, out _, out _))
+        {
+            window.MoveTo(0);
+            window.Fill(Math.Min(window.Remaining, CommandRegion.BeginningLength));
+            return CommandRegion.BeginsWithRedis(window.Bytes);
+        }
+        for (long at = FileHeader.Length; at < window.Length;)
+        {
+            window.MoveTo(at);
+            window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
+            if (!GroupHeader.TryRead(window.Bytes, salt, window.Offset, out GroupHeader header, out int length)) return false;
+            if (header.Payload > 0) return true;
+            at += length;
+        }
+        return false;
+    }
+
+    /// <summary>
     /// Returns the stream position at which an increment begins, or -1 if the increment has no groups.
     /// </summary>
     public static long StartOf(IDiskFile file)

@@ -143,6 +143,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     private string? Begin(JournalDirectory directory)
     {
+        if (directory.Unnamed.Count > 0)
+            _server.Log.LogWarning(
+                "{Manifest} does not name {Files}, which have commands. If the manifest is an older one, stop the server and restore the newest: the files are left as they are",
+                directory.Names.Manifest, string.Join(", ", directory.Unnamed));
         var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
         JournalReport report;
         using (var loader = new JournalLoader(_server))
