@@ -10,15 +10,6 @@ public sealed class CommandSyntaxTests
 
     private static readonly CommandTable s_table = new(CommandFamilies.All);
 
-    [Theory]
-    [InlineData("key field value [field value ...]", 2)]
-    [InlineData("key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]", 3)]
-    [InlineData("key increment member", 3)]
-    [InlineData("key [member ...]", 0)]
-    [InlineData("key value [NX | XX]", 0)]
-    [InlineData("", 0)]
-    public void Tells_where_the_first_member_stands(string syntax, int position) => Assert.Equal(position, CommandSyntax.PositionOfMember(syntax));
-
     [Fact]
     public void UsageAndArityOfEveryRowAgree()
     {

@@ -27,6 +27,18 @@ public sealed class KeySpecificationTests
     private readonly CommandHost _host = new(config => config.SavePoints = []);
 
     [Fact]
+    public void RowsThatNameAMemberAfterTheirKeyHaveItFetchedAhead()
+    {
+        foreach (CommandRow row in _host.Core.Commands.All.Where(row => row.FirstKey == 1))
+        {
+            string[] words = row.Syntax.Split(' ');
+            bool isMember = words is [_, "member" or "field" or "member1", ..];
+            Assert.True(!isMember || row.FirstMember == 2, row.FullName);
+            Assert.True(row.FirstMember == 0 || row.FirstMember > row.FirstKey, row.FullName);
+        }
+    }
+
+    [Fact]
     public void KeysOfARequestAreThoseThatItsHandlerTouches()
     {
         var random = new Random(RunSeed.Take());

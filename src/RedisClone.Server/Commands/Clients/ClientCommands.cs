@@ -32,14 +32,19 @@ internal static class ClientCommands
                 Sub("GETNAME", 2, Own, "2.6.9", GetName, "Returns the name of this connection."),
                 Sub("SETINFO <LIB-NAME libname | LIB-VER libver>",
                     4, Own, "7.2.0", SetInfo, "Tells the server which library the client uses.", tips: CommandTips.AllNodes),
-                Sub("KILL <ip:port | <ID client-id | TYPE <NORMAL | MASTER | REPLICA | PUBSUB> | USER username | ADDR ip:port | LADDR ip:port | SKIPME <YES | NO> | MAXAGE maxage ...>>",
+                Sub("KILL <ip:port | <ID client-id | TYPE <NORMAL | MASTER | REPLICA | PUBSUB> | USER username | ADDR ip:port " +
+                    "| LADDR ip:port | SKIPME <YES | NO> | MAXAGE maxage ...>>",
                     -3, Others, "2.4.0", ClientKill.Run, "Closes connections, by address or by all the conditions given.", "O(N) where N is the number of client connections"),
                 Sub("NO-EVICT <ON | OFF>", 3, Others, "7.0.0", NoEvict, "Excludes this connection from client eviction."),
-                Sub("NO-TOUCH <ON | OFF>", 3, Own, "7.2.0", NoTouch, "Stops this connection's commands from counting as use of their keys."),
-                Sub("PAUSE timeout [WRITE | ALL]", -3, Others, "3.0.0", Pause, "Suspends the commands of all clients, or their writes, for a time."),
+                Sub("NO-TOUCH <ON | OFF>", 3, Own, "7.2.0", NoTouch, "Stops this connection's commands from counting as use " +
+                    "of their keys."),
+                Sub("PAUSE timeout [WRITE | ALL]", -3, Others, "3.0.0", Pause, "Suspends the commands of all clients, or " +
+                    "their writes, for a time."),
                 Sub("UNPAUSE", 2, Others, "6.2.0", Unpause, "Ends a pause.", complexity: "O(N) Where N is the number of paused clients"),
-                Sub("REPLY <ON | OFF | SKIP>", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or skips the next one."),
-                Sub("UNBLOCK client-id [TIMEOUT | ERROR]", -3, Others, "5.0.0", Unblock, "Unblocks a blocked client, as after a timeout or with an error.",
+                Sub("REPLY <ON | OFF | SKIP>", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or " +
+                    "skips the next one."),
+                Sub("UNBLOCK client-id [TIMEOUT | ERROR]", -3, Others, "5.0.0", Unblock, "Unblocks a blocked client, as after " +
+                    "a timeout or with an error.",
                     "O(log N) where N is the number of client connections"),
                 .. TrackingCommands.Subcommands,
                 Help.Row("connection", "5.0.0"),

@@ -12,17 +12,24 @@ internal static class ConnectionCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("PING [message]", -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Returns PONG, or its argument.") { Tips = CommandTips.AllShards },
+        new("PING [message]",
+            -1, Keys.None, Fast | InSubscribedMode, "connection", "1.0.0", Ping, "Returns PONG, or its argument.")
+            { Tips = CommandTips.AllShards },
         new("ECHO message", 2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Echo, "Returns its argument."),
-        new("SELECT index", 2, Keys.None, Fast | Loading | Stale | EndsBatch, "connection", "1.0.0", Select, "Changes the connection's database."),
-        new("QUIT", -1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit, "Closes the connection.")
+        new("SELECT index",
+            2, Keys.None, Fast | Loading | Stale | EndsBatch, "connection", "1.0.0", Select, "Changes the connection's database."),
+        new("QUIT",
+            -1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit, "Closes the connection.")
             { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" },
         new("AUTH [username] password", -2, Keys.None, Handshake, "connection", "1.0.0", Auth, "Authenticates the client.")
             { Complexity = "O(N) where N is the number of passwords defined for the user", IsSecret = static (in _, _) => true },
         new("HELLO [protover [AUTH username password] [SETNAME clientname]]",
-            -1, Keys.None, Handshake, "connection", "6.0.0", Hello, "Agrees on a protocol version, and authenticates and names the client.")
+            -1, Keys.None, Handshake, "connection", "6.0.0", Hello, "Agrees on a protocol version, and authenticates and " +
+                "names the client.")
             { IsSecret = IsHelloSecret },
-        new("RESET", 1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "6.2.0", Reset, "Resets the connection to its initial state.")
+        new("RESET",
+            1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "6.2.0", Reset,
+            "Resets the connection to its initial state.")
             { Route = TransactionCommands.ShardsOfWatch },
     ];
 
@@ -74,7 +81,8 @@ internal static class ConnectionCommands
         }
         if (c.Args.Count == 2 && c.Server.Access.Users.Default.Permissions.NoPassword)
         {
-            c.Fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?");
+            c.Fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your " +
+                "configuration is correct?");
             return;
         }
         ReadOnlySpan<byte> user = c.Args.Count == 2 ? "default"u8 : c.Args[1];
@@ -117,7 +125,8 @@ internal static class ConnectionCommands
         if (auth > 0 && !Authenticate(ref c, c.Args[auth + 1], c.Args[auth + 2])) return;
         if (c.Session.MustAuthenticate)
         {
-            c.Fail("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used " +
+            c.Fail("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH " +
+                "<user> <pass> option can be used " +
                 "to authenticate the client and select the RESP protocol version at the same time");
             return;
         }

@@ -14,11 +14,16 @@ internal static class TrackingCommands
 
     public static readonly CommandRow[] Subcommands =
     [
-        new("TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]", -3, Keys.None, Own, "connection",
+        new("TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
+            -3, Keys.None, Own, "connection",
             "6.0.0", Tracking, "Sends invalidations to this connection, or to another, when keys that it read change.") { Complexity = "O(1). Some options may introduce additional complexity." },
-        new("CACHING <YES | NO>", 3, Keys.None, Own, "connection", "6.0.0", CachingCommand, "Tracks the keys of the next command, or does not."),
-        new("GETREDIR", 2, Keys.None, Own, "connection", "6.0.0", GetRedirect, "Returns the ID of the client that receives the invalidations of this connection."),
-        new("TRACKINGINFO", 2, Keys.None, Own, "connection", "6.2.0", TrackingInfo, "Returns the tracking state of this connection."),
+        new("CACHING <YES | NO>",
+            3, Keys.None, Own, "connection", "6.0.0", CachingCommand, "Tracks the keys of the next command, or does not."),
+        new("GETREDIR",
+            2, Keys.None, Own, "connection", "6.0.0", GetRedirect,
+            "Returns the ID of the client that receives the invalidations of this connection."),
+        new("TRACKINGINFO",
+            2, Keys.None, Own, "connection", "6.2.0", TrackingInfo, "Returns the tracking state of this connection."),
     ];
 
     private static void Tracking(ref CommandContext c)
@@ -100,7 +105,8 @@ internal static class TrackingCommands
 
     private static void CachingCommand(ref CommandContext c)
     {
-        if (c.Session.Tracking is not { } tracking) c.Fail("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled");
+        if (c.Session.Tracking is not { } tracking) c.Fail("ERR CLIENT CACHING can be called only when the client is in " +
+            "tracking mode with OPTIN or OPTOUT mode enabled");
         else if (c.Is(2, "yes"u8)) Give(ref c, tracking, TrackingModes.OptIn, "YES", "OPTIN");
         else if (c.Is(2, "no"u8)) Give(ref c, tracking, TrackingModes.OptOut, "NO", "OPTOUT");
         else c.FailSyntax();

@@ -13,46 +13,69 @@ namespace RedisClone.Server.Commands;
 /// <summary>Points on Earth: members of sorted sets whose score is their cell.</summary>
 internal static class GeoCommands
 {
-    private const string Searched = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.";
+    private const string Searched = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular " +
+        "area delimited by center and radius and M is the number of items inside the index.";
 
     public static readonly CommandRow[] Rows =
     [
         new("GEOADD key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]",
             -5, Keys.At(1, RW | Update), Write | DenyOom, "geo", "3.2.0", Add, "Adds members with positions on Earth.")
-            { Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set." },
-        new("GEOPOS key [member [member ...]]", -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Positions, "Returns the positions of members.")
+            { FirstMember = 4, Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted " +
+                "set." },
+        new("GEOPOS key [member [member ...]]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Positions, "Returns the positions of members.")
             { Complexity = "O(1) for each member requested." },
-        new("GEOHASH key [member [member ...]]", -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Hashes, "Returns the positions of members as geohash strings.")
+        new("GEOHASH key [member [member ...]]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Hashes, "Returns the positions of members as geohash strings.")
             { Complexity = "O(1) for each member requested." },
-        new("GEODIST key member1 member2 [M | KM | FT | MI]", -4, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Distance, "Returns the distance between two members."),
-        new("GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+        new("GEODIST key member1 member2 [M | KM | FT | MI]",
+            -4, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.0", Distance, "Returns the distance between two members.")
+            { FirstMember = 2 },
+        new("GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX " +
+            "width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+            
             -7, Keys.At(1, RO | Access), ReadOnly, "geo", "6.2.0", GeoSearch.Search, "Finds members within a circle or a box.")
-            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
-        new("GEOSEARCHSTORE destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
+            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the " +
+                "shape provided as the filter and M is the number of items inside the shape" },
+        new("GEOSEARCHSTORE destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | " +
+            "FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
+            
             -8, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "geo", "6.2.0", GeoSearch.SearchStore, "Stores the members within a circle or a box.")
-            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape" },
-        new("GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
-            -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a position, or stores them.")
+            { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the " +
+                "shape provided as the filter and M is the number of items inside the shape" },
+        new("GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
+            "[ASC | DESC] [STORE key | STOREDIST key]",
+            
+            -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a " +
+                "position, or stores them.")
             {
                 FindKeys = FindKeysOfRadius,
                 Complexity = Searched,
                 DeprecatedSince = "6.2.0",
                 ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
             },
-        new("GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
-            -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around another member, or stores them.")
+        new("GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
+            "[ASC | DESC] [STORE key | STOREDIST key]",
+            
+            -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around " +
+                "another member, or stores them.")
             {
+                FirstMember = 2,
                 FindKeys = FindKeysOfRadiusByMember,
                 Complexity = Searched,
                 DeprecatedSince = "6.2.0",
                 ReplacedBy = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
             },
-        new("GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+        new("GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count " +
+            "[ANY]] [ASC | DESC]",
+            
             -6, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusReadOnly, "Finds members within a circle around a position.")
             { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" },
-        new("GEORADIUSBYMEMBER_RO key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+        new("GEORADIUSBYMEMBER_RO key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
+            "[ASC | DESC]",
+            
             -5, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusByMemberReadOnly, "Finds members within a circle around another member.")
-            { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
+            { FirstMember = 2, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
     ];
 
     private static KeySpec[] WithStore() =>

@@ -11,14 +11,21 @@ internal static class HashCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("HSET key field value [field value ...]", -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", Set, "Sets fields of a hash.")
-            { Complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs." },
-        new("HMSET key field value [field value ...]", -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", SetOk, "Sets fields of a hash.")
-            { Complexity = "O(N) where N is the number of fields being set.", DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" },
-        new("HSETNX key field value", 4, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "hash", "2.0.0", SetIfAbsent, "Sets a field of a hash that does not exist."),
-        new("HGET key field", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", Get, "Returns a field's value."),
-        new("HMGET key field [field ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", GetMany, "Returns the values of several fields.")
-            { Complexity = "O(N) where N is the number of fields being requested." },
+        new("HSET key field value [field value ...]",
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", Set, "Sets fields of a hash.")
+            { FirstMember = 2, Complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when " +
+                "the command is called with multiple field/value pairs." },
+        new("HMSET key field value [field value ...]",
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", SetOk, "Sets fields of a hash.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of fields being set.", DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" },
+        new("HSETNX key field value",
+            4, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "hash", "2.0.0", SetIfAbsent,
+            "Sets a field of a hash that does not exist.") { FirstMember = 2 },
+        new("HGET key field",
+            3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", Get, "Returns a field's value.") { FirstMember = 2 },
+        new("HMGET key field [field ...]",
+            -3, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "2.0.0", GetMany, "Returns the values of several fields.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of fields being requested." },
         new("HGETALL key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", GetAll, "Returns all fields with their values.")
             { Complexity = OfSize, Tips = CommandTips.NondeterministicOrder },
         new("HKEYS key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Names, "Returns the names of all fields.")
@@ -26,17 +33,28 @@ internal static class HashCommands
         new("HVALS key", 2, Keys.At(1, RO | Access), ReadOnly, "hash", "2.0.0", Values, "Returns the values of all fields.")
             { Complexity = OfSize, Tips = CommandTips.NondeterministicOrder },
         new("HLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Length, "Counts a hash's fields."),
-        new("HEXISTS key field", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Exists, "Returns whether a hash has a field."),
-        new("HSTRLEN key field", 3, Keys.At(1, RO), ReadOnly | Fast, "hash", "3.2.0", ValueLength, "Returns the length of a field's value."),
-        new("HDEL key field [field ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "hash", "2.0.0", Delete, "Removes fields from a hash.")
-            { Complexity = "O(N) where N is the number of fields to be removed." },
-        new("HINCRBY key field increment", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.0.0", Increment, "Adds an integer to a field's value."),
-        new("HINCRBYFLOAT key field increment", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.6.0", IncrementFloat, "Adds a number to a field's value."),
-        new("HRANDFIELD key [count [WITHVALUES]]", -2, Keys.At(1, RO | Access), ReadOnly, "hash", "6.2.0", RandomFields, "Returns random fields.")
+        new("HEXISTS key field",
+            3, Keys.At(1, RO), ReadOnly | Fast, "hash", "2.0.0", Exists, "Returns whether a hash has a field.")
+            { FirstMember = 2 },
+        new("HSTRLEN key field",
+            3, Keys.At(1, RO), ReadOnly | Fast, "hash", "3.2.0", ValueLength, "Returns the length of a field's value.")
+            { FirstMember = 2 },
+        new("HDEL key field [field ...]",
+            -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "hash", "2.0.0", Delete, "Removes fields from a hash.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of fields to be removed." },
+        new("HINCRBY key field increment",
+            4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.0.0", Increment,
+            "Adds an integer to a field's value.") { FirstMember = 2 },
+        new("HINCRBYFLOAT key field increment",
+            4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "hash", "2.6.0", IncrementFloat,
+            "Adds a number to a field's value.") { FirstMember = 2 },
+        new("HRANDFIELD key [count [WITHVALUES]]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "hash", "6.2.0", RandomFields, "Returns random fields.")
             { Complexity = "O(N) where N is the number of fields returned", Tips = CommandTips.Nondeterministic },
         new("HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
             -3, Keys.At(1, RO | Access), ReadOnly, "hash", "2.8.0", Scan, "Iterates over the fields of a hash.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor " +
+                "to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 
     private const string OfSize = "O(N) where N is the size of the hash.";

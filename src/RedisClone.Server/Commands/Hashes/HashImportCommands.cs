@@ -12,7 +12,8 @@ internal static class HashImportCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("HIMPORT", -2, Keys.None, CommandFlags.None, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
+        new("HIMPORT",
+            -2, Keys.None, CommandFlags.None, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
@@ -21,10 +22,13 @@ internal static class HashImportCommands
                     -4, Keys.None, DenyOom, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
                     { Complexity = "O(N*log(N)) where N is the number of fields." },
                 new("SET key fieldset-name value [value ...]",
-                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list of fields and their values.")
+                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list " +
+                        "of fields and their values.")
                     { Complexity = "O(N) where N is the number of fields in the fieldset." },
-                new("DISCARD fieldset-name", 3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields."),
-                new("DISCARDALL", 2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
+                new("DISCARD fieldset-name",
+                    3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields."),
+                new("DISCARDALL",
+                    2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
                     { Complexity = "O(N) where N is the number of session-local fieldsets." },
             ],
         },
@@ -57,7 +61,8 @@ internal static class HashImportCommands
     {
         FieldNames? names = c.Session.Fieldsets?.Find(c.Args[3]);
         if (names is null) c.Fail("ERR no such fieldset");
-        else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR the number of values does not match the number of fields in the fieldset");
+        else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR the number of values does not match the number of " +
+            "fields in the fieldset");
         if (c.Failed) return;
         Entry old = c.FindForWrite(2);
         // The names came with another command: the effect may be any number of times longer than this one.

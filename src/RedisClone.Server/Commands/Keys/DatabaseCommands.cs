@@ -8,12 +8,15 @@ internal static class DatabaseCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("FLUSHDB [ASYNC | SYNC]", -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushDb, "Removes all keys of the database.")
+        new("FLUSHDB [ASYNC | SYNC]",
+            -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushDb, "Removes all keys of the database.")
             { Categories = ["keyspace", "dangerous"], Complexity = "O(N)", Tips = CommandTips.AllShards },
-        new("FLUSHALL [ASYNC | SYNC]", -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushAll, "Removes all keys of all databases.")
+        new("FLUSHALL [ASYNC | SYNC]",
+            -1, Keys.None, Write | AllShards, "server", "1.0.0", FlushAll, "Removes all keys of all databases.")
             { Categories = ["keyspace", "dangerous"], Complexity = "O(N)", Tips = CommandTips.AllShards },
         new("SWAPDB index1 index2", 3, Keys.None, Write | Fast | AllShards, "server", "4.0.0", SwapDb, "Exchanges two databases.")
-            { Categories = ["keyspace", "dangerous"], Complexity = "O(N) where N is the count of clients watching or blocking on keys from both databases." },
+            { Categories = ["keyspace", "dangerous"], Complexity = "O(N) where N is the count of clients watching or blocking " +
+                "on keys from both databases." },
     ];
 
     /// <summary>Buckets of each shard that a flush frees before it answers.</summary>

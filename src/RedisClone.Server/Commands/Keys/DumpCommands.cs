@@ -24,16 +24,20 @@ internal static class DumpCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("DUMP key", 2, Keys.At(1, RO | Access), ReadOnly, "generic", "2.6.0", Dump, "Returns a key's value in Redis's serialization format.")
+        new("DUMP key",
+            2, Keys.At(1, RO | Access), ReadOnly, "generic", "2.6.0", Dump,
+            "Returns a key's value in Redis's serialization format.")
         {
-            Complexity = "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects composing the value and M their average size.",
+            Complexity = "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis " +
+                "objects composing the value and M their average size.",
             Tips = CommandTips.Nondeterministic,
         },
         new("RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
             -4, Keys.At(1, OW | Update), Write | DenyOom, "generic", "2.6.0", Restore, "Creates a key from a value that DUMP returned.")
         {
             Categories = ["keyspace", "dangerous"],
-            Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of Redis objects " +
+            Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is " +
+                "the number of Redis objects " +
                 "composing the value and M their average size; for sorted sets O(N*M*log(N)).",
         },
     ];

@@ -10,17 +10,24 @@ internal static class ExpiryCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("EXPIRE key seconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Sets the expiry of a key in seconds."),
-        new("PEXPIRE key milliseconds [NX | XX | GT | LT]", -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Sets the expiry of a key in milliseconds."),
+        new("EXPIRE key seconds [NX | XX | GT | LT]",
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.0.0", Expire, "Sets the expiry of a key in seconds."),
+        new("PEXPIRE key milliseconds [NX | XX | GT | LT]",
+            -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpire, "Sets the expiry of a key in milliseconds."),
         new("EXPIREAT key unix-time-seconds [NX | XX | GT | LT]",
             -3, Keys.At(1, RW | Update), Write | Fast, "generic", "1.2.0", ExpireAt, "Sets the expiry of a key to a Unix time in seconds."),
         new("PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT]",
             -3, Keys.At(1, RW | Update), Write | Fast, "generic", "2.6.0", PExpireAt, "Sets the expiry of a key to a Unix time in milliseconds."),
-        new("TTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Returns the seconds until a key expires.")
+        new("TTL key",
+            2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "1.0.0", Ttl, "Returns the seconds until a key expires.")
             { Tips = CommandTips.Nondeterministic },
-        new("PTTL key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl, "Returns the milliseconds until a key expires.")
+        new("PTTL key",
+            2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "2.6.0", PTtl,
+            "Returns the milliseconds until a key expires.")
             { Tips = CommandTips.Nondeterministic },
-        new("EXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime, "Returns the expiry of a key as a Unix time in seconds."),
+        new("EXPIRETIME key",
+            2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", ExpireTime,
+            "Returns the expiry of a key as a Unix time in seconds."),
         new("PEXPIRETIME key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "generic", "7.0.0", PExpireTime,
             "Returns the expiry of a key as a Unix time in milliseconds."),
         new("PERSIST key", 2, Keys.At(1, RW | Update), Write | Fast, "generic", "2.2.0", Persist, "Removes the expiry of a key."),

@@ -12,24 +12,31 @@ internal static class KeyCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("DEL key [key ...]", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write, "generic", "1.0.0", Delete, "Deletes keys.")
+        new("DEL key [key ...]",
+            -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write, "generic", "1.0.0", Delete, "Deletes keys.")
             { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("UNLINK key [key ...]", -2, Keys.Range(1, -1, flags: RM | KeyFlags.Delete), Write | Fast, "generic", "4.0.0", Delete,
             "Deletes keys; their memory is freed in the background.")
             { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
-        new("EXISTS key [key ...]", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Returns how many of the keys exist.")
+        new("EXISTS key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "1.0.0", Exists, "Returns how many of the keys exist.")
             { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
-        new("TOUCH key [key ...]", -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Touch, "Marks keys as used now and returns how many exist.")
+        new("TOUCH key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO), ReadOnly | Fast, "generic", "3.2.1", Touch,
+            "Marks keys as used now and returns how many exist.")
             { Complexity = LinearInKeys, Tips = CommandTips.MultiShardSum },
         new("TYPE key", 2, Keys.At(1, RO), ReadOnly | Fast, "generic", "1.0.0", Type, "Returns the type of a key's value."),
-        new("RENAME key newkey", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Update)), Write, "generic", "1.0.0", Rename,
+        new("RENAME key newkey",
+            3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Update)), Write, "generic", "1.0.0", Rename,
             "Renames a key and overwrites the new name."),
-        new("RENAMENX key newkey", 3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Insert)), Write | Fast, "generic", "1.0.0", RenameNx,
+        new("RENAMENX key newkey",
+            3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Insert)), Write | Fast, "generic", "1.0.0", RenameNx,
             "Renames a key if the new name does not exist."),
         new("COPY source destination [DB destination-db] [REPLACE]",
             -3, Keys.At(1, RO | Access).And(Keys.At(2, OW | Update)), Write | DenyOom, "generic", "6.2.0", Copy, "Copies a key's value to another key.")
             { Complexity = "O(N) worst case for collections, where N is the number of nested items. O(1) for string values." },
-        new("MOVE key db", 3, Keys.At(1, RW | Access | Update), Write | Fast, "generic", "1.0.0", Move, "Moves a key to another database."),
+        new("MOVE key db",
+            3, Keys.At(1, RW | Access | Update), Write | Fast, "generic", "1.0.0", Move, "Moves a key to another database."),
     ];
 
     /// <summary>A type's name as TYPE tells it.</summary>

@@ -8,11 +8,13 @@ namespace RedisClone.Server.Commands;
 internal static class ObjectCommands
 {
     private const string NeedsLfu =
-        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and " +
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between " +
+            "policies at runtime LRU and " +
         "LFU data will take some time to adjust.";
 
     private const string NeedsLru =
-        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will " +
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at " +
+            "runtime LRU and LFU data will " +
         "take some time to adjust.";
 
     public static readonly CommandRow[] Rows =

@@ -32,7 +32,8 @@ internal static class SortCommands
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
     ];
 
-    private const string OfSort = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).";
+    private const string OfSort = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the " +
+        "number of returned elements. When the elements are not sorted, complexity is O(N).";
 
     /// <summary>
     /// The key and the target. An option that is wrong fails the handler before it looks anything up: the keys up to there

@@ -12,27 +12,47 @@ internal static class ListCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("LPUSH key element [element ...]", -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "1.0.0", LPush, "Adds elements to a list's head.") { Complexity = PerElement },
-        new("RPUSH key element [element ...]", -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "1.0.0", RPush, "Adds elements to a list's tail.") { Complexity = PerElement },
-        new("LPUSHX key element [element ...]", -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "2.2.0", LPushX, "Adds elements to a list's head if the list exists.") { Complexity = PerElement },
-        new("RPUSHX key element [element ...]", -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "2.2.0", RPushX, "Adds elements to a list's tail if the list exists.") { Complexity = PerElement },
-        new("LPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "list", "1.0.0", LPop, "Removes and returns elements from a list's head.")
+        new("LPUSH key element [element ...]",
+            -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "1.0.0", LPush, "Adds elements to a list's head.")
+            { Complexity = PerElement },
+        new("RPUSH key element [element ...]",
+            -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "1.0.0", RPush, "Adds elements to a list's tail.")
+            { Complexity = PerElement },
+        new("LPUSHX key element [element ...]",
+            -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "2.2.0", LPushX,
+            "Adds elements to a list's head if the list exists.") { Complexity = PerElement },
+        new("RPUSHX key element [element ...]",
+            -3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "list", "2.2.0", RPushX,
+            "Adds elements to a list's tail if the list exists.") { Complexity = PerElement },
+        new("LPOP key [count]",
+            -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "list", "1.0.0", LPop,
+            "Removes and returns elements from a list's head.")
             { Complexity = "O(N) where N is the number of elements returned" },
-        new("RPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "list", "1.0.0", RPop, "Removes and returns elements from a list's tail.")
+        new("RPOP key [count]",
+            -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "list", "1.0.0", RPop,
+            "Removes and returns elements from a list's tail.")
             { Complexity = "O(N) where N is the number of elements returned" },
         new("LLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "list", "1.0.0", Length, "Counts a list's elements."),
-        new("LRANGE key start stop", 4, Keys.At(1, RO | Access), ReadOnly, "list", "1.0.0", Range, "Returns the elements between two positions.")
-            { Complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range." },
-        new("LINDEX key index", 3, Keys.At(1, RO | Access), ReadOnly, "list", "1.0.0", Index, "Returns the element at a position.")
-            { Complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1)." },
-        new("LSET key index element", 4, Keys.At(1, RW | Update), Write | DenyOom, "list", "1.0.0", Set, "Replaces the element at a position.")
-            { Complexity = "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1)." },
+        new("LRANGE key start stop",
+            4, Keys.At(1, RO | Access), ReadOnly, "list", "1.0.0", Range, "Returns the elements between two positions.")
+            { Complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD " +
+                "or TAIL) for large lists; and N is the number of elements in the specified range." },
+        new("LINDEX key index",
+            3, Keys.At(1, RO | Access), ReadOnly, "list", "1.0.0", Index, "Returns the element at a position.")
+            { Complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes " +
+                "asking for the first or the last element of the list O(1)." },
+        new("LSET key index element",
+            4, Keys.At(1, RW | Update), Write | DenyOom, "list", "1.0.0", Set, "Replaces the element at a position.")
+            { Complexity = "O(N) where N is the length of the list. Setting either the first or the last element of the list " +
+                "is O(1)." },
         new("LINSERT key <BEFORE | AFTER> pivot element",
             5, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom, "list", "2.2.0", InsertBeside, "Inserts an element before or after another.")
             { Complexity = "O(N) where N is the number of elements to traverse before seeing the value pivot." },
-        new("LREM key count element", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "list", "1.0.0", Remove, "Removes elements equal to a value.")
+        new("LREM key count element",
+            4, Keys.At(1, RW | KeyFlags.Delete), Write, "list", "1.0.0", Remove, "Removes elements equal to a value.")
             { Complexity = "O(N+M) where N is the length of the list and M is the number of elements removed." },
-        new("LTRIM key start stop", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "list", "1.0.0", Trim, "Keeps only the elements between two positions.")
+        new("LTRIM key start stop",
+            4, Keys.At(1, RW | KeyFlags.Delete), Write, "list", "1.0.0", Trim, "Keeps only the elements between two positions.")
             { Complexity = "O(N) where N is the number of elements to be removed by the operation." },
         new("LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
             -3, Keys.At(1, RO | Access), ReadOnly, "list", "6.0.6", Positions, "Returns the positions of an element.")
@@ -294,7 +314,8 @@ internal static class ListCommands
             {
                 rank = c.NegatableInt64(++i);
                 if (!c.Failed && rank == 0)
-                    c.Fail("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list");
+                    c.Fail("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use " +
+                        "negative to start from the end of the list");
             }
             else if (more && c.Is(i, "COUNT"u8))
             {

@@ -15,8 +15,11 @@ internal static class ListMoves
 
     public static readonly CommandRow[] Rows =
     [
-        new("LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>", 5, SourceAndTarget, Write | DenyOom, "list", "6.2.0", Move, "Moves an element from one list to another."),
-        new("RPOPLPUSH source destination", 3, SourceAndTarget, Write | DenyOom, "list", "1.2.0", PopPush, "Moves the last element of a list to the head of another.")
+        new("LMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+            5, SourceAndTarget, Write | DenyOom, "list", "6.2.0", Move, "Moves an element from one list to another."),
+        new("RPOPLPUSH source destination",
+            3, SourceAndTarget, Write | DenyOom, "list", "1.2.0", PopPush,
+            "Moves the last element of a list to the head of another.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" },
         new("LMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> [<COUNT count | EXACTLY count> <OBO | BULK>]",
             -5, SourceAndTarget, Write | DenyOom, "list", "8.10.0", MoveMany, "Moves several elements from one list to another.")
@@ -24,16 +27,19 @@ internal static class ListMoves
         new("LMPOP numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
             -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "list", "7.0.0", PopMany, "Removes and returns elements of the first non-empty list.")
             { Complexity = OfKeysAndElements },
-        new("BLPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
+        new("BLPOP key [key ...] timeout",
+            -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
             "Removes and returns the first element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
-        new("BRPOP key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
+        new("BRPOP key [key ...] timeout",
+            -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
             "Removes and returns the last element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
         new("BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
             6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another; blocks until there is one."),
         new("BLMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout [<COUNT count | EXACTLY count> <OBO | BULK>]",
             -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
             "Moves several elements from one list to another; blocks until there are some.") { Complexity = "O(N) where N is the number of elements moved." },
-        new("BRPOPLPUSH source destination timeout", 4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
+        new("BRPOPLPUSH source destination timeout",
+            4, SourceAndTarget, Write | DenyOom | Blocking, "list", "2.2.0", BlockingPopPush,
             "Moves the last element of a list to the head of another; blocks until there is one.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" },
         new("BLMPOP timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
@@ -41,7 +47,8 @@ internal static class ListMoves
             "Removes and returns elements of the first non-empty list; blocks until there is one.") { Complexity = OfKeysAndElements },
     ];
 
-    private const string OfKeysAndElements = "O(N+M) where N is the number of provided keys and M is the number of elements returned.";
+    private const string OfKeysAndElements = "O(N+M) where N is the number of provided keys and M is the number of elements " +
+        "returned.";
 
     // ---- pops
 

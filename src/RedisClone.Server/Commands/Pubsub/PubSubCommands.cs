@@ -13,31 +13,58 @@ internal static class PubSubCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SUBSCRIBE channel [channel ...]", -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", Subscribe, "Subscribes to channels.") { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of channels to subscribe to." },
-        new("UNSUBSCRIBE [channel [channel ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Unsubscribes from channels, or from all.") { Complexity = "O(N) where N is the number of channels to unsubscribe." },
-        new("PSUBSCRIBE pattern [pattern ...]", -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", SubscribePattern, "Subscribes to all channels that match a pattern.")
+        new("SUBSCRIBE channel [channel ...]",
+            -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", Subscribe, "Subscribes to channels.")
+            { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of channels to subscribe to." },
+        new("UNSUBSCRIBE [channel [channel ...]]",
+            -1, Keys.None, Listening, "pubsub", "2.0.0", Unsubscribe, "Unsubscribes from channels, or from all.")
+            { Complexity = "O(N) where N is the number of channels to unsubscribe." },
+        new("PSUBSCRIBE pattern [pattern ...]",
+            -2, Keys.None, Listening | Grows, "pubsub", "2.0.0", SubscribePattern,
+            "Subscribes to all channels that match a pattern.")
             { Channels = ChannelUse.EachPattern, Complexity = "O(N) where N is the number of patterns to subscribe to." },
-        new("PUNSUBSCRIBE [pattern [pattern ...]]", -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Unsubscribes from patterns, or from all.")
+        new("PUNSUBSCRIBE [pattern [pattern ...]]",
+            -1, Keys.None, Listening, "pubsub", "2.0.0", UnsubscribePattern, "Unsubscribes from patterns, or from all.")
             { Complexity = "O(N) where N is the number of patterns to unsubscribe." },
-        new("SSUBSCRIBE shardchannel [shardchannel ...]", -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening | Grows, "pubsub", "7.0.0", SubscribeShard, "Subscribes to shard channels.")
+        new("SSUBSCRIBE shardchannel [shardchannel ...]",
+            -2, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening | Grows, "pubsub", "7.0.0", SubscribeShard,
+            "Subscribes to shard channels.")
             { Channels = ChannelUse.Each, Complexity = "O(N) where N is the number of shard channels to subscribe to." },
         new("SUNSUBSCRIBE [shardchannel [shardchannel ...]]",
             -1, Keys.Range(1, -1, flags: KeyFlags.NotKey), Listening, "pubsub", "7.0.0", UnsubscribeShard, "Unsubscribes from shard channels, or from all.")
             { Complexity = "O(N) where N is the number of shard channels to unsubscribe." },
-        new("PUBLISH channel message", 3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish, "Sends a message to a channel and returns how many clients received it.")
-            { Channels = ChannelUse.First, Complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client)." },
-        new("SPUBLISH shardchannel message", 3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard, "Sends a message to a shard channel.")
-            { Channels = ChannelUse.First, Complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel." },
-        new("MONITOR", 1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale, "server", "1.0.0", Monitor, "Streams every command that the server runs."),
+        new("PUBLISH channel message",
+            3, Keys.None, PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "2.0.0", Publish,
+            "Sends a message to a channel and returns how many clients received it.")
+            { Channels = ChannelUse.First, Complexity = "O(N+M) where N is the number of clients subscribed to the receiving " +
+                "channel and M is the total number of subscribed patterns (by any client)." },
+        new("SPUBLISH shardchannel message",
+            3, Keys.At(1, KeyFlags.NotKey), PubSub | Loading | Stale | Fast | MayReplicate, "pubsub", "7.0.0", PublishToShard,
+            "Sends a message to a shard channel.")
+            { Channels = ChannelUse.First, Complexity = "O(N) where N is the number of clients subscribed to the receiving " +
+                "shard channel." },
+        new("MONITOR",
+            1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale, "server", "1.0.0", Monitor,
+            "Streams every command that the server runs."),
         new("PUBSUB", -2, Keys.None, None, "pubsub", "2.8.0", null, "Commands about channels and their subscribers.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CHANNELS [pattern]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels, "Lists the channels with subscribers.") { Complexity = "O(N) where N is the number of active channels." },
-                new("NUMSUB [channel [channel ...]]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers, "Counts the subscribers of channels.") { Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
-                new("NUMPAT", 2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountPatterns, "Counts the patterns with subscribers."),
-                new("SHARDCHANNELS [pattern]", -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels, "Lists the shard channels with subscribers.") { Complexity = "O(N) where N is the number of active shard channels." },
+                new("CHANNELS [pattern]",
+                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", ListChannels,
+                    "Lists the channels with subscribers.") { Complexity = "O(N) where N is the number of active channels." },
+                new("NUMSUB [channel [channel ...]]",
+                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountSubscribers,
+                    "Counts the subscribers of channels.")
+                    { Complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels" },
+                new("NUMPAT",
+                    2, Keys.None, PubSub | Loading | Stale, "pubsub", "2.8.0", CountPatterns,
+                    "Counts the patterns with subscribers."),
+                new("SHARDCHANNELS [pattern]",
+                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", ListShardChannels,
+                    "Lists the shard channels with subscribers.")
+                    { Complexity = "O(N) where N is the number of active shard channels." },
                 new("SHARDNUMSUB [shardchannel [shardchannel ...]]",
                     -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
                 Help.Row("pubsub", "6.2.0"),

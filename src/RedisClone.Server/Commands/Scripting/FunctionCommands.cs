@@ -14,28 +14,47 @@ internal static class FunctionCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("FCALL function numkeys [key [key ...]] [arg [arg ...]]", -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | MayReplicate, "scripting", "7.0.0", Call, "Runs a function.")
+        new("FCALL function numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | MayReplicate, "scripting", "7.0.0", Call,
+            "Runs a function.")
             { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
-        new("FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]", -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | ReadOnly, "scripting", "7.0.0", CallReadOnly, "Runs a function that only reads.")
+        new("FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
+            -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | ReadOnly, "scripting", "7.0.0", CallReadOnly,
+            "Runs a function that only reads.")
             { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
         new("FUNCTION", -2, Keys.None, CommandFlags.None, "scripting", "7.0.0", null, "Commands about libraries of functions.")
         {
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("LOAD [REPLACE] function-code", -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Load, "Creates a library from its source code.")
+                new("LOAD [REPLACE] function-code",
+                    -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Load,
+                    "Creates a library from its source code.")
                     { Image = Image, Complexity = "O(1) (considering compilation time is redundant)", Tips = CommandTips.AllShards },
-                new("DELETE library-name", 3, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Delete, "Removes a library and its functions.")
+                new("DELETE library-name",
+                    3, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Delete,
+                    "Removes a library and its functions.")
                     { Image = Image, Tips = CommandTips.AllShards },
-                new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Flush, "Removes all libraries.")
+                new("FLUSH [ASYNC | SYNC]",
+                    -2, Keys.None, NoScript | Write | AllShards, "scripting", "7.0.0", Flush, "Removes all libraries.")
                     { Image = Image, Complexity = "O(N) where N is the number of functions deleted", Tips = CommandTips.AllShards },
-                new("LIST [LIBRARYNAME library-name-pattern] [WITHCODE]", -2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", List, "Lists libraries and their functions.")
+                new("LIST [LIBRARYNAME library-name-pattern] [WITHCODE]",
+                    -2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", List, "Lists libraries and their functions.")
                     { Complexity = "O(N) where N is the number of functions", Tips = CommandTips.NondeterministicOrder },
-                new("STATS", 2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Stats, "Returns the running function, and counts libraries and functions.")
+                new("STATS",
+                    2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Stats,
+                    "Returns the running function, and counts libraries and functions.")
                     { Tips = CommandTips.EachShard },
-                new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Kill, "Stops the running function if it has not written.") { Tips = CommandTips.AllShardsOne },
-                new("DUMP", 2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", Dump, "Returns all libraries in Redis's serialization format.") { Complexity = "O(N) where N is the number of functions" },
-                new("RESTORE serialized-value [FLUSH | APPEND | REPLACE]", -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Restore, "Creates libraries from what FUNCTION DUMP returned.")
+                new("KILL",
+                    2, Keys.None, NoScript | AllowBusy, "scripting", "7.0.0", Kill,
+                    "Stops the running function if it has not written.") { Tips = CommandTips.AllShardsOne },
+                new("DUMP",
+                    2, Keys.None, NoScript | AllShards, "scripting", "7.0.0", Dump,
+                    "Returns all libraries in Redis's serialization format.")
+                    { Complexity = "O(N) where N is the number of functions" },
+                new("RESTORE serialized-value [FLUSH | APPEND | REPLACE]",
+                    -3, Keys.None, NoScript | Write | DenyOom | AllShards | Long, "scripting", "7.0.0", Restore,
+                    "Creates libraries from what FUNCTION DUMP returned.")
                     { Image = Image, Complexity = "O(N) where N is the number of functions on the payload", Tips = CommandTips.AllShards },
                 Help.Row("scripting", "7.0.0"),
             ],
@@ -221,7 +240,8 @@ internal static class FunctionCommands
         if (!c.HasAtMost(4)) return;
         bool flush = c.Args.Count == 4 && c.Is(3, "flush"u8);
         bool replace = c.Args.Count == 4 && c.Is(3, "replace"u8);
-        if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
+        if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value " +
+            "should be either FLUSH, APPEND or REPLACE.");
         if (!c.Failed && !DumpPayload.IsValid(c.Args[2])) c.Fail("ERR DUMP payload version or checksum are wrong");
         if (c.Failed) return;
         LibrarySet libraries = c.Server.Scripts.Libraries;

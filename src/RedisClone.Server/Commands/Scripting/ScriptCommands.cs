@@ -33,12 +33,24 @@ internal static class ScriptCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("LOAD script", 3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.") { Complexity = "O(N) with N being the length in bytes of the script body.", Tips = CommandTips.AllNodes },
-                new("EXISTS sha1 [sha1 ...]", -3, Keys.None, NoScript, "scripting", "2.6.0", Exists, "Returns which digests are in the script cache.") { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).", Tips = CommandTips.AllShardsAnd },
-                new("FLUSH [ASYNC | SYNC]", -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush, "Removes all scripts from the script cache.") { Complexity = "O(N) with N being the number of scripts in cache", Tips = CommandTips.AllNodes },
-                new("KILL", 2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill, "Stops the running script if it has not written.") { Tips = CommandTips.AllShardsOne },
+                new("LOAD script",
+                    3, Keys.None, NoScript | Stale | AllShards, "scripting", "2.6.0", Load, "Compiles a script and keeps it.")
+                    { Complexity = "O(N) with N being the length in bytes of the script body.", Tips = CommandTips.AllNodes },
+                new("EXISTS sha1 [sha1 ...]",
+                    -3, Keys.None, NoScript, "scripting", "2.6.0", Exists, "Returns which digests are in the script cache.")
+                    { Complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) " +
+                        "operation).", Tips = CommandTips.AllShardsAnd },
+                new("FLUSH [ASYNC | SYNC]",
+                    -2, Keys.None, NoScript | AllShards, "scripting", "2.6.0", Flush,
+                    "Removes all scripts from the script cache.")
+                    { Complexity = "O(N) with N being the number of scripts in cache", Tips = CommandTips.AllNodes },
+                new("KILL",
+                    2, Keys.None, NoScript | AllowBusy, "scripting", "2.6.0", Kill,
+                    "Stops the running script if it has not written.") { Tips = CommandTips.AllShardsOne },
                 new("SHOW sha1", 3, Keys.None, NoScript, "scripting", "8.0.0", Show, "Returns the source code of a script."),
-                new("DEBUG <YES | SYNC | NO>", 3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "Turns the debugger of scripts on or off.") { Lacks = "there is no debugger" },
+                new("DEBUG <YES | SYNC | NO>",
+                    3, Keys.None, NoScript, "scripting", "3.2.0", Debug, "Turns the debugger of scripts on or off.")
+                    { Lacks = "there is no debugger" },
                 Help.Row("scripting", "5.0.0"),
             ],
         },

@@ -18,7 +18,8 @@ internal static class AclCommands
     private const string PerUser = "O(N). Where N is the number of configured users.";
 
     private const string NoFile =
-        "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG " +
+        "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER " +
+            "command and then issue a CONFIG " +
         "REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.";
 
     public static readonly CommandRow[] Rows =

@@ -47,9 +47,15 @@ internal static class ClusterCommands
                 Sub("SLOTS", 2, Loading | Stale, "3.0.0", "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
             ],
         },
-        new("ASKING", 1, Keys.None, Fast, "cluster", "3.0.0", Disabled, "Announces a redirected command.") { Categories = ["connection"], Lacks = Off },
-        new("READONLY", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Allows reads from a replica of a cluster.") { Categories = ["connection"], Lacks = Off },
-        new("READWRITE", 1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Ends the effect of READONLY.") { Categories = ["connection"], Lacks = Off },
+        new("ASKING",
+            1, Keys.None, Fast, "cluster", "3.0.0", Disabled, "Announces a redirected command.")
+            { Categories = ["connection"], Lacks = Off },
+        new("READONLY",
+            1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Allows reads from a replica of a cluster.")
+            { Categories = ["connection"], Lacks = Off },
+        new("READWRITE",
+            1, Keys.None, Fast | Loading | Stale, "cluster", "3.0.0", Disabled, "Ends the effect of READONLY.")
+            { Categories = ["connection"], Lacks = Off },
     ];
 
     private static CommandRow Sub(

@@ -16,16 +16,23 @@ internal static class ConfigCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("GET parameter [parameter ...]", -3, Keys.None, Flags, "server", "2.0.0", Get, "Returns the values of parameters, by name or pattern.")
+                new("GET parameter [parameter ...]",
+                    -3, Keys.None, Flags, "server", "2.0.0", Get, "Returns the values of parameters, by name or pattern.")
                     { Complexity = "O(N) when N is the number of configuration parameters provided" },
                 // It may bind sockets and write files: not on an I/O thread.
-                new("SET parameter value [parameter value ...]", -4, Keys.None, Flags | Long, "server", "2.0.0", Set, "Sets parameters: all of them, or none if one is invalid.")
+                new("SET parameter value [parameter value ...]",
+                    -4, Keys.None, Flags | Long, "server", "2.0.0", Set,
+                    "Sets parameters: all of them, or none if one is invalid.")
                 {
                     Complexity = "O(N) when N is the number of configuration parameters provided",
                     Tips = CommandTips.AllNodes, IsSecret = IsSecret,
                 },
-                new("RESETSTAT", 2, Keys.None, Flags, "server", "2.0.0", ResetStatistics, "Sets the counters that INFO shows back to zero.") { Tips = CommandTips.AllNodes },
-                new("REWRITE", 2, Keys.None, Flags | Long, "server", "2.8.0", Rewrite, "Writes the current values to the configuration file.") { Tips = CommandTips.AllNodes },
+                new("RESETSTAT",
+                    2, Keys.None, Flags, "server", "2.0.0", ResetStatistics, "Sets the counters that INFO shows back to zero.")
+                    { Tips = CommandTips.AllNodes },
+                new("REWRITE",
+                    2, Keys.None, Flags | Long, "server", "2.8.0", Rewrite,
+                    "Writes the current values to the configuration file.") { Tips = CommandTips.AllNodes },
                 Help.Row("server", "5.0.0"),
             ],
         },

@@ -26,7 +26,8 @@ internal static class DebugCommands
         new("AOF-FLUSH-SLEEP", 1, 1, "microseconds", "Makes the journal wait before each write.", SleepBeforeWrites),
         new("CHANGE-REPL-ID", 0, 0, "", "Changes the replication ID.", ChangeReplicationId),
         new("CLIENT-EVICTION", 0, 0, "", "Shows the memory of clients.", ClientEviction),
-        new("CONFIG-REWRITE-FORCE-ALL", 0, 0, "", "Writes all parameters to the configuration file, including defaults.", RewriteAll),
+        new("CONFIG-REWRITE-FORCE-ALL",
+            0, 0, "", "Writes all parameters to the configuration file, including defaults.", RewriteAll),
         new("DICT-RESIZING", 1, 1, "<0 | 1>", "Accepted, without effect: indexes grow one bucket at a time.", Accept),
         new("DIGEST", 0, 0, "", "Shows a digest of all data.", Digest),
         new("DIGEST-VALUE", 0, int.MaxValue, "key [key ...]", "Shows a digest of each value.", DigestValue),
@@ -41,20 +42,31 @@ internal static class DebugCommands
         new("PANIC", 0, 0, "", "Ends the process as an error that may have damaged data does.", Panic),
         new("PAUSE-CRON", 1, 1, "<0 | 1>", "Stops or resumes background work.", PauseCron),
         new("POPULATE", 1, 3, "count [prefix] [size]", "Adds keys with values.", Populate),
-        new("PROTOCOL", 1, 1, "type", "Returns an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, true, false.", DebugProtocol.Reply),
-        new("QUICKLIST-PACKED-THRESHOLD", 1, 1, "size", "Accepted, without effect: the form of a large element follows from its size.", PackedThreshold),
-        new("RELOAD", 0, 3, "[MERGE] [NOFLUSH] [NOSAVE]", "Saves all data, drops it and loads it again; the options omit steps.", Reload),
-        new("REPLYBUFFER", 2, 2, "<PEAK-RESET-TIME | RESIZING> value", "Accepted, without effect: replies go to the buffers of the transport.", Accept),
+        new("PROTOCOL",
+            1, 1, "type",
+            "Returns an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, " +
+                "true, false.", DebugProtocol.Reply),
+        new("QUICKLIST-PACKED-THRESHOLD",
+            1, 1, "size", "Accepted, without effect: the form of a large element follows from its size.", PackedThreshold),
+        new("RELOAD",
+            0, 3, "[MERGE] [NOFLUSH] [NOSAVE]", "Saves all data, drops it and loads it again; the options omit steps.", Reload),
+        new("REPLYBUFFER",
+            2, 2, "<PEAK-RESET-TIME | RESIZING> value",
+            "Accepted, without effect: replies go to the buffers of the transport.", Accept),
         new("SET-ACTIVE-EXPIRE", 1, 1, "<0 | 1>", "Turns active expiry on or off.", SetActiveExpire),
-        new("SET-DISABLE-DENY-SCRIPTS", 1, 1, "<0 | 1>", "Allows scripts to call commands that are forbidden in scripts.", SetDisableDenyScripts),
-        new("SET-SKIP-CHECKSUM-VALIDATION", 1, 1, "<0 | 1>", "Allows RESTORE of payloads with a wrong checksum.", SetSkipChecksum),
+        new("SET-DISABLE-DENY-SCRIPTS",
+            1, 1, "<0 | 1>", "Allows scripts to call commands that are forbidden in scripts.", SetDisableDenyScripts),
+        new("SET-SKIP-CHECKSUM-VALIDATION",
+            1, 1, "<0 | 1>", "Allows RESTORE of payloads with a wrong checksum.", SetSkipChecksum),
         new("SLEEP", 1, 1, "seconds", "Stops all commands on data for some seconds.", Sleep),
         new("STRINGMATCH-LEN", 2, 2, "pattern string", "Returns whether a pattern matches a string.", StringMatch),
     ];
 
     public static readonly CommandRow[] Rows =
     [
-        new("DEBUG subcommand [arg [arg ...]]", -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | Long, "server", "1.0.0", Run, "Commands for tests of the server.")
+        new("DEBUG subcommand [arg [arg ...]]",
+            -2, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | Protected | Long, "server", "1.0.0", Run,
+            "Commands for tests of the server.")
             { Complexity = "Depends on subcommand.", Route = ShardsOf },
     ];
 

@@ -54,7 +54,8 @@ internal static class DebugProtocol
                 c.Reply.Bool(false);
                 break;
             default:
-                c.Fail("ERR Wrong protocol type name. Please use one of the following: string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
+                c.Fail("ERR Wrong protocol type name. Please use one of the following: " +
+                    "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
                 break;
         }
     }

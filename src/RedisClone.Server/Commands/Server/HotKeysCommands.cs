@@ -17,11 +17,15 @@ internal static class HotKeysCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("START METRICS count [CPU] [NET] [COUNT k] [DURATION duration] [SAMPLE ratio]", -2, Keys.None, Flags, "server", "8.6.0", Start, "Starts to record hot keys.") { Tips = CommandTips.AllNodes },
-                new("STOP", 2, Keys.None, Flags, "server", "8.6.0", Stop, "Stops to record hot keys and keeps the result.") { Tips = CommandTips.AllNodes },
+                new("START METRICS count [CPU] [NET] [COUNT k] [DURATION duration] [SAMPLE ratio]",
+                    -2, Keys.None, Flags, "server", "8.6.0", Start, "Starts to record hot keys.") { Tips = CommandTips.AllNodes },
+                new("STOP",
+                    2, Keys.None, Flags, "server", "8.6.0", Stop, "Stops to record hot keys and keeps the result.")
+                    { Tips = CommandTips.AllNodes },
                 new("GET", 2, Keys.None, Flags, "server", "8.6.0", Get, "Returns the keys that cost most.")
                     { Complexity = "O(K) where K is the number of hotkeys returned.", Tips = CommandTips.EachShard },
-                new("RESET", 2, Keys.None, Flags, "server", "8.6.0", Reset, "Removes the result.") { Tips = CommandTips.AllNodes },
+                new("RESET",
+                    2, Keys.None, Flags, "server", "8.6.0", Reset, "Removes the result.") { Tips = CommandTips.AllNodes },
                 Help.Row("server", "8.6.0"),
             ],
         },

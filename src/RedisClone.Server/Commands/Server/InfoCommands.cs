@@ -9,7 +9,8 @@ internal static class InfoCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("INFO [section [section ...]]", -1, Keys.None, Loading | Stale, "server", "1.0.0", Info, "Returns the state of the server, by sections.")
+        new("INFO [section [section ...]]",
+            -1, Keys.None, Loading | Stale, "server", "1.0.0", Info, "Returns the state of the server, by sections.")
             { Categories = ["dangerous"], Tips = CommandTips.EachShard },
     ];
 

@@ -18,13 +18,23 @@ internal static class LatencyCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("DOCTOR", 2, Keys.None, Flags, "server", "2.8.13", Doctor, "Explains what was slow and what helps.") { Tips = Tips },
-                new("GRAPH event", 3, Keys.None, Flags, "server", "2.8.13", Graph, "Draws a graph of the spikes of an event.") { Tips = Tips },
-                new("HISTOGRAM [command [command ...]]", -2, Keys.None, Flags, "server", "7.0.0", Histogram, "Returns cumulative histograms of the latency of commands.")
+                new("DOCTOR",
+                    2, Keys.None, Flags, "server", "2.8.13", Doctor, "Explains what was slow and what helps.") { Tips = Tips },
+                new("GRAPH event",
+                    3, Keys.None, Flags, "server", "2.8.13", Graph, "Draws a graph of the spikes of an event.") { Tips = Tips },
+                new("HISTOGRAM [command [command ...]]",
+                    -2, Keys.None, Flags, "server", "7.0.0", Histogram,
+                    "Returns cumulative histograms of the latency of commands.")
                     { Complexity = "O(N) where N is the number of commands with latency information being retrieved.", Tips = Tips },
-                new("HISTORY event", 3, Keys.None, Flags, "server", "2.8.13", History, "Lists the spikes of an event: time in seconds and milliseconds.") { Tips = Tips },
-                new("LATEST", 2, Keys.None, Flags, "server", "2.8.13", Latest, "Returns the last spike of each event: name, time in seconds, milliseconds, and the longest spike.") { Tips = Tips },
-                new("RESET [event [event ...]]", -2, Keys.None, Flags, "server", "2.8.13", Reset, "Removes the spikes of some or all events.")
+                new("HISTORY event",
+                    3, Keys.None, Flags, "server", "2.8.13", History,
+                    "Lists the spikes of an event: time in seconds and milliseconds.") { Tips = Tips },
+                new("LATEST",
+                    2, Keys.None, Flags, "server", "2.8.13", Latest,
+                    "Returns the last spike of each event: name, time in seconds, milliseconds, and the longest spike.")
+                    { Tips = Tips },
+                new("RESET [event [event ...]]",
+                    -2, Keys.None, Flags, "server", "2.8.13", Reset, "Removes the spikes of some or all events.")
                     { Tips = ["request_policy:all_nodes", "response_policy:agg_sum"] },
                 Help.Row("server", "2.8.13"),
             ],

@@ -17,13 +17,20 @@ internal static class MemoryCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("DOCTOR", 2, Keys.None, None, "server", "4.0.0", Doctor, "Reports problems with memory.") { Tips = CommandTips.EachShard },
-                new("MALLOC-STATS", 2, Keys.None, None, "server", "4.0.0", MallocStats, "Shows the statistics of the shards' arenas.")
+                new("DOCTOR",
+                    2, Keys.None, None, "server", "4.0.0", Doctor, "Reports problems with memory.")
+                    { Tips = CommandTips.EachShard },
+                new("MALLOC-STATS",
+                    2, Keys.None, None, "server", "4.0.0", MallocStats, "Shows the statistics of the shards' arenas.")
                     { Complexity = "Depends on how much memory is allocated, could be slow", Tips = CommandTips.EachShard },
-                new("PURGE", 2, Keys.None, AllShards | Long, "server", "4.0.0", Purge, "Returns free memory to the operating system.")
+                new("PURGE",
+                    2, Keys.None, AllShards | Long, "server", "4.0.0", Purge, "Returns free memory to the operating system.")
                     { Complexity = "Depends on how much memory is allocated, could be slow", Tips = CommandTips.AllShards },
-                new("STATS", 2, Keys.None, None, "server", "4.0.0", Stats, "Returns how memory is used.") { Tips = CommandTips.EachShard },
-                new("USAGE key [SAMPLES count]", -3, Keys.At(2, KeyFlags.RO), ReadOnly, "server", "4.0.0", Usage, "Returns the memory of a key and its value in bytes.")
+                new("STATS",
+                    2, Keys.None, None, "server", "4.0.0", Stats, "Returns how memory is used.") { Tips = CommandTips.EachShard },
+                new("USAGE key [SAMPLES count]",
+                    -3, Keys.At(2, KeyFlags.RO), ReadOnly, "server", "4.0.0", Usage,
+                    "Returns the memory of a key and its value in bytes.")
                     { Complexity = "O(N) where N is the number of samples." },
                 Help.Row("server", "4.0.0"),
             ],

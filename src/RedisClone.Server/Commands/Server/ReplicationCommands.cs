@@ -22,17 +22,28 @@ internal static class ReplicationCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("ROLE", 1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role, "Returns the server's role in replication.") { Categories = ["admin", "dangerous"] },
-        new("WAIT numreplicas timeout", 3, Keys.None, Blocking, "generic", "3.0.0", Wait, "Waits until a number of replicas have the writes of this connection.")
+        new("ROLE",
+            1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role,
+            "Returns the server's role in replication.") { Categories = ["admin", "dangerous"] },
+        new("WAIT numreplicas timeout",
+            3, Keys.None, Blocking, "generic", "3.0.0", Wait,
+            "Waits until a number of replicas have the writes of this connection.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
-        new("WAITAOF numlocal numreplicas timeout", 4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until the writes of this connection are on disk.")
+        new("WAITAOF numlocal numreplicas timeout",
+            4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until the writes of this connection are on disk.")
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
         new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data and then every change."),
-        new("PSYNC replicationid offset [FAILOVER]", -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica."),
-        new("REPLCONF [option value [option value ...]]", -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf, "Sets options of a replica's connection.")
+        new("PSYNC replicationid offset [FAILOVER]",
+            -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica."),
+        new("REPLCONF [option value [option value ...]]",
+            -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf,
+            "Sets options of a replica's connection.")
             { Complexity = "O(1)" },
-        new("REPLICAOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.") { Lacks = NoReplica },
-        new("SLAVEOF <host port | NO ONE>", 3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
+        new("REPLICAOF <host port | NO ONE>",
+            3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
+            { Lacks = NoReplica },
+        new("SLAVEOF <host port | NO ONE>",
+            3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
             { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`", Lacks = NoReplica },
         new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.") { Lacks = NoReplica },
@@ -77,7 +88,8 @@ internal static class ReplicationCommands
         long wanted = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
         long timeout = c.Timeout(3);
         JournalKeeper? journal = c.Server.Journal;
-        if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+        if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly " +
+            "is disabled.");
         if (c.Failed) return;
         Replicas replicas = c.Server.Replicas;
         long lsn = c.Session.SeenLsn, offset = replicas.Stream.Offset;
@@ -147,7 +159,8 @@ internal static class ReplicationCommands
     {
         ReadOnlySpan<byte> address = c.Args[argument];
         if (address.Length > Limits.HostName) c.Fail($"ERR REPLCONF ip-address provided by replica instance is too long: {address.Length} bytes");
-        else if (address.ContainsAnyExcept(HostCharacters)) c.Fail("ERR REPLCONF ip-address provided by replica instance is not a host");
+        else if (address.ContainsAnyExcept(HostCharacters)) c.Fail("ERR REPLCONF ip-address provided by replica instance is " +
+            "not a host");
         else c.Session.Connection!.AsReplica().Address = c.Text(argument);
     }
 

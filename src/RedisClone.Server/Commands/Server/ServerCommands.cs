@@ -15,13 +15,16 @@ internal static class ServerCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("TIME", 1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time, "Returns the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
+        new("TIME",
+            1, Keys.None, Loading | Stale | Fast, "server", "2.6.0", Time,
+            "Returns the server's time in seconds and microseconds.") { Tips = CommandTips.Nondeterministic },
         new("LOLWUT [VERSION version [arg [arg ...]]]",
             -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws a picture and shows the version.") { Complexity = "O(1)" },
         new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
         {
-            Complexity = "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
+            Complexity = "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise " +
+                "O(1)",
         },
         new("MODULE", -2, Keys.None, None, "server", "4.0.0", null, "Commands about modules, which this server does not support.")
         {
@@ -30,10 +33,14 @@ internal static class ServerCommands
             [
                 new("LIST", 2, Keys.None, CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleList, "Lists the modules.")
                     { Complexity = "O(N) where N is the number of loaded modules.", Tips = CommandTips.NondeterministicOrder },
-                new("LOAD path [arg [arg ...]]", -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad, "Loads a module.") { Lacks = NoModules },
+                new("LOAD path [arg [arg ...]]",
+                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad,
+                    "Loads a module.") { Lacks = NoModules },
                 new("LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
                     -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration.") { Lacks = NoModules },
-                new("UNLOAD name", 3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload, "Unloads a module.") { Lacks = NoModules },
+                new("UNLOAD name",
+                    3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload,
+                    "Unloads a module.") { Lacks = NoModules },
                 Help.Row("server", "5.0.0"),
             ],
         },

@@ -16,7 +16,9 @@ internal static class SlowLogCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("GET [count]", -2, Keys.None, Flags, "server", "2.2.12", Get, "Returns entries, newest first: ID, time, microseconds, arguments, address and name of the client.")
+                new("GET [count]",
+                    -2, Keys.None, Flags, "server", "2.2.12", Get,
+                    "Returns entries, newest first: ID, time, microseconds, arguments, address and name of the client.")
                 {
                     Complexity = "O(N) where N is the number of entries returned",
                     Tips = ["request_policy:all_nodes", "nondeterministic_output"],

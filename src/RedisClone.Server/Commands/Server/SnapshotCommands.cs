@@ -10,12 +10,19 @@ internal static class SnapshotCommands
 
     public static readonly CommandRow[] Rows =
     [
-        new("SAVE", 1, Keys.None, Administration | NoMulti | AllShards | Long, "server", "1.0.0", Save, "Saves a snapshot to disk; all clients wait.")
+        new("SAVE",
+            1, Keys.None, Administration | NoMulti | AllShards | Long, "server", "1.0.0", Save,
+            "Saves a snapshot to disk; all clients wait.")
             { Complexity = "O(N) where N is the total number of keys in all databases" },
-        new("BGSAVE [SCHEDULE]", -1, Keys.None, Administration | AllShards, "server", "1.0.0", BackgroundSave, "Saves a snapshot to disk while clients are served."),
-        new("LASTSAVE", 1, Keys.None, Loading | Stale | Fast, "server", "1.0.0", LastSave, "Returns the Unix time of the last snapshot.")
+        new("BGSAVE [SCHEDULE]",
+            -1, Keys.None, Administration | AllShards, "server", "1.0.0", BackgroundSave,
+            "Saves a snapshot to disk while clients are served."),
+        new("LASTSAVE",
+            1, Keys.None, Loading | Stale | Fast, "server", "1.0.0", LastSave, "Returns the Unix time of the last snapshot.")
             { Categories = ["admin", "dangerous"], Tips = CommandTips.Nondeterministic },
-        new("BGREWRITEAOF", 1, Keys.None, Administration | AllShards, "server", "1.0.0", Rewrite, "Rewrites the journal (AOF) as a snapshot and a new increment."),
+        new("BGREWRITEAOF",
+            1, Keys.None, Administration | AllShards, "server", "1.0.0", Rewrite,
+            "Rewrites the journal (AOF) as a snapshot and a new increment."),
     ];
 
     private static void Save(ref CommandContext c)

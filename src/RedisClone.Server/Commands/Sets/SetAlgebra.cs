@@ -21,25 +21,36 @@ internal static class SetAlgebra
 
     public static readonly CommandRow[] Rows =
     [
-        new("SINTER key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect, "Returns the members that are in all sets.")
+        new("SINTER key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Intersect,
+            "Returns the members that are in all sets.")
             { Complexity = OfIntersection, Tips = CommandTips.NondeterministicOrder },
-        new("SINTERSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that are in all sets.")
+        new("SINTERSTORE destination key [key ...]",
+            -3, Stored, Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that are in all sets.")
             { Complexity = OfIntersection },
         new("SINTERCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that are in all sets.") { Complexity = OfIntersection },
-        new("SUNION key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the union of sets.")
+        new("SUNION key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the union of sets.")
             { Complexity = OfAll, Tips = CommandTips.NondeterministicOrder },
-        new("SUNIONSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", UniteStore, "Stores the union of sets.") { Complexity = OfAll },
+        new("SUNIONSTORE destination key [key ...]",
+            -3, Stored, Write | DenyOom, "set", "1.0.0", UniteStore, "Stores the union of sets.") { Complexity = OfAll },
         new("SUNIONCARD numkeys key [key ...] [LIMIT limit] [APPROX]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", UniteCount, "Counts the members of the union of sets.") { Complexity = OfAll },
-        new("SDIFF key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Subtract, "Returns the members of the first set that are in no other set.")
+        new("SDIFF key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Subtract,
+            "Returns the members of the first set that are in no other set.")
             { Complexity = OfAll, Tips = CommandTips.NondeterministicOrder },
-        new("SDIFFSTORE destination key [key ...]", -3, Stored, Write | DenyOom, "set", "1.0.0", SubtractStore, "Stores the members of the first set that are in no other set.") { Complexity = OfAll },
+        new("SDIFFSTORE destination key [key ...]",
+            -3, Stored, Write | DenyOom, "set", "1.0.0", SubtractStore,
+            "Stores the members of the first set that are in no other set.") { Complexity = OfAll },
         new("SDIFFCARD numkeys key [key ...] [LIMIT limit]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", SubtractCount, "Counts the members of the first set that are in no other set.") { Complexity = OfAll },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "8.10.0", SubtractCount, "Counts the members of the first set " +
+                "that are in no other set.") { Complexity = OfAll },
     ];
 
-    private const string OfIntersection = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+    private const string OfIntersection = "O(N*M) worst case where N is the cardinality of the smallest set and M is the " +
+        "number of sets.";
 
     private const string OfAll = "O(N) where N is the total number of elements in all given sets.";
 

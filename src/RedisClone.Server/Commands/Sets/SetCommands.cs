@@ -11,23 +11,37 @@ internal static class SetCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("SADD key member [member ...]", -3, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "set", "1.0.0", Add, "Adds members to a set.")
-            { Complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments." },
-        new("SREM key member [member ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Remove, "Removes members from a set.")
-            { Complexity = "O(N) where N is the number of members to be removed." },
-        new("SMOVE source destination member", 4, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | KeyFlags.Insert)), Write | Fast, "set", "1.0.0", Move, "Moves a member from one set to another."),
-        new("SISMEMBER key member", 3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Returns whether a value is a member of a set."),
-        new("SMISMEMBER key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "set", "6.2.0", ContainsMany, "Returns for each value whether it is a member of a set.")
-            { Complexity = "O(N) where N is the number of elements being checked for membership" },
+        new("SADD key member [member ...]",
+            -3, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "set", "1.0.0", Add, "Adds members to a set.")
+            { FirstMember = 2, Complexity = "O(1) for each element added, so O(N) to add N elements when the command is " +
+                "called with multiple arguments." },
+        new("SREM key member [member ...]",
+            -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Remove, "Removes members from a set.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of members to be removed." },
+        new("SMOVE source destination member",
+            4, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | KeyFlags.Insert)), Write | Fast, "set", "1.0.0", Move,
+            "Moves a member from one set to another.") { FirstMember = 3 },
+        new("SISMEMBER key member",
+            3, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Contains, "Returns whether a value is a member of a set.")
+            { FirstMember = 2 },
+        new("SMISMEMBER key member [member ...]",
+            -3, Keys.At(1, RO | Access), ReadOnly | Fast, "set", "6.2.0", ContainsMany,
+            "Returns for each value whether it is a member of a set.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of elements being checked for membership" },
         new("SCARD key", 2, Keys.At(1, RO), ReadOnly | Fast, "set", "1.0.0", Cardinality, "Counts a set's members."),
         new("SMEMBERS key", 2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", Members, "Returns all members of a set.")
             { Complexity = "O(N) where N is the set cardinality.", Tips = CommandTips.NondeterministicOrder },
-        new("SPOP key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop, "Removes and returns random members.")
+        new("SPOP key [count]",
+            -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "set", "1.0.0", Pop,
+            "Removes and returns random members.")
             { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = CommandTips.Nondeterministic },
-        new("SRANDMEMBER key [count]", -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns random members.")
+        new("SRANDMEMBER key [count]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns random members.")
             { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = CommandTips.Nondeterministic },
-        new("SSCAN key cursor [MATCH pattern] [COUNT count]", -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Iterates over the members of a set.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
+        new("SSCAN key cursor [MATCH pattern] [COUNT count]",
+            -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Iterates over the members of a set.")
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor " +
+                "to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 
     // ---- writing

@@ -22,18 +22,24 @@ internal static class SortedSetAlgebra
             -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", IntersectStore, "Stores the members that are in all sorted sets.") { Complexity = OfIntersection },
         new("ZINTERCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "7.0.0", IntersectCount, "Counts the members that are in all sorted sets.")
-            { Complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets." },
+            { Complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted " +
+                "sets." },
         new("ZDIFF numkeys key [key ...] [WITHSCORES]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Subtract, "Returns the members of the first sorted set that are in no other sorted set.") { Complexity = OfDifference },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Subtract, "Returns the members of the first " +
+                "sorted set that are in no other sorted set.") { Complexity = OfDifference },
         new("ZDIFFSTORE destination numkeys key [key ...]",
-            -4, Stored, Write | DenyOom, "sorted-set", "6.2.0", SubtractStore, "Stores the members of the first sorted set that are in no other sorted set.") { Complexity = OfDifference },
+            -4, Stored, Write | DenyOom, "sorted-set", "6.2.0", SubtractStore, "Stores the members of the first sorted set " +
+                "that are in no other sorted set.") { Complexity = OfDifference },
     ];
 
-    private const string OfUnion = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.";
+    private const string OfUnion = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being " +
+        "the number of elements in the resulting sorted set.";
 
-    private const string OfIntersection = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.";
+    private const string OfIntersection = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being " +
+        "the number of input sorted sets and M being the number of elements in the resulting sorted set.";
 
-    private const string OfDifference = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.";
+    private const string OfDifference = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the " +
+        "sets, N is the size of the first set, and K is the size of the result set.";
 
     private static void Unite(ref CommandContext c) => Return(ref c, SetOperation.Union);
 

@@ -14,22 +14,38 @@ internal static class SortedSetCommands
     [
         new("ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]",
             -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Add, "Adds members to a sorted set, or changes their scores.")
-            { Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set." },
-        new("ZINCRBY key increment member", 4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Increment, "Adds a number to a member's score.")
-            { Complexity = LogN },
-        new("ZREM key member [member ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "sorted-set", "1.2.0", Remove, "Removes members from a sorted set.")
-            { Complexity = "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed." },
-        new("ZCARD key", 2, Keys.At(1, RO), ReadOnly | Fast, "sorted-set", "1.2.0", Cardinality, "Counts a sorted set's members."),
-        new("ZSCORE key member", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "1.2.0", Score, "Returns a member's score."),
-        new("ZMSCORE key member [member ...]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "6.2.0", Scores, "Returns the scores of several members.")
-            { Complexity = "O(N) where N is the number of members being requested." },
-        new("ZRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Rank, "Returns the rank of a member, lowest score first.") { Complexity = OfRank },
-        new("ZREVRANK key member [WITHSCORE]", -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", ReverseRank, "Returns the rank of a member, highest score first.") { Complexity = OfRank },
-        new("ZRANDMEMBER key [count [WITHSCORES]]", -2, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", RandomMembers, "Returns random members.")
+            { FirstMember = 3, Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted " +
+                "set." },
+        new("ZINCRBY key increment member",
+            4, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Increment,
+            "Adds a number to a member's score.")
+            { FirstMember = 3, Complexity = LogN },
+        new("ZREM key member [member ...]",
+            -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "sorted-set", "1.2.0", Remove,
+            "Removes members from a sorted set.")
+            { FirstMember = 2, Complexity = "O(M*log(N)) with N being the number of elements in the sorted set and M the " +
+                "number of elements to be removed." },
+        new("ZCARD key",
+            2, Keys.At(1, RO), ReadOnly | Fast, "sorted-set", "1.2.0", Cardinality, "Counts a sorted set's members."),
+        new("ZSCORE key member",
+            3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "1.2.0", Score, "Returns a member's score.")
+            { FirstMember = 2 },
+        new("ZMSCORE key member [member ...]",
+            -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "6.2.0", Scores, "Returns the scores of several members.")
+            { FirstMember = 2, Complexity = "O(N) where N is the number of members being requested." },
+        new("ZRANK key member [WITHSCORE]",
+            -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Rank,
+            "Returns the rank of a member, lowest score first.") { FirstMember = 2, Complexity = OfRank },
+        new("ZREVRANK key member [WITHSCORE]",
+            -3, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", ReverseRank,
+            "Returns the rank of a member, highest score first.") { FirstMember = 2, Complexity = OfRank },
+        new("ZRANDMEMBER key [count [WITHSCORES]]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", RandomMembers, "Returns random members.")
             { Complexity = "O(N) where N is the number of members returned", Tips = CommandTips.Nondeterministic },
         new("ZSCAN key cursor [MATCH pattern] [COUNT count]",
             -3, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.0", Scan, "Iterates over the members of a sorted set.")
-            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
+            { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor " +
+                "to return back to 0. N is the number of elements inside the collection.", Tips = CommandTips.Nondeterministic },
     ];
 
     private const string LogN = "O(log(N)) where N is the number of elements in the sorted set.";

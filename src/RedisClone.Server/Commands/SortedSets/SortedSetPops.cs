@@ -11,12 +11,22 @@ internal static class SortedSetPops
 {
     public static readonly CommandRow[] Rows =
     [
-        new("ZPOPMIN key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin, "Removes and returns the members with the lowest scores.") { Complexity = PerPop },
-        new("ZPOPMAX key [count]", -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax, "Removes and returns the members with the highest scores.") { Complexity = PerPop },
-        new("BZPOPMIN key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMin,
-            "Removes and returns the member with the lowest score of the first non-empty sorted set; blocks until there is one.") { Complexity = LogN },
-        new("BZPOPMAX key [key ...] timeout", -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set", "5.0.0", BlockingPopMax,
-            "Removes and returns the member with the highest score of the first non-empty sorted set; blocks until there is one.") { Complexity = LogN },
+        new("ZPOPMIN key [count]",
+            -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMin,
+            "Removes and returns the members with the lowest scores.") { Complexity = PerPop },
+        new("ZPOPMAX key [count]",
+            -2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "sorted-set", "5.0.0", PopMax,
+            "Removes and returns the members with the highest scores.") { Complexity = PerPop },
+        new("BZPOPMIN key [key ...] timeout",
+            -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set",
+            "5.0.0", BlockingPopMin,
+            "Removes and returns the member with the lowest score of the first non-empty sorted set; blocks until there is " +
+                "one.") { Complexity = LogN },
+        new("BZPOPMAX key [key ...] timeout",
+            -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Fast | Blocking, "sorted-set",
+            "5.0.0", BlockingPopMax,
+            "Removes and returns the member with the highest score of the first non-empty sorted set; blocks until there is " +
+                "one.") { Complexity = LogN },
         new("ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
             -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Removes and returns members of the first non-empty sorted set.")
             { Complexity = OfKeysAndMembers },
@@ -27,9 +37,11 @@ internal static class SortedSetPops
 
     private const string LogN = "O(log(N)) with N being the number of elements in the sorted set.";
 
-    private const string PerPop = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.";
+    private const string PerPop = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number " +
+        "of elements popped.";
 
-    private const string OfKeysAndMembers = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.";
+    private const string OfKeysAndMembers = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of " +
+        "elements in the sorted set, and M being the number of elements popped.";
 
     private static void PopMin(ref CommandContext c) => Pop(ref c, max: false);
 

@@ -10,14 +10,21 @@ internal static class SortedSetRangeCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("ZCOUNT key min max", 4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Count, "Counts the members in a range of scores.") { Complexity = LogN },
-        new("ZLEXCOUNT key min max", 4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.8.9", CountMembers, "Counts the members in a lexicographical range.") { Complexity = LogN },
+        new("ZCOUNT key min max",
+            4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.0.0", Count, "Counts the members in a range of scores.")
+            { Complexity = LogN },
+        new("ZLEXCOUNT key min max",
+            4, Keys.At(1, RO | Access), ReadOnly | Fast, "sorted-set", "2.8.9", CountMembers,
+            "Counts the members in a lexicographical range.") { Complexity = LogN },
         new("ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
             -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", Range, "Returns the members of a range.") { Complexity = Listed },
         new("ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
             -5, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "sorted-set", "6.2.0", Store, "Stores the members of a range in another key.")
-            { Complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements stored into the destination key." },
-        new("ZREVRANGE key start stop [WITHSCORES]", -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", ReverseRange, "Returns the members in a range of ranks, highest score first.")
+            { Complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements " +
+                "stored into the destination key." },
+        new("ZREVRANGE key start stop [WITHSCORES]",
+            -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", ReverseRange,
+            "Returns the members in a range of ranks, highest score first.")
             { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` argument" },
         new("ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]",
             -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.0.5", ByScore, "Returns the members in a range of scores.")
@@ -31,16 +38,24 @@ internal static class SortedSetRangeCommands
         new("ZREVRANGEBYLEX key max min [LIMIT offset count]",
             -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "2.8.9", ReverseByMember, "Returns the members in a lexicographical range, in reverse order.")
             { Complexity = Listed, DeprecatedSince = "6.2.0", ReplacedBy = "`ZRANGE` with the `REV` and `BYLEX` arguments" },
-        new("ZREMRANGEBYRANK key start stop", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.0.0", RemoveByRank, "Removes the members in a range of ranks.") { Complexity = Removed },
-        new("ZREMRANGEBYSCORE key min max", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "1.2.0", RemoveByScore, "Removes the members in a range of scores.") { Complexity = Removed },
-        new("ZREMRANGEBYLEX key min max", 4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.8.9", RemoveByMember, "Removes the members in a lexicographical range.") { Complexity = Removed },
+        new("ZREMRANGEBYRANK key start stop",
+            4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.0.0", RemoveByRank,
+            "Removes the members in a range of ranks.") { Complexity = Removed },
+        new("ZREMRANGEBYSCORE key min max",
+            4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "1.2.0", RemoveByScore,
+            "Removes the members in a range of scores.") { Complexity = Removed },
+        new("ZREMRANGEBYLEX key min max",
+            4, Keys.At(1, RW | KeyFlags.Delete), Write, "sorted-set", "2.8.9", RemoveByMember,
+            "Removes the members in a lexicographical range.") { Complexity = Removed },
     ];
 
     private const string LogN = "O(log(N)) with N being the number of elements in the sorted set.";
 
-    private const string Listed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.";
+    private const string Listed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of " +
+        "elements returned.";
 
-    private const string Removed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.";
+    private const string Removed = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of " +
+        "elements removed by the operation.";
 
     private static void Count(ref CommandContext c)
     {

@@ -16,7 +16,9 @@ internal static class StreamClaims
 
     public static readonly CommandRow[] Rows =
     [
-        new("XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
+        new("XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] " +
+            "[FORCE] [JUSTID] [LASTID lastid]",
+            
             -6, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Claim, "Makes a consumer the owner of pending entries.")
         {
             Complexity = "O(log N) with N being the number of messages in the PEL of the consumer group.",

@@ -9,26 +9,36 @@ namespace RedisClone.Server.Commands;
 /// <summary>Streams: entries of fields and values, appended, read in the order of their identifiers, and cut from the beginning.</summary>
 internal static class StreamCommands
 {
-    private const string OfRange = "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).";
+    private const string OfRange = "O(N) with N being the number of elements returned. If N is constant (e.g. always asking " +
+        "for the first 10 elements with COUNT), you can consider it O(1).";
 
     public static readonly CommandRow[] Rows =
     [
-        new("XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO producer | IDMP producer message] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+        new("XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO producer | IDMP producer message] [<MAXLEN | MINID> " +
+            "[= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+            
             -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append, "Appends an entry to a stream and creates the stream if it does not exist.")
         {
             Complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
             Tips = CommandTips.Nondeterministic,
         },
-        new("XLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "stream", "5.0.0", Length, "Returns the number of entries of a stream."),
-        new("XRANGE key start end [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Range, "Returns the entries between two IDs.") { Complexity = OfRange },
-        new("XREVRANGE key end start [COUNT count]", -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", ReverseRange, "Returns the entries between two IDs in reverse order.")
+        new("XLEN key",
+            2, Keys.At(1, RO), ReadOnly | Fast, "stream", "5.0.0", Length, "Returns the number of entries of a stream."),
+        new("XRANGE key start end [COUNT count]",
+            -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Range, "Returns the entries between two IDs.")
             { Complexity = OfRange },
-        new("XDEL key id [id ...]", -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "5.0.0", Delete, "Deletes entries of a stream.")
+        new("XREVRANGE key end start [COUNT count]",
+            -4, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", ReverseRange,
+            "Returns the entries between two IDs in reverse order.")
+            { Complexity = OfRange },
+        new("XDEL key id [id ...]",
+            -3, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "5.0.0", Delete, "Deletes entries of a stream.")
             { Complexity = "O(1) for each single item to delete in the stream, regardless of the stream size." },
         new("XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]",
             -4, Keys.At(1, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Trim, "Removes the oldest entries of a stream.")
         {
-            Complexity = "O(N), with N being the number of evicted entries. Constant times are very small however, since entries are organized in blocks that go as a whole.",
+            Complexity = "O(N), with N being the number of evicted entries. Constant times are very small however, since " +
+                "entries are organized in blocks that go as a whole.",
             Tips = CommandTips.Nondeterministic,
         },
         new("XSETID key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
@@ -234,7 +244,8 @@ internal static class StreamCommands
             else if (hasMore && c.Is(i, "MAXDELETEDID"u8))
             {
                 highestDeleted = c.StreamId(i + 1);
-                if (!c.Failed && last < highestDeleted) c.Fail("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+                if (!c.Failed && last < highestDeleted) c.Fail("ERR The ID specified in XSETID is smaller than the provided " +
+                    "max_deleted_entry_id");
             }
             else
             {
@@ -248,8 +259,10 @@ internal static class StreamCommands
         StreamState state = StreamValue.State(entry);
         long count = StreamValue.Count(entry);
         if (last < state.HighestDeleted) c.Fail("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
-        else if (count > 0 && last < StreamValue.LastEntry(entry)) c.Fail("ERR The ID specified in XSETID is smaller than the target stream top item");
-        else if (count > 0 && added != -1 && added < count) c.Fail("ERR The entries_added specified in XSETID is smaller than the target stream length");
+        else if (count > 0 && last < StreamValue.LastEntry(entry)) c.Fail("ERR The ID specified in XSETID is smaller than the " +
+            "target stream top item");
+        else if (count > 0 && added != -1 && added < count) c.Fail("ERR The entries_added specified in XSETID is smaller than " +
+            "the target stream length");
         if (c.Failed) return;
         StreamValue.SetState(entry, new StreamState(
             last, highestDeleted == StreamId.Min ? state.HighestDeleted : highestDeleted, added < 0 ? state.Added : (ulong)added));

@@ -16,23 +16,32 @@ internal static class StreamGroupCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CREATE key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]", -5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "5.0.0", Create, "Creates a consumer group."),
-                new("CREATECONSUMER key group consumer", 5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "6.2.0", CreateConsumer, "Creates a consumer of a group."),
-                new("DELCONSUMER key group consumer", 5, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", DeleteConsumer, "Removes a consumer and its pending entries."),
-                new("DESTROY key group", 4, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Destroy, "Removes a group.")
+                new("CREATE key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]",
+                    -5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "5.0.0", Create, "Creates a consumer group."),
+                new("CREATECONSUMER key group consumer",
+                    5, Keys.At(2, RW | Insert), Write | DenyOom, "stream", "6.2.0", CreateConsumer,
+                    "Creates a consumer of a group."),
+                new("DELCONSUMER key group consumer",
+                    5, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", DeleteConsumer,
+                    "Removes a consumer and its pending entries."),
+                new("DESTROY key group",
+                    4, Keys.At(2, RW | KeyFlags.Delete), Write, "stream", "5.0.0", Destroy, "Removes a group.")
                 {
                     Complexity = "O(N) where N is the number of entries in the group's pending entries list (PEL).",
                 },
-                new("SETID key group <id | $> [ENTRIESREAD entries-read]", -5, Keys.At(2, RW | Update), Write, "stream", "5.0.0", SetId, "Sets the last entry that a group has read."),
+                new("SETID key group <id | $> [ENTRIESREAD entries-read]",
+                    -5, Keys.At(2, RW | Update), Write, "stream", "5.0.0", SetId, "Sets the last entry that a group has read."),
                 Help.Row("stream", "5.0.0", "stream"),
             ],
         },
-        new("XACK key group id [id ...]", -4, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Acknowledge, "Acknowledges entries.")
+        new("XACK key group id [id ...]",
+            -4, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Acknowledge, "Acknowledges entries.")
             { Complexity = "O(1) for each message ID processed." },
         new("XPENDING key group [[IDLE min-idle-time] start end count [consumer]]",
             -3, Keys.At(1, RO | Access), ReadOnly, "stream", "5.0.0", Pending, "Shows entries that were delivered and not acknowledged.")
         {
-            Complexity = "O(N) with N being the number of elements returned. O(M), where M is the total number of entries scanned, when used with the IDLE filter. " +
+            Complexity = "O(N) with N being the number of elements returned. O(M), where M is the total number of entries " +
+                "scanned, when used with the IDLE filter. " +
                 "The summary takes O(N) time with N being the number of consumers.",
             Tips = CommandTips.Nondeterministic,
         },
@@ -143,7 +152,8 @@ internal static class StreamGroupCommands
         $"NOGROUP No such consumer group '{c.Echo(group)}' for key name '{c.Echo(key)}'";
 
     private static bool FailWithoutKey(ref CommandContext c) => c.Fail(
-        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.");
+        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to " +
+            "create an empty stream automatically.");
 
     private static long EntriesRead(ref CommandContext c, ref int argument)
     {

@@ -15,8 +15,11 @@ internal static class StreamIdempotence
     public static readonly CommandRow[] Rows =
     [
         new("XCFGSET key [IDMP-DURATION seconds] [IDMP-MAXSIZE count]",
-            -2, Keys.At(1, RW | Update), Write | Fast, "stream", "8.6.0", Configure, "Sets how long a stream remembers messages of producers, and how many."),
-        new("XIDMPRECORD key producer message id", 5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "8.8.0", Record, "Records which entry a message became; for internal use."),
+            -2, Keys.At(1, RW | Update), Write | Fast, "stream", "8.6.0", Configure, "Sets how long a stream remembers " +
+                "messages of producers, and how many."),
+        new("XIDMPRECORD key producer message id",
+            5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "8.8.0", Record,
+            "Records which entry a message became; for internal use."),
     ];
 
     private static void Configure(ref CommandContext c)
@@ -60,7 +63,8 @@ internal static class StreamIdempotence
     private static void Record(ref CommandContext c)
     {
         StreamId id = c.StreamId(4);
-        if (!c.Failed && (c.Args[2].IsEmpty || c.Args[3].IsEmpty)) c.Fail("ERR IDMP requires a non-empty producer ID and a non-empty idempotent ID");
+        if (!c.Failed && (c.Args[2].IsEmpty || c.Args[3].IsEmpty)) c.Fail("ERR IDMP requires a non-empty producer ID and a " +
+            "non-empty idempotent ID");
         if (c.Failed) return;
         Entry entry = c.FindForWrite(1);
         if (!entry.Exists) c.Fail(Errors.NoSuchKey);

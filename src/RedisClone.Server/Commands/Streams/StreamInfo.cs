@@ -15,10 +15,13 @@ internal static class StreamInfo
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                new("CONSUMERS key group", 4, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Consumers, "Shows the consumers of a group.")
+                new("CONSUMERS key group",
+                    4, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Consumers, "Shows the consumers of a group.")
                     { Tips = CommandTips.Nondeterministic },
-                new("GROUPS key", 3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Groups, "Shows the groups of a stream."),
-                new("STREAM key [FULL [COUNT count]]", -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows a stream."),
+                new("GROUPS key",
+                    3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Groups, "Shows the groups of a stream."),
+                new("STREAM key [FULL [COUNT count]]",
+                    -3, Keys.At(2, RO | Access), ReadOnly, "stream", "5.0.0", Stream, "Shows a stream."),
                 Help.Row("stream", "5.0.0", "stream"),
             ],
         },

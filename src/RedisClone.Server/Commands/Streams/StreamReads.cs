@@ -10,8 +10,10 @@ namespace RedisClone.Server.Commands;
 internal static class StreamReads
 {
     private const string OfReads =
-        "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with " +
-        "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N clients that wait for it.";
+        "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking " +
+            "for the first 10 elements with " +
+        "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N " +
+            "clients that wait for it.";
 
     /// <summary>Milliseconds between looks for entries that were given to others meanwhile.</summary>
     private const long LeastClaimWait = 100;
@@ -22,9 +24,12 @@ internal static class StreamReads
     public static readonly CommandRow[] Rows =
     [
         new("XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-            -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries after given IDs from streams; can block until there are some.")
+            -4, After("STREAMS", 1), ReadOnly | Blocking, "stream", "5.0.0", Read, "Reads entries after given IDs from " +
+                "streams; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
-        new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
+        new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM " +
+            "min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
+            
             -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
             "Reads entries from streams for a consumer of a group; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
@@ -116,7 +121,8 @@ internal static class StreamReads
             }
             else if (isNew)
             {
-                if (options.Group == 0) return c.Fail("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.");
+                if (options.Group == 0) return c.Fail("ERR The > ID can be specified only when calling XREADGROUP using the " +
+                    "GROUP <group> <consumer> option.");
                 after[i] = StreamId.Max;
             }
             else

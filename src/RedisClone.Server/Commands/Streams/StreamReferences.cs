@@ -232,7 +232,8 @@ internal static class StreamReferences
                 }
                 long told = c.Int64(i + 1, 1, long.MaxValue, "ERR Number of IDs must be a positive integer");
                 first = i + 2;
-                if (!c.Failed && told > c.Args.Count - first) c.Fail("ERR The `numids` parameter must match the number of arguments");
+                if (!c.Failed && told > c.Args.Count - first) c.Fail("ERR The `numids` parameter must match the number of " +
+                    "arguments");
                 if (c.Failed) break;
                 count = (int)told;
                 for (i = first; i < first + count && !c.Failed; i++) c.StreamId(i);

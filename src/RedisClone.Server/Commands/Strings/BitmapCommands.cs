@@ -12,9 +12,14 @@ internal static class BitmapCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("SETBIT key offset value", 4, Keys.At(1, RW | Access | Update), Write | DenyOom, "bitmap", "2.2.0", SetBit, "Sets one bit of a string value and returns its old value."),
-        new("GETBIT key offset", 3, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "2.2.0", GetBit, "Returns one bit of a string value."),
-        new("BITCOUNT key [start end [BYTE | BIT]]", -2, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.6.0", BitCount, "Counts the bits of a string value that are set.") { Complexity = "O(N)" },
+        new("SETBIT key offset value",
+            4, Keys.At(1, RW | Access | Update), Write | DenyOom, "bitmap", "2.2.0", SetBit,
+            "Sets one bit of a string value and returns its old value."),
+        new("GETBIT key offset",
+            3, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "2.2.0", GetBit, "Returns one bit of a string value."),
+        new("BITCOUNT key [start end [BYTE | BIT]]",
+            -2, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.6.0", BitCount, "Counts the bits of a string value that are set.")
+            { Complexity = "O(N)" },
         new("BITPOS key bit [start [end [BYTE | BIT]]]",
             -3, Keys.At(1, RO | Access), ReadOnly, "bitmap", "2.8.7", BitPos, "Finds the first set or clear bit of a string value.")
             { Complexity = "O(N)" },

@@ -10,15 +10,21 @@ internal static class HyperLogLogCommands
 {
     public static readonly CommandRow[] Rows =
     [
-        new("PFADD key [element [element ...]]", -2, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "hyperloglog", "2.8.9", PfAdd, "Adds elements to a HyperLogLog.")
+        new("PFADD key [element [element ...]]",
+            -2, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "hyperloglog", "2.8.9", PfAdd, "Adds elements to a HyperLogLog.")
             { Complexity = "O(1) for every element" },
-        new("PFCOUNT key [key ...]", -2, Keys.Range(1, -1, flags: RW | Access), ReadOnly | MayReplicate, "hyperloglog", "2.8.9", PfCount,
+        new("PFCOUNT key [key ...]",
+            -2, Keys.Range(1, -1, flags: RW | Access), ReadOnly | MayReplicate, "hyperloglog", "2.8.9", PfCount,
             "Estimates the number of distinct elements of one or more HyperLogLogs.") { Complexity = "O(1) for one key, O(N) for N keys, with a larger constant" },
         new("PFMERGE destkey [sourcekey [sourcekey ...]]",
             -2, Keys.At(1, RW | Access | Insert).And(Keys.Range(2, -1, flags: RO | Access)), Write | DenyOom, "hyperloglog", "2.8.9", PfMerge,
             "Merges HyperLogLogs into one.") { Complexity = "O(N) with N being the number of keys, with a large constant" },
-        new("PFDEBUG subcommand key", 3, Keys.At(2, RW | Access), Write | DenyOom | CommandFlags.Admin, "hyperloglog", "2.8.9", PfDebug, "Shows the internals of a HyperLogLog.") { Complexity = "N/A" },
-        new("PFSELFTEST", 1, Keys.None, CommandFlags.Admin | Long, "hyperloglog", "2.8.9", PfSelfTest, "Tests the HyperLogLog implementation of this server.") { Complexity = "N/A" },
+        new("PFDEBUG subcommand key",
+            3, Keys.At(2, RW | Access), Write | DenyOom | CommandFlags.Admin, "hyperloglog", "2.8.9", PfDebug,
+            "Shows the internals of a HyperLogLog.") { Complexity = "N/A" },
+        new("PFSELFTEST",
+            1, Keys.None, CommandFlags.Admin | Long, "hyperloglog", "2.8.9", PfSelfTest,
+            "Tests the HyperLogLog implementation of this server.") { Complexity = "N/A" },
     ];
 
     private const string Corrupt = "INVALIDOBJ Corrupted HLL object detected";

@@ -13,24 +13,37 @@ internal static class StringCommands
     public static readonly CommandRow[] Rows =
     [
         new("GET key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "1.0.0", Get, "Returns the string value of a key."),
-        new("SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+        new("SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX seconds | PX " +
+            "milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+            
             -3, Keys.At(1, RW | Access | Update | VariableFlags), Write | DenyOom, "string", "1.0.0", Set,
             "Sets the string value of a key and replaces a value of any type.") { KeyFlagsOf = SetFlags },
-        new("SETNX key value", 3, Keys.At(1, OW | Insert), Write | DenyOom | Fast, "string", "1.0.0", SetNx, "Sets the string value of a key that does not exist.")
+        new("SETNX key value",
+            3, Keys.At(1, OW | Insert), Write | DenyOom | Fast, "string", "1.0.0", SetNx,
+            "Sets the string value of a key that does not exist.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `NX` argument" },
-        new("SETEX key seconds value", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.0.0", SetEx, "Sets a string value and its expiry in seconds.")
+        new("SETEX key seconds value",
+            4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.0.0", SetEx,
+            "Sets a string value and its expiry in seconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `EX` argument" },
-        new("PSETEX key milliseconds value", 4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", PSetEx, "Sets a string value and its expiry in milliseconds.")
+        new("PSETEX key milliseconds value",
+            4, Keys.At(1, OW | Update), Write | DenyOom, "string", "2.6.0", PSetEx,
+            "Sets a string value and its expiry in milliseconds.")
             { DeprecatedSince = "2.6.12", ReplacedBy = "`SET` with the `PX` argument" },
-        new("GETSET key value", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", GetSet, "Sets a string value and returns the old one.")
+        new("GETSET key value",
+            3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", GetSet,
+            "Sets a string value and returns the old one.")
             { DeprecatedSince = "6.2.0", ReplacedBy = "`SET` with the `GET` argument" },
-        new("GETDEL key", 2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "string", "6.2.0", GetDel, "Returns a string value and deletes the key."),
+        new("GETDEL key",
+            2, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "string", "6.2.0", GetDel,
+            "Returns a string value and deletes the key."),
         new("GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]",
             -2, Keys.At(1, RW | Access | Update), Write | Fast, "string", "6.2.0", GetEx, "Returns a string value and changes the expiry of the key."),
         new("DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]",
             -2, Keys.At(1, RW | KeyFlags.Delete | VariableFlags), Write | Fast, "string", "8.4.0", DelEx, "Deletes a key if its value, or the digest of its value, meets a condition.")
             { KeyFlagsOf = DelExFlags, Complexity = "O(1), O(N) for a digest with N being the length of the value" },
-        new("DIGEST key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "8.4.0", Digest, "Returns the XXH3 digest of a string value.")
+        new("DIGEST key",
+            2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "8.4.0", Digest, "Returns the XXH3 digest of a string value.")
             { Complexity = "O(N) with N being the length of the value" },
     ];
 

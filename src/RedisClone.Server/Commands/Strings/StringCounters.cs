@@ -11,13 +11,24 @@ internal static class StringCounters
 {
     public static readonly CommandRow[] Rows =
     [
-        new("INCR key", 2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", Incr, "Adds one to the integer value of a key."),
-        new("DECR key", 2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", Decr, "Subtracts one from the integer value of a key."),
-        new("INCRBY key increment", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", IncrBy, "Adds a number to the integer value of a key."),
-        new("DECRBY key decrement", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", DecrBy, "Subtracts a number from the integer value of a key."),
-        new("INCRBYFLOAT key increment", 3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "2.6.0", IncrByFloat,
+        new("INCR key",
+            2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", Incr,
+            "Adds one to the integer value of a key."),
+        new("DECR key",
+            2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", Decr,
+            "Subtracts one from the integer value of a key."),
+        new("INCRBY key increment",
+            3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", IncrBy,
+            "Adds a number to the integer value of a key."),
+        new("DECRBY key decrement",
+            3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "1.0.0", DecrBy,
+            "Subtracts a number from the integer value of a key."),
+        new("INCRBYFLOAT key increment",
+            3, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "2.6.0", IncrByFloat,
             "Adds a floating-point number to the value of a key."),
-        new("INCREX key [BYINT increment | BYFLOAT increment] [LBOUND lowerbound] [UBOUND upperbound] [SATURATE] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
+        new("INCREX key [BYINT increment | BYFLOAT increment] [LBOUND lowerbound] [UBOUND upperbound] [SATURATE] [EX seconds " +
+            "| PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
+            
             -2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "8.8.0", IncrEx,
             "Adds a number to the value of a key within bounds, and sets its expiry."),
     ];

@@ -10,13 +10,21 @@ internal static class StringMulti
 {
     public static readonly CommandRow[] Rows =
     [
-        new("MGET key [key ...]", -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly | Fast, "string", "1.0.0", MGet, "Returns the string values of several keys.")
+        new("MGET key [key ...]",
+            -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly | Fast, "string", "1.0.0", MGet,
+            "Returns the string values of several keys.")
             { Complexity = "O(N) with N being the number of keys", Tips = ["request_policy:multi_shard"] },
-        new("MSET key value [key value ...]", -3, Keys.Range(1, -1, 2, OW | Update), Write | DenyOom, "string", "1.0.1", MSet, "Sets the string values of several keys.")
+        new("MSET key value [key value ...]",
+            -3, Keys.Range(1, -1, 2, OW | Update), Write | DenyOom, "string", "1.0.1", MSet,
+            "Sets the string values of several keys.")
             { Complexity = "O(N) with N being the number of keys", Tips = CommandTips.MultiShard },
-        new("MSETNX key value [key value ...]", -3, Keys.Range(1, -1, 2, OW | Insert), Write | DenyOom, "string", "1.0.1", MSetNx, "Sets the string values of several keys if none of them exists.")
+        new("MSETNX key value [key value ...]",
+            -3, Keys.Range(1, -1, 2, OW | Insert), Write | DenyOom, "string", "1.0.1", MSetNx,
+            "Sets the string values of several keys if none of them exists.")
             { Complexity = "O(N) with N being the number of keys" },
-        new("MSETEX numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+        new("MSETEX numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT " +
+            "unix-time-milliseconds | KEEPTTL]",
+            
             -4, [new KeySpec(OW | Update) { Index = 1, Counted = true, Step = 2 }], Write | DenyOom, "string", "8.4.0", MSetEx,
             "Sets the string values of several keys with one condition and one expiry for all.")
             { Complexity = "O(N) with N being the number of keys", Tips = CommandTips.MultiShard },

@@ -13,12 +13,17 @@ internal static class StringRanges
     public static readonly CommandRow[] Rows =
     [
         new("STRLEN key", 2, Keys.At(1, RO), ReadOnly | Fast, "string", "2.2.0", StrLen, "Returns the length of a string value."),
-        new("APPEND key value", 3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "string", "2.0.0", Append, "Appends bytes to a string value."),
-        new("SETRANGE key offset value", 4, Keys.At(1, RW | Update), Write | DenyOom, "string", "2.2.0", SetRange, "Overwrites a part of a string value from an offset.")
+        new("APPEND key value",
+            3, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "string", "2.0.0", Append, "Appends bytes to a string value."),
+        new("SETRANGE key offset value",
+            4, Keys.At(1, RW | Update), Write | DenyOom, "string", "2.2.0", SetRange,
+            "Overwrites a part of a string value from an offset.")
             { Complexity = "O(1), not counting the time to copy the bytes; O(M) with M being the length of the argument" },
-        new("GETRANGE key start end", 4, Keys.At(1, RO | Access), ReadOnly, "string", "2.4.0", GetRange, "Returns a part of a string value.")
+        new("GETRANGE key start end",
+            4, Keys.At(1, RO | Access), ReadOnly, "string", "2.4.0", GetRange, "Returns a part of a string value.")
             { Complexity = "O(N) with N being the length of what is returned" },
-        new("SUBSTR key start end", 4, Keys.At(1, RO | Access), ReadOnly, "string", "1.0.0", GetRange, "Returns a part of a string value.")
+        new("SUBSTR key start end",
+            4, Keys.At(1, RO | Access), ReadOnly, "string", "1.0.0", GetRange, "Returns a part of a string value.")
             { Complexity = "O(N) with N being the length of what is returned", DeprecatedSince = "2.0.0", ReplacedBy = "`GETRANGE`" },
         new("LCS key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
             -3, Keys.Range(1, 2, flags: RO | Access), ReadOnly, "string", "7.0.0", Lcs, "Finds the longest common subsequence of two string values.")

@@ -35,20 +35,6 @@ internal sealed partial class CommandSyntax
         return [.. arguments];
     }
 
-    /// <summary>The position of the first argument that names a member or a field, counted without those that may be left out; 0 if there is none.</summary>
-    public static int PositionOfMember(string text)
-    {
-        int position = 0, depth = 0;
-        foreach (string word in text.Split(' '))
-        {
-            if (word.StartsWith('[')) depth++;
-            else if (depth == 0) position++;
-            if (depth == 0 && word is ("member" or "field")) return position;
-            if (word.EndsWith(']')) depth--;
-        }
-        return 0;
-    }
-
     private List<CommandArgument> Sequence()
     {
         var items = new List<CommandArgument>();
