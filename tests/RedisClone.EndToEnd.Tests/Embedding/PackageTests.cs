@@ -7,7 +7,8 @@ namespace RedisClone.EndToEnd.Tests.Embedding;
 public sealed class PackageTests : IDisposable
 {
     private static readonly string[] Libraries =
-        ["RedisClone.Server", "RedisClone.Testing", "RedisClone.Protocol", "RedisClone.Storage", "RedisClone.Journal", "RedisClone.Lua"];
+        ["RedisClone.Server", "RedisClone.Testing", "RedisClone.Protocol", "RedisClone.Storage", "RedisClone.Journal", "RedisClone.Lua",
+            "RedisClone.Transport", "RedisClone.Memory"];
 
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-packages-").FullName;
 
