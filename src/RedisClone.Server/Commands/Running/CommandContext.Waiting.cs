@@ -27,7 +27,7 @@ internal ref partial struct CommandContext
     /// <param name="nullIsArray">Whether the reply to a timeout is a null array.</param>
     /// <param name="test">A further condition on the key's value.</param>
     /// <param name="state">The state that the test uses.</param>
-    /// <param name="againAfter">Milliseconds until the command runs again, for waits that time alone may end; 0 for never.</param>
+    /// <param name="againAfter">Milliseconds until the command runs again, if time alone may end the wait; 0 for never.</param>
     /// <param name="servedWithoutValue">Whether the command also runs again if a key is gone or holds another type.</param>
     public void Block(
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,

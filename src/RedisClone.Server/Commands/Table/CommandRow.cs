@@ -37,7 +37,7 @@ internal sealed class CommandRow
 {
     private readonly string _summary;
 
-    /// <param name="usage">The name in capitals and the arguments in the notation of manuals; see <see cref="CommandSyntax"/>.</param>
+    /// <param name="usage">The name in capitals and the arguments as in a manual; see <see cref="CommandSyntax"/>.</param>
     /// <param name="arity">The exact number of arguments, including the name. A negative number is a minimum.</param>
     /// <param name="keys">The rules that find the keys.</param>
     /// <param name="flags">What the server must know before the command runs.</param>
