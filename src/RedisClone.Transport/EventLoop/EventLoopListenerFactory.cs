@@ -52,8 +52,8 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     }
 
     /// <summary>
-    /// Starts the end of output at shutdown, after the last replies were written. A client receives its pending output as long
-    /// as it keeps reading.
+    /// Begins shutdown on all event loops, after the server has begun to close the connections. A client receives its pending
+    /// output as long as it keeps reading.
     /// </summary>
     public void BeginToEnd()
     {

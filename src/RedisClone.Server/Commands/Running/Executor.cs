@@ -46,7 +46,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
-            // A thread without holds may turn the journal off while the command runs.
+            // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
             if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
             if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
