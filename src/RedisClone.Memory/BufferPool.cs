@@ -3,26 +3,29 @@ using System.Numerics;
 namespace RedisClone.Memory;
 
 /// <summary>
-/// Pinned byte arrays by power-of-two size, last in first out, so that the array handed out is the one the cache still has. Each
-/// loop has one for itself, without locks; behind them stands a shared one, which takes a loop's surplus and serves threads that
-/// are no loop. Both keep a bounded amount; the rest is the garbage collector's.
+/// Pinned byte arrays by power-of-two size, last in first out, so that a rented array is likely to be in the processor's cache.
+/// Each event loop has its own pool, which needs no locks. A shared pool takes the surplus of the event loops and serves all
+/// other threads. Both keep a limited amount; the garbage collector takes the rest.
 /// </summary>
 public sealed class BufferPool
 {
-    /// <summary>For messages: a loop may have as many of these in use as it has subscribers.</summary>
+    /// <summary>The size for messages. An event loop may use as many of these as it has subscribers.</summary>
     public const int SmallestSize = 1024;
 
-    /// <summary>For requests and replies.</summary>
+    /// <summary>The size for requests and replies.</summary>
     public const int UsualSize = 16 * 1024;
 
-    /// <summary>For a value of a megabyte and what is around it.</summary>
+    /// <summary>Holds a value of one megabyte with its surroundings.</summary>
     private const int LargestPooled = 2 * 1024 * 1024;
 
-    /// <summary>What is kept of a size, and two of it at least: who sends one long reply after the other is served by these.</summary>
+    /// <summary>
+    /// The bytes that a pool keeps of each size, at least two arrays. Two arrays serve a client that receives one long reply
+    /// after another.
+    /// </summary>
     private const int KeptPerSize = 1024 * 1024;
     private const int KeptOfUsual = 4 * 1024 * 1024;
 
-    /// <summary>Arrays of this size, once no pool keeps them, do not wait for the collector.</summary>
+    /// <summary>An array of at least this size that no pool keeps returns its pages to the system at once.</summary>
     private const int LeastReleased = 1024 * 1024;
 
     private static readonly Lock SharedGate = new();
@@ -39,8 +42,9 @@ public sealed class BufferPool
     }
 
     /// <summary>
-    /// Lets go of all that is kept; any thread may. One array left in a piece of memory keeps all of it from the system, for it cannot be moved. Whoever is
-    /// about to keep one where nobody looks any more has only lost it.
+    /// Releases all kept arrays. Any thread may call it. All of them are released, because pinned arrays cannot move, and a
+    /// single one keeps its whole region of the heap allocated. A race with a thread that returns an array to the old stacks
+    /// only loses that array.
     /// </summary>
     public void Clear() => Volatile.Write(ref _free, CreateStacks());
 
@@ -58,7 +62,10 @@ public sealed class BufferPool
         return GC.AllocateUninitializedArray<byte>(SizeFor(size), pinned: true);
     }
 
-    /// <summary>Nobody uses it any more. What no pool keeps is the system's at once where it is large, or one of many: the collector would find it late and keep it for later.</summary>
+    /// <summary>
+    /// Returns an array that has no user any more. If the pool does not keep it, the pages of a large array, or of one of many,
+    /// return to the system at once: the garbage collector would find the array late and keep its memory.
+    /// </summary>
     public static void ReturnShared(byte[] buffer, bool ofMany = false)
     {
         lock (SharedGate)
@@ -80,7 +87,7 @@ public sealed class BufferPool
     private static Stack<byte[]>[] CreateStacks()
     {
         var stacks = new Stack<byte[]>[IndexOf(LargestPooled) + 1];
-        // With room for all that it may keep: giving a buffer back needs no memory.
+        // The stacks are created with their full capacity, so that returning a buffer allocates nothing.
         for (int i = 0; i < stacks.Length; i++) stacks[i] = new Stack<byte[]>(KeptBytes(SmallestSize << i) / (SmallestSize << i));
         return stacks;
     }

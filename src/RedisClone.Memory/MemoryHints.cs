@@ -19,7 +19,7 @@ public static unsafe partial class MemoryHints
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static void Prefetch(ref readonly byte location)
     {
-        // The address is only a hint: if the collector moves the object meanwhile, a wrong line is fetched.
+        // The address is only a hint: if the garbage collector moves the object in between, the wrong line is fetched.
         if (Sse.IsSupported) Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in location)));
     }
 
@@ -45,8 +45,8 @@ public static unsafe partial class MemoryHints
     }
 
     /// <summary>
-    /// Returns the pages of a free part of a pinned array to the system; they read as zero when they are used again. On a system
-    /// without this call, the memory stays resident.
+    /// Returns the pages of a free part of a pinned array to the system. They read as zero when they are used again. On systems
+    /// other than Linux, the memory stays resident.
     /// </summary>
     public static void Release(byte[] pinned, int offset, int length)
     {

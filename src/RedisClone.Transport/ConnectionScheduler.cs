@@ -1,15 +1,15 @@
 namespace RedisClone.Transport;
 
 /// <summary>
-/// Runs a connection's continuation on the thread that owns it: its event loop where the transport has one, else the
-/// thread pool. Never runs it inside the call: callers may hold shards.
+/// Runs a connection's continuation on the thread that owns the connection: its event loop, or the thread pool if the transport
+/// has no event loops. The continuation never runs inside the call, because the caller may hold shards.
 /// </summary>
 public interface IConnectionScheduler
 {
     void Schedule(IThreadPoolWorkItem work);
 }
 
-/// <summary>For transports without loops of their own.</summary>
+/// <summary>The scheduler of transports without event loops.</summary>
 public sealed class PoolScheduler : IConnectionScheduler
 {
     public static readonly PoolScheduler Instance = new();

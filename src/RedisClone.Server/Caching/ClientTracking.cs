@@ -2,32 +2,33 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Caching;
 
-/// <summary>What CLIENT TRACKING asked for.</summary>
+/// <summary>The options of CLIENT TRACKING.</summary>
 [Flags]
 internal enum TrackingModes
 {
     None = 0,
 
-    /// <summary>Every change of a key with one of the client's prefixes is told, whether or not the client has read it.</summary>
+    /// <summary>The client receives every change of keys with one of its prefixes, whether or not it has read them.</summary>
     Broadcast = 1,
 
-    /// <summary>Only keys read right after CLIENT CACHING YES.</summary>
+    /// <summary>Tracks only keys that are read directly after CLIENT CACHING YES.</summary>
     OptIn = 2,
 
-    /// <summary>Not keys read right after CLIENT CACHING NO.</summary>
+    /// <summary>Does not track keys that are read directly after CLIENT CACHING NO.</summary>
     OptOut = 4,
 
-    /// <summary>Not the client's own changes.</summary>
+    /// <summary>Does not report the client's own changes.</summary>
     NoLoop = 8,
 }
 
 /// <summary>
-/// What one client that caches wants to be told. Read by whoever changes a key; it stays as it is, and CLIENT TRACKING makes another.
+/// The tracking options of one client that uses client-side caching. Threads that change keys read it. The options are
+/// immutable; CLIENT TRACKING makes a new object.
 /// </summary>
-/// <param name="client">Who caches.</param>
-/// <param name="modes">How.</param>
-/// <param name="redirect">The number of the client that is told instead, 0 for none.</param>
-/// <param name="prefixes">Of the keys, when broadcasting.</param>
+/// <param name="client">The client.</param>
+/// <param name="modes">Its options.</param>
+/// <param name="redirect">The id of the client that receives the invalidations instead, or 0.</param>
+/// <param name="prefixes">The prefixes of keys in broadcast mode.</param>
 internal sealed class ClientTracking(Session client, TrackingModes modes, long redirect, byte[][] prefixes)
 {
     private volatile bool _redirectBroken;
@@ -40,10 +41,12 @@ internal sealed class ClientTracking(Session client, TrackingModes modes, long r
 
     public byte[][] Prefixes => prefixes;
 
-    /// <summary>CLIENT CACHING was given, which holds for the next command or transaction.</summary>
+    /// <summary>Whether CLIENT CACHING was sent for the next command or transaction.</summary>
     public bool CachingGiven { get; set; }
 
-    /// <summary>The client to be told instead is gone, as was noticed when there was something to tell.</summary>
+    /// <summary>
+    /// Whether the client that receives the invalidations is gone. This is detected when an invalidation is sent.
+    /// </summary>
     public bool RedirectBroken
     {
         get => _redirectBroken;
@@ -52,7 +55,7 @@ internal sealed class ClientTracking(Session client, TrackingModes modes, long r
 
     public bool Broadcasts => (modes & TrackingModes.Broadcast) != 0;
 
-    /// <summary>Whether the keys that the client reads now are to be remembered.</summary>
+    /// <summary>Whether the keys that the client reads now are tracked.</summary>
     public bool Remembers => (modes & (TrackingModes.Broadcast | TrackingModes.OptIn | TrackingModes.OptOut)) switch
     {
         TrackingModes.None => true,
@@ -61,6 +64,6 @@ internal sealed class ClientTracking(Session client, TrackingModes modes, long r
         _ => false,
     };
 
-    /// <summary>Whether it wants to hear nothing of what this author changes.</summary>
+    /// <summary>Whether changes by this author are not reported to the client.</summary>
     public bool IsDeafTo(ClientTracking? author) => (modes & TrackingModes.NoLoop) != 0 && author is not null && author.Client == client;
 }

@@ -4,12 +4,12 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Caching;
 
 /// <summary>
-/// "Forget these keys", encoded once for all who are told: as a push in RESP3, as a published message for a RESP2 connection that others
-/// redirect to.
+/// An invalidation of keys, encoded once for all recipients: as a push in RESP3, or as a published message for a RESP2
+/// connection that receives it by redirection.
 /// </summary>
 internal sealed class Invalidation
 {
-    /// <summary>Forget whatever you have.</summary>
+    /// <summary>Invalidates all keys.</summary>
     public static readonly Invalidation Everything = new();
 
     private readonly byte[]? _keys;
@@ -43,7 +43,7 @@ internal sealed class Invalidation
 
     public byte[] Published => _published ??= [.. "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n"u8, .. _keys ?? "$-1\r\n"u8];
 
-    /// <summary>Tells a client that whom it redirects to is gone.</summary>
+    /// <summary>The message that the client which receives redirected invalidations is gone.</summary>
     public static byte[] RedirectBroken(long redirect)
     {
         var output = new ArrayBufferWriter<byte>(64);

@@ -9,9 +9,9 @@ using RedisClone.Transport;
 namespace RedisClone.Server.Caching;
 
 /// <summary>
-/// Client-side caching: remembers which client has read which key, in tables that lie beside the keys in their shards, and tells it when
-/// the key changes. Reading and writing the tables happens under the hold of the key's shard; a message is queued at the client's
-/// connection under that hold too, behind the reply that it concerns. With nobody caching, a command pays one test.
+/// Client-side caching. Each shard has a table of the clients that have read its keys; when a key changes, these clients receive
+/// an invalidation. The table is used only under the hold of its shard. The invalidation is queued at the client's connection
+/// under that hold too, so it follows the reply that it concerns. Without tracking clients, the cost for a command is one test.
 /// </summary>
 internal sealed class Invalidations(ServerCore server)
 {
@@ -20,21 +20,21 @@ internal sealed class Invalidations(ServerCore server)
     private int _clients;
     private long _keys, _items;
 
-    /// <summary>Clients that cache.</summary>
+    /// <summary>The number of tracking clients.</summary>
     public int Clients => Volatile.Read(ref _clients);
 
-    /// <summary>Keys that somebody has read.</summary>
+    /// <summary>The number of tracked keys.</summary>
     public long Keys => Volatile.Read(ref _keys);
 
-    /// <summary>The readers of all these.</summary>
+    /// <summary>The number of pairs of a tracked key and a client.</summary>
     public long Items => Volatile.Read(ref _items);
 
     public int PrefixCount => _prefixes.Count;
 
-    /// <summary>Whether anybody caches.</summary>
+    /// <summary>Whether any client uses tracking.</summary>
     public bool IsOn => _clients != 0;
 
-    /// <summary>The client caches from now on, or otherwise than before.</summary>
+    /// <summary>Starts tracking for a client or replaces its options.</summary>
     internal void Enable(Session client, ClientTracking tracking)
     {
         lock (_registering)
@@ -45,7 +45,9 @@ internal sealed class Invalidations(ServerCore server)
         }
     }
 
-    /// <summary>The client does not cache any more. What it has read is forgotten when that changes, or with the last client.</summary>
+    /// <summary>
+    /// Ends tracking for a client. Its entries are removed when their keys change, or when the last client ends tracking.
+    /// </summary>
     internal void Disable(Session client)
     {
         if (client.Tracking is not { } tracking) return;
@@ -58,21 +60,25 @@ internal sealed class Invalidations(ServerCore server)
         if (!IsOn && Keys > 0) _ = VisitAllAsync(ForgetUnlessNeeded);
     }
 
-    /// <summary>After a command of a client that caches, while the shards are held: the keys that it has read are remembered.</summary>
+    /// <summary>
+    /// Runs after a command of a tracking client while its shards are held: tracks the keys that the command read.
+    /// </summary>
     internal void AfterCommand(ClientTracking tracking, ref CommandContext c)
     {
-        // Of a script, the commands count that it calls.
+        // For a script, the commands that it calls count.
         if (tracking.Remembers && c.Row.Has(CommandFlags.ReadOnly) && c.Row.Group is not ("scripting" or "pubsub")) RememberKeys(tracking, ref c);
         EndCommand(tracking, c.Session, c.Row);
     }
 
-    /// <summary>CLIENT CACHING holds until the next command or transaction has ended.</summary>
+    /// <summary>Ends the effect of CLIENT CACHING after the next command or transaction.</summary>
     internal static void EndCommand(ClientTracking tracking, Session session, CommandRow? row)
     {
         if (!session.InTransaction && session.Transaction is null && row?.Parent is not { Name: "client" }) tracking.CachingGiven = false;
     }
 
-    /// <summary>A key was changed or removed; its shard is held. Its readers are told at the end of the unit.</summary>
+    /// <summary>
+    /// Invalidates a changed or removed key. The caller holds its shard. The invalidations are sent at the end of the unit.
+    /// </summary>
     internal void Invalidate(Shard shard, ReadOnlySpan<byte> key, Session? author, Lane lane)
     {
         PendingInvalidations pending = lane.Invalidations;
@@ -83,7 +89,7 @@ internal sealed class Invalidations(ServerCore server)
         lane.HasFollowUps = true;
     }
 
-    /// <summary>Whole databases were emptied or exchanged; all shards are held. Everybody forgets everything.</summary>
+    /// <summary>Invalidates everything after whole databases were emptied or exchanged. The caller holds all shards.</summary>
     internal void InvalidateAll(Lane lane)
     {
         for (int i = 0; i < server.Shards.Count; i++) Forget(server.Shards[i]);
@@ -95,7 +101,7 @@ internal sealed class Invalidations(ServerCore server)
         }
     }
 
-    /// <summary>Tells what a unit has made stale, once its effects have their place; the shards are still held.</summary>
+    /// <summary>Sends the invalidations of a unit after its effects were placed. The caller still holds its shards.</summary>
     internal void Deliver(PendingInvalidations pending)
     {
         foreach ((ClientTracking client, Invalidation message) in pending.Messages) Send(client, message);
@@ -103,7 +109,7 @@ internal sealed class Invalidations(ServerCore server)
         pending.Clear();
     }
 
-    /// <summary>The limit on keys was lowered: what is beyond it is told and forgotten.</summary>
+    /// <summary>Applies a lowered limit on tracked keys: keys beyond it are invalidated and removed.</summary>
     internal void ApplyLimit()
     {
         if (IsOverLimit) _ = VisitAllAsync(Shrink);
@@ -138,7 +144,9 @@ internal sealed class Invalidations(ServerCore server)
 
     private bool IsCaching(long id) => server.Sessions.Find(id) is { Tracking: not null };
 
-    /// <summary>Makes room by telling the readers of some key that it may change unnoticed from now on.</summary>
+    /// <summary>
+    /// Makes room: removes one key from the table and invalidates it, because its later changes will not be reported.
+    /// </summary>
     private void ForgetOne(ReaderTable table, Lane lane) => NoteReaders(table.TakeRandom(lane.Invalidations.Readers), author: null, lane);
 
     private void NoteReaders(ReadOnlySpan<byte> key, ClientTracking? author, Lane lane)
@@ -158,7 +166,7 @@ internal sealed class Invalidations(ServerCore server)
         }
         catch (OutOfMemoryException)
         {
-            // A client that cannot be told must not go on with a stale value.
+            // A client that cannot receive the invalidation must not continue with a stale value.
             foreach (long id in pending.Readers) server.Sessions.Find(id)?.Connection?.Kill();
         }
         pending.Readers.Clear();
@@ -181,7 +189,10 @@ internal sealed class Invalidations(ServerCore server)
         else if (tracking.Redirect != 0 && target.Subscriptions > 0) target.Connection?.Push(message.Published);
     }
 
-    /// <summary>While the shard is held, nobody's read of it can be half way: whoever caches again by now keeps it, and who does later begins anew.</summary>
+    /// <summary>
+    /// No read of the shard is in progress while the shard is held. If a client uses tracking again by now, the table stays; a
+    /// client that begins later starts with an empty table.
+    /// </summary>
     private void ForgetUnlessNeeded(Shard shard)
     {
         if (!IsOn) Forget(shard);

@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Caching;
 
 /// <summary>
-/// What the unit that a thread is running has made stale, until the unit ends: only then is anybody told, so that no message is ahead of
-/// the effect it tells of, and a transaction is told as one. Reused.
+/// The invalidations of the unit that a thread is running. They are sent only after the unit, so that none precedes the effect
+/// that it reports, and so that a transaction is reported as a whole. The object is reused.
 /// </summary>
 internal sealed class PendingInvalidations
 {
@@ -11,13 +11,13 @@ internal sealed class PendingInvalidations
 
     public PendingInvalidations() => _changedBySpan = _changed.GetAlternateLookup<ReadOnlySpan<byte>>();
 
-    /// <summary>Whom to tell what, in the order of the changes.</summary>
+    /// <summary>The invalidations and their recipients, in the order of the changes.</summary>
     public List<(ClientTracking Client, Invalidation Message)> Messages { get; } = [];
 
-    /// <summary>Changed keys for those who are told by prefix, each with its last author.</summary>
+    /// <summary>The changed keys for clients in broadcast mode, each with the author of its last change.</summary>
     public Dictionary<byte[], ClientTracking?> Changed => _changed;
 
-    /// <summary>Scratch: the readers of one key.</summary>
+    /// <summary>Scratch space for the clients that have read one key.</summary>
     public List<long> Readers { get; } = [];
 
     public void NoteChange(ReadOnlySpan<byte> key, ClientTracking? author) => _changedBySpan[key] = author;

@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Caching;
 
 /// <summary>
-/// Who is told of every change of keys with a prefix. Writers read one immutable array without a lock; whoever joins or leaves replaces
-/// it.
+/// The clients in broadcast mode by prefix. Threads that change keys read one immutable array without a lock. A change of the
+/// clients replaces the array.
 /// </summary>
 internal sealed class Prefixes
 {
@@ -11,7 +11,7 @@ internal sealed class Prefixes
 
     public int Count => _all.Length;
 
-    /// <summary>Puts what a client wants now in the place of what it wanted before.</summary>
+    /// <summary>Replaces the former options of a client by its new ones.</summary>
     public void Replace(ClientTracking? before, ClientTracking? after)
     {
         lock (_changing)
@@ -24,7 +24,10 @@ internal sealed class Prefixes
         }
     }
 
-    /// <summary>Tells of changed keys, each with who changed it last: one message a prefix, and less to those who know what they did themselves.</summary>
+    /// <summary>
+    /// Sends the invalidations of changed keys, one for each prefix and client. A client with NOLOOP does not receive the keys
+    /// that it changed last itself.
+    /// </summary>
     public void Tell(Dictionary<byte[], ClientTracking?> changed, Action<ClientTracking, Invalidation> send)
     {
         foreach (Prefix prefix in _all)

@@ -18,8 +18,9 @@ internal static class ClientAddress
     };
 
     /// <summary>
-    /// Whether a client is on this machine: by loopback, a unix socket, or within this process. A socket says so by what it
-    /// listens on. Of the peer's address nothing may be known, when it was gone before it was asked for: then it is not local.
+    /// Whether a client is on this machine: connected by loopback, by a unix socket, or from within this process. The address of
+    /// the listening socket identifies a unix socket. If the peer's address is unknown because the peer has already gone, the
+    /// client is not local.
     /// </summary>
     public static bool IsLocal(EndPoint? remote, EndPoint? local) =>
         local is UnixDomainSocketEndPoint or MemoryEndPoint || remote is IPEndPoint ip && IPAddress.IsLoopback(Plain(ip.Address));

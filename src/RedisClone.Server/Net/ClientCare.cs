@@ -3,7 +3,10 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Looks after all clients once a second: who is idle for too long, who has left too much unread for too long, what all together hold.</summary>
+/// <summary>
+/// Checks all clients once a second: closes idle clients and clients over their output limit, and counts the memory of all
+/// clients again.
+/// </summary>
 internal sealed class ClientCare(ServerCore server)
 {
     public void Run(long now)
@@ -14,7 +17,7 @@ internal sealed class ClientCare(ServerCore server)
             Connection connection = session.Connection!;
             if (connection.UnsentBytes > 0) connection.KillIfOverLimit();
             if (timeout == 0 || now - session.LastInteraction <= timeout) continue;
-            // Who waits for a message or to be served is not idle.
+            // A client that waits for messages, is blocked or is paused is not idle.
             if (session.Class != ClientClass.Normal || session.Waiter is not null || session.IsPaused) continue;
             server.Log.LogDebug("Closing idle client");
             connection.Kill();

@@ -5,10 +5,14 @@ using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>The line that CLIENT LIST, CLIENT INFO and the log show of a client: Redis's fields, in its order.</summary>
+/// <summary>
+/// The line that describes a client in CLIENT LIST, CLIENT INFO and the log: Redis's fields, in Redis's order.
+/// </summary>
 internal static class ClientDescription
 {
-    /// <summary>What a connection costs before it has sent or received anything: pipes, parser, batch, reply writer and session.</summary>
+    /// <summary>
+    /// The cost of a connection before it has sent or received anything: pipes, parser, batch, reply writer and session.
+    /// </summary>
     private const int FixedBytes = 4096;
 
     public static string Of(Session session)
@@ -18,7 +22,7 @@ internal static class ClientDescription
         return line.ToString();
     }
 
-    /// <summary>The same in the middle of a command of the client's, on the thread that runs it.</summary>
+    /// <summary>The same while the client's command runs, on the thread that runs it.</summary>
     public static string DuringCommand(Session session)
     {
         if (session.Connection is not { } connection) return Of(session);
@@ -27,9 +31,9 @@ internal static class ClientDescription
         return line.ToString();
     }
 
-    /// <param name="line">Where it is written, without a line end.</param>
-    /// <param name="session">Whom it describes; may be a client of another thread, whose fields are read as they are.</param>
-    /// <param name="self">The client that asks, by which command, and the bytes of its arguments.</param>
+    /// <param name="line">The target. No line end is added.</param>
+    /// <param name="session">The client to describe. Another thread may own it; its fields are read without a lock.</param>
+    /// <param name="self">The calling client, its current command, and the bytes of that command's arguments.</param>
     public static void Append(StringBuilder line, Session session, (Session Session, CommandRow Row, long ArgumentBytes)? self)
     {
         long now = ServerCore.UnixMilliseconds();
@@ -55,7 +59,10 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }
 
-    /// <summary>Bytes held for a client alone. A small request or reply lies in buffers that every client has.</summary>
+    /// <summary>
+    /// The bytes held for this client alone. Small requests and replies lie in buffers that every client has and are not
+    /// counted.
+    /// </summary>
     public static long MemoryOf(Session session)
     {
         if (session.Connection is not { } connection) return 0;

@@ -4,22 +4,22 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// What all clients hold together: each connection tells what it has come to, at the turns of its work, while something goes by the sum
-/// (maxmemory or maxmemory-clients). When the clients' own limit is passed, the largest are disconnected until the rest fits.
+/// The memory that all clients hold together. While maxmemory or maxmemory-clients is set, each connection reports its memory as
+/// it works. When maxmemory-clients is exceeded, the largest clients are disconnected until the rest fits.
 /// </summary>
 internal sealed class ClientMemory(ServerCore server)
 {
-    /// <summary>Below it nobody could talk to the server any more.</summary>
+    /// <summary>The smallest effective limit. Below it, no client could use the server.</summary>
     private const long LeastLimit = 128 * 1024;
 
-    /// <summary>Where nobody may be disconnected, it is not tried again at once.</summary>
+    /// <summary>The time until the next attempt after an eviction that could not reach the limit.</summary>
     private const long RestMilliseconds = 100;
 
     private const int HeldShift = 3;
 
     private long _total;
     private long _held;
-    private long _looked;               // the sum when it was last asked whether it leaves the data their room
+    private long _looked;               // the sum at the last check of whether data must be evicted
     private int _evicting;
     private long _restUntil;
 
@@ -27,18 +27,22 @@ internal sealed class ClientMemory(ServerCore server)
 
     public long Total => Volatile.Read(ref _total);
 
-    /// <summary>Subscriptions, watched keys and keys that blocked clients wait for take their part of the heap.</summary>
+    /// <summary>
+    /// Whether subscriptions, watched keys and keys of blocked clients take more than their share of the heap.
+    /// </summary>
     public bool IsHeldMuch => Volatile.Read(ref _held) > server.Shards.Budget.Limit >> HeldShift;
 
-    /// <summary>The names that a client listens to or watches have come to more or fewer bytes.</summary>
+    /// <summary>Adds a change of the bytes of keys and channels that a client watches, waits for or listens to.</summary>
     public void HeldChanged(long bytes) => Interlocked.Add(ref _held, bytes);
 
-    /// <summary>The sum without what is about to go: for that, no data have to.</summary>
+    /// <summary>
+    /// The sum without the memory of clients that are being disconnected. Data are not evicted to make room for those.
+    /// </summary>
     public long Lasting => Volatile.Read(ref _evicting) == 0 ? Total : Math.Min(Total, Limit);
 
     private long Limit => server.Config.MaxMemoryClientsBytes is > 0 and var limit ? Math.Max(limit, LeastLimit) : long.MaxValue;
 
-    /// <summary>A client has grown or shrunk; any thread may say so.</summary>
+    /// <summary>Counts a client again after it has grown or shrunk. Any thread may call it.</summary>
     public void Update(Session session)
     {
         long change = Count(session);
@@ -50,10 +54,13 @@ internal sealed class ClientMemory(ServerCore server)
         server.Eviction.Look();
     }
 
-    /// <summary>A client is gone.</summary>
+    /// <summary>Removes a client that has gone from the sum.</summary>
     public void Forget(Session session) => Interlocked.Add(ref _total, -Interlocked.Exchange(ref session.CountedMemory, 0));
 
-    /// <summary>Counts everybody again: after a limit was set, and now and then, for what others did to a client's buffers.</summary>
+    /// <summary>
+    /// Counts all clients again. It runs after a limit was set, and periodically, because other threads change a client's
+    /// buffers.
+    /// </summary>
     public void Recount()
     {
         if (!IsWatched) return;
@@ -62,8 +69,8 @@ internal sealed class ClientMemory(ServerCore server)
     }
 
     /// <summary>
-    /// Disconnects the clients that hold the most memory, until they have held so many bytes: the heap is full. Clients that hold
-    /// little stay.
+    /// Disconnects the clients that hold the most memory, because the heap is full, until they held the given number of bytes
+    /// together. Clients that hold little stay.
     /// </summary>
     public void EvictLargest(long bytes)
     {
@@ -84,10 +91,10 @@ internal sealed class ClientMemory(ServerCore server)
         foreach (Session session in server.Sessions.Unordered) Count(session);
     }
 
-    /// <summary>By how much it has grown since it was counted last.</summary>
+    /// <summary>Returns by how much the client has grown since it was last counted.</summary>
     private long Count(Session session)
     {
-        // What waits for a replica must not cost others their data or their connections; it has a limit of its own.
+        // The output of a replica has a limit of its own. It must not cost other clients their data or their connections.
         long now = session.IsReplica ? 0 : ClientDescription.MemoryOf(session);
         long change = now - Interlocked.Exchange(ref session.CountedMemory, now);
         if (change != 0) Interlocked.Add(ref _total, change);
@@ -98,7 +105,7 @@ internal sealed class ClientMemory(ServerCore server)
     {
         long now = Environment.TickCount64;
         if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;
-        // Who has read by now what was sent has not said so.
+        // A client that has read its output since the last count has not reported it.
         CountAll();
         foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
         {

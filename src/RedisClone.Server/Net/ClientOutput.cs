@@ -7,8 +7,8 @@ using RedisClone.Server.Replication;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// What goes to one client: replies, and between them messages that are no replies. It knows how much waits at each stage, which is
-/// what the client's output limit is about. Written by the connection's owner; any thread may add a message and ask for sizes.
+/// The output of one client: replies, and messages between them. It knows the bytes that wait at each stage, which the client's
+/// output limit applies to. Only the connection's owner writes; any thread may add a message and read the sizes.
 /// </summary>
 internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 {
@@ -21,19 +21,24 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     public ReplyWriter Reply { get; } = new(pipe);
 
-    /// <summary>The client as a replica, which is sent the stream of effects; null for others.</summary>
+    /// <summary>The client as a replica, which receives the stream of effects; null for other clients.</summary>
     public Replica? Replica { get; set; }
 
-    /// <summary>Written by commands and not handed to the transport.</summary>
+    /// <summary>Bytes that commands wrote and that are not handed to the transport yet.</summary>
     public long Unflushed => (_discard is null ? Reply.BytesWritten : _mutedFrom) - _handedOver;
 
-    /// <summary>Handed to the transport and not sent, or waiting: as messages, or in the stream that a replica follows.</summary>
+    /// <summary>
+    /// Bytes that were handed to the transport and not sent, and bytes that wait as messages or in the stream of a replica.
+    /// </summary>
     public long Unsent => Queued + (Replica?.Behind ?? 0);
 
-    /// <summary>What was written waits until it may be told.</summary>
+    /// <summary>Whether the written output waits until its effects are durable.</summary>
     public bool IsHeldBack { get; set; }
 
-    /// <summary>What is kept for this client alone, once a turn of it has ended: of the stream that a replica follows there is one for all.</summary>
+    /// <summary>
+    /// The bytes kept for this client alone after a turn of its work. The stream of effects is not counted, because all replicas
+    /// share it.
+    /// </summary>
     public long Held => (IsHeldBack ? Unflushed : 0) + Queued;
 
     private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
@@ -42,7 +47,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     public bool HasMessages => _pushes.Any || Replica is { HasNews: true };
 
-    /// <summary>True when the connection's owner must be woken.</summary>
+    /// <summary>Adds a message. Returns true if the connection's owner must be woken.</summary>
     public bool Add(byte[] message) => _pushes.Add(message);
 
     public void WriteMessages()
@@ -54,7 +59,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         if (muted) Mute(true);
     }
 
-    /// <summary>Replies from here on are dropped, or no longer.</summary>
+    /// <summary>Starts or stops dropping the replies.</summary>
     public void Mute(bool muted)
     {
         if (muted == _discard is not null) return;
@@ -64,7 +69,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         Reply.Redirect(muted ? _discard! : pipe);
     }
 
-    /// <summary>Hands all that was written to the transport; waits while the client does not read. False when it is gone.</summary>
+    /// <summary>
+    /// Hands the written output to the transport and waits while the client does not read. Returns false if the client is gone.
+    /// </summary>
     public ValueTask<bool> FlushAsync(Session session, Lane lane)
     {
         Reply.Commit();
@@ -78,8 +85,8 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     }
 
     /// <summary>
-    /// Hands a message to the loop past the queue and the replies' pipe. Only on the loop's thread while the connection waits for input;
-    /// false where messages wait already.
+    /// Hands a message to the event loop without the queue and the pipe of the replies. The caller must be on the event loop's
+    /// thread while the connection waits for input. Returns false if other messages already wait.
     /// </summary>
     public bool TrySendMessage(byte[] message, Session session, Lane lane)
     {
@@ -91,7 +98,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         return true;
     }
 
-    /// <summary>Whether more waits than the client's class may have, at once or for too long.</summary>
+    /// <summary>Whether the waiting output exceeds the hard limit, or has exceeded the soft limit for too long.</summary>
     public bool IsOver(OutputBufferLimit limit)
     {
         long waiting = Unflushed + Unsent - Limits.UncountedOutput;

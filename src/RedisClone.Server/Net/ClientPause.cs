@@ -2,7 +2,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Which commands CLIENT PAUSE holds back.</summary>
+/// <summary>The commands that CLIENT PAUSE delays.</summary>
 internal enum PauseMode
 {
     None,
@@ -11,8 +11,8 @@ internal enum PauseMode
 }
 
 /// <summary>
-/// CLIENT PAUSE. A connection whose next command is held back waits here without a thread and then looks at the command again.
-/// While it lasts nothing expires and nothing is evicted: the data stand still.
+/// CLIENT PAUSE. A connection whose next command is delayed waits here without a thread and then checks the command again.
+/// During a pause no key expires and none is evicted.
 /// </summary>
 internal sealed class ClientPause : IDisposable
 {
@@ -24,12 +24,12 @@ internal sealed class ClientPause : IDisposable
 
     public ClientPause() => _timer = new Timer(static self => ((ClientPause)self!).EndIfOver(), this, Timeout.Infinite, Timeout.Infinite);
 
-    /// <summary>All that the hot path looks at.</summary>
+    /// <summary>The only check on the hot path.</summary>
     public bool IsOn => _mode != PauseMode.None;
 
     public PauseMode Mode => _mode;
 
-    /// <summary>Unix milliseconds at which it ends; 0 when there is none.</summary>
+    /// <summary>The end of the pause in Unix milliseconds, or 0 if no pause is on.</summary>
     public long Until => IsOn ? Volatile.Read(ref _until) : 0;
 
     public int WaitingClients
@@ -40,7 +40,7 @@ internal sealed class ClientPause : IDisposable
         }
     }
 
-    /// <summary>A pause in force is neither shortened nor weakened.</summary>
+    /// <summary>Begins or extends a pause. A pause in force is never shortened or weakened.</summary>
     public void Begin(long until, PauseMode mode)
     {
         lock (_gate)
@@ -65,7 +65,7 @@ internal sealed class ClientPause : IDisposable
     public bool HoldsBack(CommandFlags flags) =>
         _mode == PauseMode.All || _mode == PauseMode.Write && (flags & (CommandFlags.Write | CommandFlags.MayReplicate)) != 0;
 
-    /// <summary>True: the connection will be resumed when the pause is over. False: it is over already.</summary>
+    /// <summary>Returns true if the connection will be resumed after the pause, or false if the pause is already over.</summary>
     internal bool Await(Connection connection, CommandFlags flags)
     {
         lock (_gate)
@@ -76,7 +76,7 @@ internal sealed class ClientPause : IDisposable
         }
     }
 
-    /// <summary>A waiting client is gone: it goes on at once, to find out.</summary>
+    /// <summary>Resumes a waiting connection whose client has gone, so that it notices.</summary>
     internal void Forget(Connection connection)
     {
         lock (_gate)

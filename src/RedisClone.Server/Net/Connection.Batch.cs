@@ -8,7 +8,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>How a batch of requests is executed: here where its shards are idle, on a worker where they are busy or the work is long.</summary>
+/// <summary>
+/// The execution of a batch: on the connection's thread while the shards are idle, on a worker if a shard is busy or the command
+/// is long.
+/// </summary>
 internal sealed partial class Connection
 {
     private readonly RequestBatch _batch = new();
@@ -16,29 +19,29 @@ internal sealed partial class Connection
     private Prepared[] _prepared = new Prepared[16];
     private bool _fetchesMembers;
     private int _current;               // the request that is being executed
-    private Outcome _outcome;           // of the run on a worker that has just ended
-    private bool _begun;                // it was counted already, and is looked at again after a pause
+    private Outcome _outcome;           // of the last run on a worker
+    private bool _begun;                // the command was already counted, and is checked again after a wait
 
-    /// <summary>Why <see cref="Execute"/> returned.</summary>
+    /// <summary>The reason why <see cref="Execute"/> returned.</summary>
     private enum Pace
     {
         EndOfBatch,
 
-        /// <summary>The command goes on elsewhere, or waits; the signal tells when to go on.</summary>
+        /// <summary>The command continues on another thread or waits. The signal resumes the connection.</summary>
         Suspended,
 
-        /// <summary>What was written so far goes out before the next command.</summary>
+        /// <summary>The output so far is sent before the next command.</summary>
         OutputFull,
     }
 
-    /// <summary>The command that is being executed, or that the client is blocked in.</summary>
+    /// <summary>The command that is being executed, or that has blocked the client.</summary>
     internal CommandRow CurrentRow => _prepared[_current].Row!;
 
     internal Request CurrentRequest => _batch[_current];
 
     /// <summary>
-    /// Has a command that waits for its shards looked at again, since it would be refused now; any thread may ask. Its place in a shard's queue
-    /// stays behind, so the connection gets another hold.
+    /// Makes a command that waits for its shards be checked again, because it would be refused now. Any thread may call it. The
+    /// old hold's place in the queue of a shard remains, so the connection gets a new hold.
     /// </summary>
     internal void Reconsider()
     {
@@ -49,8 +52,8 @@ internal sealed partial class Connection
     }
 
     /// <summary>
-    /// Looks up each command of the batch, hashes its key and asks for the cache line of its bucket; <see cref="Fetch"/> then asks for its
-    /// record. Small batches of many connections do so together.
+    /// Looks up each command of the batch, hashes its key and prefetches the bucket of the key. <see cref="Fetch"/> then
+    /// prefetches the record. Small batches of many connections run these steps together.
     /// </summary>
     private void Prepare()
     {
@@ -86,7 +89,7 @@ internal sealed partial class Connection
             if (_fetchesMembers) FetchAhead.Members(_server.Shards, _batch, _prepared, _current);
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
-            // What comes before a command that may wait must not wait with it.
+            // Replies before a command that may wait must not wait with it.
             if (row is not null && row.Has(CommandFlags.Blocking | CommandFlags.Long) && _output.Unflushed > 0) return Pace.OutputFull;
             if (!_begun) BeforeCommand(row, request, lane);
             else _begun = Session.IsPaused = false;
@@ -111,7 +114,7 @@ internal sealed partial class Connection
             }
             else
             {
-                // Those who watch all commands; a transaction shows itself behind its parts.
+                // Shows the command to MONITOR clients. EXEC is shown after the commands of its transaction.
                 if (_server.Monitors.Any && row!.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
                 if (!Dispatch(lane, ref started)) return Pace.Suspended;
             }
@@ -128,8 +131,8 @@ internal sealed partial class Connection
     }
 
     /// <summary>
-    /// Runs the current command here if its shards are idle. False when it goes on elsewhere and will signal: from then on another thread may own
-    /// this connection, and nothing of it is touched.
+    /// Runs the current command here if its shards are idle. Returns false if the command continues elsewhere and will signal.
+    /// Another thread may then own this connection, so the caller must not touch its state.
     /// </summary>
     private bool Dispatch(Lane lane, ref long started)
     {
@@ -156,7 +159,7 @@ internal sealed partial class Connection
         }
 
         ShardSet wanted = Router.ShardsOf(_server, Session, row, CurrentRequest);
-        // An EXEC that was refused must end its transaction.
+        // A refused EXEC must still end its transaction, so it keeps its place.
         _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy) && Session.Transaction is not { Aborted: true };
         if (row.Has(CommandFlags.Long))
         {
@@ -183,7 +186,7 @@ internal sealed partial class Connection
         return outcome == Outcome.Done || Continue(outcome, held);
     }
 
-    /// <summary>Runs the current command, whose shards are held.</summary>
+    /// <summary>Runs the current command. The caller holds its shards.</summary>
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
         ref readonly Prepared prepared = ref _prepared[_current];
@@ -191,13 +194,13 @@ internal sealed partial class Connection
         return _server.Executor.Run(ref context, ref started);
     }
 
-    /// <summary>What follows a run that did not end the command. Always false.</summary>
+    /// <summary>Continues after a run that did not finish the command. It always returns false.</summary>
     private bool Continue(Outcome outcome, in ShardSet held)
     {
         if (outcome == Outcome.Moved) _hold.AcquireOnWorker(held);
         else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(Session.WidenedShards);
         else if (outcome == Outcome.Deferred) _ = TryAgainAsync(held);
-        // Blocked: whoever claims the waiter resumes us, and may have done so already.
+        // Blocked: the thread that claims the waiter resumes the connection, and may already have done so.
         return false;
     }
 
@@ -214,7 +217,7 @@ internal sealed partial class Connection
         }
     }
 
-    /// <summary>The current command on a worker thread, its shards held.</summary>
+    /// <summary>Runs the current command on a worker, with its shards held.</summary>
     bool IHeldWork.RunHeld()
     {
         Lane lane = _server.Lanes.Current;
@@ -223,7 +226,7 @@ internal sealed partial class Connection
         _outcome = Run(lane, _hold.Shards, onWorker: true, ref started);
         if (_outcome == Outcome.Done) _current++;
         if (_outcome != Outcome.Blocked) return true;
-        // The client may be woken at any time: this connection is another thread's from here on.
+        // The client may be woken at any time, so another thread may own this connection from here on.
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
         return false;
     }
@@ -232,7 +235,7 @@ internal sealed partial class Connection
     {
         if (failure is not null)
         {
-            // The client cannot know what became of the command: it is told nothing more.
+            // The client cannot know whether the command took effect, so it gets no further reply.
             _server.Failures.ConnectionFailed(failure);
             _outcome = Outcome.Done;
             Kill();
@@ -243,8 +246,8 @@ internal sealed partial class Connection
     }
 
     /// <summary>
-    /// After a claim: leaves the queues of keys in shards that were not held by the claimer, and answers by the reason. Whoever served us
-    /// wrote our reply already.
+    /// After a claim: removes the waiter from the queues of keys in shards that the claimer did not hold, and replies according
+    /// to the reason. A client that was served already has its reply.
     /// </summary>
     private async ValueTask LeaveWaitAsync(Waiter waiter)
     {
@@ -291,7 +294,7 @@ internal sealed partial class Connection
         lane.NetInput += request.WireLength;
     }
 
-    /// <summary>False when nothing further is executed now.</summary>
+    /// <summary>Returns false if no further command may run now.</summary>
     private bool Reject(CommandRow? row, in Request request, string refusal, Lane lane, ref long started)
     {
         if (row is null && SecurityCheck.IsFromBrowser(request))
@@ -302,7 +305,7 @@ internal sealed partial class Connection
         }
         if (row?.Handler == TransactionCommands.ExecHandler)
         {
-            // It ends the transaction, if there is one, and the watch all the same, and says why it ran nothing.
+            // A refused EXEC still ends the transaction, if there is one, and the watch. Its reply states the reason.
             (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal);
             return Dispatch(lane, ref started);
         }
@@ -313,14 +316,16 @@ internal sealed partial class Connection
         return true;
     }
 
-    /// <summary>Waits for the end of CLIENT PAUSE; false when it is over already, and the command is looked at again.</summary>
+    /// <summary>
+    /// Waits for the end of CLIENT PAUSE. Returns false if the pause is already over; the command is then checked again.
+    /// </summary>
     private bool AwaitPause(CommandRow row, in Request request)
     {
         if (IsClosed) return Session.CloseAfterReply = true;
-        // Once we are in its list, another thread may let us go on at once: all that we leave behind is in place before.
+        // Once the connection is in the list, another thread may resume it at once, so its state must be complete before.
         Session.IsPaused = true;
         if (!_server.Pause.Await(this, row.FlagsFor(request, Session))) return Session.IsPaused = false;
-        // The client may have gone before we were in the list.
+        // The client may have gone before the connection was in the list.
         if (IsClosed) _server.Pause.Forget(this);
         return true;
     }

@@ -4,17 +4,20 @@ using RedisClone.Server.Replication;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>How a client that speaks as a replica does is brought to where it can follow the stream of effects.</summary>
+/// <summary>How a client that acts as a replica receives a snapshot and then follows the stream of effects.</summary>
 internal sealed partial class Connection
 {
-    /// <summary>The client has begun to speak as one. What it has not read stays in the stream, once for all replicas.</summary>
+    /// <summary>Makes the client a replica. Its unread output stays in the stream, which all replicas share.</summary>
     internal Replica AsReplica()
     {
         if (_loop is not null) _loop.MostUnread = 0;
         return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);
     }
 
-    /// <summary>A replica gets the data of one moment; what has happened since waits until it has them. False: the connection ends.</summary>
+    /// <summary>
+    /// Sends the replica a snapshot of one moment. Later effects wait until the snapshot is sent. Returns false if the
+    /// connection ends.
+    /// </summary>
     private async ValueTask<bool> FillAsync(Replica replica, LoopRounds? rounds)
     {
         if (replica.State == ReplicaState.Follows) return true;
@@ -27,7 +30,7 @@ internal sealed partial class Connection
             if (!await SendAsync(rounds)) return false;
         }
         replica.WriteHead(Session.Reply, _server.ReplicationId);
-        // The snapshot too may have what is not durable yet.
+        // The snapshot may also contain effects that are not durable yet.
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
         do
         {
@@ -38,7 +41,9 @@ internal sealed partial class Connection
         return !replica.OnlySnapshot;
     }
 
-    /// <summary>What a replica is sent has no room for replies: one that asks for any is let go, as by Redis.</summary>
+    /// <summary>
+    /// The stream of a replica has no room for replies. A replica that causes one is disconnected, as by Redis.
+    /// </summary>
     private bool KillIfAnswered(Replica replica)
     {
         if (!replica.WasAnswered(_output.Unflushed)) return false;

@@ -13,9 +13,9 @@ using RedisClone.Transport;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// One client's way through the server: read what came, parse it as a batch, fetch ahead what it will touch, execute it in order,
-/// flush. A command whose shards are busy runs on a worker when they are free, one that blocks waits to be served; the rest of
-/// the batch waits for it, no thread does.
+/// One client's connection. It reads input, parses it as a batch, fetches ahead the memory that the batch will use, executes the
+/// batch in order, and flushes. A command whose shards are busy runs on a worker when they are free; a command that blocks waits
+/// to be served. The rest of the batch waits too, but no thread is blocked.
 /// </summary>
 internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGatheredWork, IMessageTarget
 {
@@ -27,7 +27,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
     private bool _killed;
-    private bool _idle;                 // waits for input; told to its loop's thread only
+    private bool _idle;                 // waits for input; exact only on its event loop's thread
     private long _now;
 
     internal Connection(ServerCore server, ConnectionContext transport, IConnectionScheduler scheduler)
@@ -55,34 +55,36 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
 
     public Session Session { get; }
 
-    /// <summary>The loop that owns it; null where the transport has none.</summary>
+    /// <summary>The event loop that owns the connection; null if the transport has no event loops.</summary>
     internal IEventLoop? Loop => _loop?.EventLoop;
 
-    /// <summary>Bytes of requests that are being executed, or of a half received one.</summary>
+    /// <summary>Bytes of the requests that are being executed, or of an incomplete one.</summary>
     public long QueryBytes { get; private set; }
 
-    /// <summary>Bytes kept free for an argument that the client has announced.</summary>
+    /// <summary>Bytes reserved for an argument whose length the client has announced.</summary>
     public long QueryRoom { get; private set; }
 
-    /// <summary>Bytes of replies not yet handed to the transport.</summary>
+    /// <summary>Bytes of replies that are not handed to the transport yet.</summary>
     public long ReplyBytes => _output.Unflushed;
 
     /// <summary>Bytes that the client has not taken yet.</summary>
     public long UnsentBytes => _output.Unsent;
 
-    /// <summary>Bytes of ended turns, on their way to the client, that are kept for it alone.</summary>
+    /// <summary>Output bytes of earlier turns that are kept for this client alone.</summary>
     public long OutputBytes => _output.Held;
 
-    /// <summary>Messages that wait to be written.</summary>
+    /// <summary>The number of messages that wait to be written.</summary>
     public int PendingMessages => _output.Messages;
 
-    /// <summary>The socket's number, -1 where the transport does not tell.</summary>
+    /// <summary>The socket's descriptor, or -1 if the transport does not know it.</summary>
     public long Descriptor => _loop?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
 
-    /// <summary>The client is gone.</summary>
+    /// <summary>Whether the transport has reported the end of the connection.</summary>
     internal bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
 
-    /// <summary>Ends the connection from any thread, without waiting for its output. At once it counts no longer as connected.</summary>
+    /// <summary>
+    /// Ends the connection without waiting for its output. It stops counting as connected at once. Any thread may call it.
+    /// </summary>
     public void Kill()
     {
         _killed = true;
@@ -92,7 +94,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _transport.Abort();
     }
 
-    /// <summary>Lets the client go, from any thread: what it is owed still leaves.</summary>
+    /// <summary>Closes the connection after its pending output is sent. Any thread may call it.</summary>
     public void Close()
     {
         Session.CloseAfterReply = true;
@@ -101,7 +103,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _scheduler.Schedule(this);
     }
 
-    /// <summary>Sends an encoded message that is no reply; may be called by any thread, also under a hold.</summary>
+    /// <summary>Sends an encoded message that is not a reply. Any thread may call it, also under a hold.</summary>
     internal void Push(byte[] message)
     {
         if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message);
@@ -122,27 +124,27 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     }
 
     /// <summary>
-    /// A connection that waits for input is its loop's, whose thread may write on its behalf. Where replies are held until they are durable,
-    /// messages are too, by the connection itself.
+    /// Whether this thread may write on behalf of the connection: while it waits for input, it belongs to its event loop. If
+    /// replies wait for the disk, messages do too, and the connection itself sends them.
     /// </summary>
     private bool CanSendHere => _loop is { EventLoop.IsOnLoop: true } && _server.Journal is not { HoldsReplies: true };
 
-    /// <summary>Wakes a connection that waits for input, so that it writes out what was pushed.</summary>
+    /// <summary>Wakes a connection that waits for input, so that it writes its pending messages.</summary>
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
     void IGatheredWork.Fetch() => Fetch();
 
     void IGatheredWork.Run() => ResumeHere();
 
-    /// <summary>Lets a suspended connection go on, on its own thread; may be called by any thread, also under a hold.</summary>
+    /// <summary>Resumes a suspended connection on its own thread. Any thread may call it, also under a hold.</summary>
     internal void Resume() => _resumed.Set();
 
-    /// <summary>The same on its own thread, inline.</summary>
+    /// <summary>Resumes the connection inline. Only its own thread may call it.</summary>
     internal void ResumeHere() => _resumed.SetHere();
 
     internal void Mute(bool muted) => _output.Mute(muted);
 
-    /// <summary>Disconnects a client that leaves more unread than its class may; any thread may ask.</summary>
+    /// <summary>Disconnects a client whose unread output exceeds its limit. Any thread may call it.</summary>
     internal bool KillIfOverLimit()
     {
         if (_killed) return true;
@@ -196,24 +198,24 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
                     Fetch();
                 }
                 rounds?.Enter();
-                // What it was to be told before it asked comes before the answer.
+                // Messages from before the request precede its reply.
                 if (_output.HasMessages) WriteMessages();
                 _current = 0;
-                // Time has passed whenever the batch goes on.
+                // Each continuation of the batch reads the clock again, because time has passed.
                 for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
                 {
                     if (pace == Pace.Suspended)
                     {
                         await _resumed.Wait();
                         if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
-                        // A batch of which every command runs elsewhere must not outgrow what the client takes either.
+                        // The output is limited even if every command of the batch runs on a worker.
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
                     if (KillIfOverLimit()) return;
                     if (!await SendAsync(rounds)) return;
                 }
             }
-            // A long script has ended rounds of its loop within this one: what it did then belongs to a round all the same.
+            // A long script runs rounds of its event loop within this round. Its effects must still belong to a round.
             if (any) rounds?.Enter();
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
             _batch.Clear();
@@ -228,14 +230,20 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         }
     }
 
-    /// <summary>What others did may be told here only once it is durable: whatever was placed by now counts as seen.</summary>
+    /// <summary>
+    /// Writes the pending messages. They may show effects of other clients that are not durable yet, so all effects placed so
+    /// far count as seen.
+    /// </summary>
     internal void WriteMessages()
     {
         _output.WriteMessages();
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
     }
 
-    /// <summary>Hands what was written to the transport, once it may be told; waits while the client does not read. False: the connection ends.</summary>
+    /// <summary>
+    /// Hands the output to the transport once its effects are durable, and waits while the client does not read. Returns false
+    /// if the connection ends.
+    /// </summary>
     private ValueTask<bool> SendAsync(LoopRounds? rounds)
     {
         if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
@@ -259,7 +267,10 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         return !lost && await FlushAsync();
     }
 
-    /// <summary>What was written counts as the client's from here on, not before it was compared with the client's own limit: who passes that is not the reason for others to go.</summary>
+    /// <summary>
+    /// Flushes, and only then counts the output as the client's memory. The output was compared with the client's own limit
+    /// before, so a client that exceeds that limit does not cause the eviction of others.
+    /// </summary>
     private ValueTask<bool> FlushAsync()
     {
         ValueTask<bool> flushed = _output.FlushAsync(Session, _server.Lanes.Current);
@@ -267,7 +278,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         return flushed;
     }
 
-    /// <summary>Leaves nothing behind in the shards when the client is gone.</summary>
+    /// <summary>Removes everything that refers to the client from the server and its shards.</summary>
     internal async ValueTask LeaveAsync()
     {
         _killed = true;
@@ -289,7 +300,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         }, _scheduler).RunAsync();
     }
 
-    /// <summary>One part of leaving: a lack of memory in it must not keep the others from their turn.</summary>
+    /// <summary>Runs one step of leaving. A lack of memory in it must not prevent the other steps.</summary>
     private void Leave(Action<Connection> part)
     {
         try
@@ -303,7 +314,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         }
     }
 
-    /// <summary>What is queued since MULTI counts too: it is a query that is not complete.</summary>
+    /// <summary>Commands queued since MULTI count too, because they are part of a query that is not complete.</summary>
     private void KillIfQueryTooLong()
     {
         long bytes = QueryBytes + (Session.Transaction?.HeldBytes ?? 0);

@@ -3,8 +3,8 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// The lists of field names that a connection has prepared for HIMPORT, by name. The one used last is at hand: an import uses the same
-/// thousands of times.
+/// The named lists of field names that a connection has prepared for HIMPORT. The last one used is found first, because an
+/// import uses the same list thousands of times.
 /// </summary>
 internal sealed class Fieldsets
 {
@@ -13,7 +13,7 @@ internal sealed class Fieldsets
 
     public int Count => _sets.Count;
 
-    /// <summary>Adds or replaces a list; false when there are too many.</summary>
+    /// <summary>Adds or replaces a list. Returns false if there are too many.</summary>
     public bool TryPut(byte[] name, FieldNames fields)
     {
         int at = IndexOf(name);

@@ -4,8 +4,8 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// Messages for one client that are no replies: published messages, invalidations, MONITOR lines. Any thread adds; only the thread
-/// that owns the connection writes them out, in order with its replies.
+/// Messages for one client that are not replies: published messages, invalidations, MONITOR lines. Any thread may add one. Only
+/// the thread that owns the connection writes them, in order with the replies.
 /// </summary>
 internal sealed class Pushes
 {
@@ -13,19 +13,19 @@ internal sealed class Pushes
     private long _bytes;
     private int _waiting;
 
-    /// <summary>Bytes that wait to be written.</summary>
+    /// <summary>Bytes of the messages that wait to be written.</summary>
     public long Bytes => Volatile.Read(ref _bytes);
 
     public bool Any => Volatile.Read(ref _waiting) != 0;
 
     public int Count => _queue.Count;
 
-    /// <summary>Adds an encoded message, which may be shared by many clients. True when the owner must be woken.</summary>
+    /// <summary>Adds an encoded message, which many clients may share. Returns true if the owner must be woken.</summary>
     public bool Add(byte[] message)
     {
         Interlocked.Add(ref _bytes, message.Length);
         _queue.Enqueue(message);
-        // Full fence, and again in WriteTo: either we see the owner's 0 and wake it, or it sees our message.
+        // A full fence here and in WriteTo: either this thread sees the owner's 0 and wakes it, or the owner sees the message.
         return Interlocked.Exchange(ref _waiting, 1) == 0;
     }
 

@@ -12,7 +12,7 @@ using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Where the transport hands a new connection to the server, which takes it or says why not.</summary>
+/// <summary>Takes a new connection from the transport, and serves it or refuses it with a reason.</summary>
 internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHandler
 {
     private const string TooMany = "-ERR max number of clients reached\r\n";
@@ -67,7 +67,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         }
     }
 
-    /// <summary>The client acts for the user that its certificate names, if there is one that may log in.</summary>
+    /// <summary>Authenticates the client as the user that its certificate names, if that user exists and is enabled.</summary>
     private void LogInByCertificate(ConnectionContext transport, Session session)
     {
         if (server.Config.TlsAuthClientsUser != TlsAuthClientsUser.CommonName || server.Config.TlsAuthClients == TlsAuthClients.No) return;
@@ -78,7 +78,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         session.Authenticated = true;
     }
 
-    /// <summary>Without a password, only this machine is served.</summary>
+    /// <summary>Without a password, only clients on this machine are served.</summary>
     private bool IsDenied(ConnectionContext transport) =>
         server.Config.ProtectedMode && server.Access.Users.Default.Permissions.NoPassword
             && !ClientAddress.IsLocal(transport.RemoteEndPoint, transport.LocalEndPoint);
@@ -89,7 +89,9 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         await transport.Transport.Output.WriteAsync(Encoding.ASCII.GetBytes(why));
     }
 
-    /// <summary>On the framework's sockets; the event loop has its listening socket hand the setting down.</summary>
+    /// <summary>
+    /// Applies to Kestrel's sockets. The event loop sets keepalive on its listening socket, and accepted sockets inherit it.
+    /// </summary>
     private void KeepAlive(ConnectionContext transport)
     {
         if (transport.Features.Get<IConnectionSocketFeature>()?.Socket is { ProtocolType: ProtocolType.Tcp } socket)

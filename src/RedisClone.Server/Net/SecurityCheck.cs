@@ -5,8 +5,8 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// A web page can make a browser send HTTP to this port, and a line of its body would be a command. So words that begin HTTP requests
-/// end the connection at once.
+/// Closes connections whose requests begin like HTTP. A web page can make a browser send HTTP to this port, and a line of its
+/// body would run as a command.
 /// </summary>
 internal sealed class SecurityCheck(ILogger log)
 {

@@ -9,22 +9,23 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>What CLIENT REPLY asked for.</summary>
+/// <summary>The modes of CLIENT REPLY.</summary>
 internal enum ReplyMode : byte
 {
     On,
     Off,
 
-    /// <summary>The next command's reply is dropped too.</summary>
+    /// <summary>The reply to the next command is dropped too.</summary>
     SkipNext,
 
-    /// <summary>This command's reply is dropped.</summary>
+    /// <summary>The reply to the current command is dropped.</summary>
     Skip,
 }
 
 /// <summary>
-/// The state of one client: what its commands may change and what CLIENT LIST shows. Owned by whichever thread runs the
-/// client's command; others only read. A script, a transaction or a journal replay has one too, without a connection.
+/// The state of one client: everything that its commands may change and that CLIENT LIST shows. The thread that runs the
+/// client's command owns it; other threads only read it. Scripts, transactions and journal replays have a session too, without a
+/// connection.
 /// </summary>
 internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 {
@@ -38,17 +39,20 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public ReplyWriter Reply { get; } = reply;
 
-    /// <summary>The connection behind it; null for sessions of the server's own.</summary>
+    /// <summary>The client's connection; null for sessions of the server itself.</summary>
     public Connection? Connection { get; init; }
 
     public int Database { get; set; }
 
     public bool Authenticated { get; set; }
 
-    /// <summary>The client may do nothing but authenticate: its parser takes little, its commands are refused.</summary>
+    /// <summary>
+    /// Whether the client must authenticate first. Until then, its requests are limited in size and its other commands are
+    /// refused.
+    /// </summary>
     public bool MustAuthenticate => !Authenticated && server.Access.Users.MustAuthenticate;
 
-    /// <summary>Whom it acts for.</summary>
+    /// <summary>The user whose permissions apply.</summary>
     public User User { get; set; } = server.Access.Users.Default;
 
     public string Name { get; set; } = "";
@@ -60,81 +64,88 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>The client's address.</summary>
     public string PeerName { get; init; } = "?:0";
 
-    /// <summary>The address that it connected to.</summary>
+    /// <summary>The server's address of the connection.</summary>
     public string LocalName { get; init; } = "?:0";
 
-    /// <summary>On this machine: what the configuration allows to local clients only is allowed.</summary>
+    /// <summary>
+    /// Whether the client is on this machine. Some configuration settings allow commands to local clients only.
+    /// </summary>
     public bool IsLocal { get; init; } = true;
 
     public bool IsUnixSocket { get; init; }
 
     public ReplyMode ReplyMode { get; private set; }
 
-    /// <summary>Replies are dropped; messages that are no replies are not.</summary>
+    /// <summary>Whether replies are dropped. Messages are still sent.</summary>
     public bool IsMuted => ReplyMode is ReplyMode.Off or ReplyMode.Skip;
 
     public bool NoTouch { get; set; }
 
     public bool NoEvict { get; set; }
 
-    /// <summary>Set while the client caches and wants to hear of changes. A script's commands have their caller's.</summary>
+    /// <summary>Set while the client uses client-side caching. The commands of a script have their caller's.</summary>
     public ClientTracking? Tracking { get; set; }
 
-    /// <summary>What HIMPORT PREPARE defined; null for nothing.</summary>
+    /// <summary>The field lists that HIMPORT PREPARE defined, or null.</summary>
     public Fieldsets? Fieldsets { get; set; }
 
-    /// <summary>Where memory is limited: what it runs, a transaction as a whole, began above the limit.</summary>
+    /// <summary>Whether maxmemory was exceeded when the current command, or the transaction as a whole, began.</summary>
     public bool LacksMemory { get; set; }
 
     /// <summary>The commands queued since MULTI; null outside.</summary>
     public Transaction? Transaction { get; set; }
 
-    /// <summary>Keys watched, and where they live.</summary>
+    /// <summary>The watched keys and their shards.</summary>
     public List<(Shard Shard, DatabaseKey Key)> Watched { get; } = [];
 
-    /// <summary>Keys of which the command that moved to a worker has told already that they are not there.</summary>
+    /// <summary>The number of keys that the command reported as misses before it moved to a worker.</summary>
     public int MissesTold { get; set; }
 
-    /// <summary>Commands are run as part of a whole, a transaction or a script: nothing blocks.</summary>
+    /// <summary>Whether commands run as part of a transaction or a script, where no command may block.</summary>
     public bool InTransaction { get; set; }
 
-    /// <summary>What it runs are effects that took place already: what clients may not ask for can be among them.</summary>
+    /// <summary>Whether the session replays effects. Effects may include commands that clients may not send.</summary>
     public bool IsReplay { get; init; }
 
-    /// <summary>A watched key was changed: the next EXEC answers null. Written by whoever changes the key.</summary>
+    /// <summary>A watched key was changed, so the next EXEC replies null. Set by the thread that changes the key.</summary>
     public bool WatchedKeyChanged { get; set; }
 
-    /// <summary>The position in the stream of effects that the client's replies have seen so far.</summary>
+    /// <summary>The highest LSN that the client's replies depend on.</summary>
     public long SeenLsn { get; set; }
 
     /// <summary>Set while the client is blocked.</summary>
     public Waiter? Waiter { get; set; }
 
-    /// <summary>How the current command waited before it was run again; null unless it was.</summary>
+    /// <summary>The wait that preceded a repeated run of the current command; otherwise null.</summary>
     public Waiter? WaitingAgain { get; set; }
 
-    /// <summary>The shards that the current command asked for in addition (<see cref="Outcome.Widened"/>).</summary>
+    /// <summary>The further shards that the current command asked for (<see cref="Outcome.Widened"/>).</summary>
     internal ShardSet WidenedShards { get; set; }
 
-    /// <summary>The connection closes once the reply has left.</summary>
+    /// <summary>The connection closes after the reply is sent.</summary>
     public bool CloseAfterReply { get; set; }
 
-    /// <summary>Subscriptions of any kind: above zero, a RESP2 client may only subscribe, unsubscribe, ping and leave.</summary>
+    /// <summary>
+    /// The number of all subscriptions. If it is above zero, a RESP2 client may only use the Pub/Sub commands, PING, QUIT and
+    /// RESET.
+    /// </summary>
     public int Subscriptions => _subscriptions is null ? 0 : _subscriptions[0].Count + _subscriptions[1].Count + _subscriptions[2].Count;
 
-    /// <summary>What it has said as a replica; null for who said nothing of the kind.</summary>
+    /// <summary>The state of the client as a replica; null for other clients.</summary>
     internal Replica? Replica { get; set; }
 
-    /// <summary>It is fed.</summary>
+    /// <summary>Whether the client receives the stream of effects or the snapshot before it.</summary>
     public bool IsReplica => Replica is { State: > ReplicaState.Introduced };
 
-    /// <summary>Suspended until CLIENT PAUSE is over.</summary>
+    /// <summary>Whether the client is suspended until CLIENT PAUSE is over.</summary>
     public bool IsPaused { get; set; }
 
-    /// <summary>Error replies that were counted: what a command finds beyond it is its own.</summary>
+    /// <summary>
+    /// The number of error replies that were counted. Any error above this number belongs to the current command.
+    /// </summary>
     public int ErrorsCounted { get; set; }
 
-    /// <summary>Its limits on output; see the configuration.</summary>
+    /// <summary>The class that selects the output limits of the configuration.</summary>
     public ClientClass Class => IsReplica ? ClientClass.Replica : Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;
 
     public long CreatedAt { get; init; } = ServerCore.UnixMilliseconds();
@@ -150,7 +161,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long NetOutput { get; set; }
 
-    /// <summary>Bytes of the keys that it watches or waits for and of the channels that it listens to.</summary>
+    /// <summary>Bytes of the keys that the client watches or waits for and of the channels that it listens to.</summary>
     public long HeldBytes
     {
         get => _heldBytes;
@@ -161,13 +172,15 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         }
     }
 
-    /// <summary>What <see cref="ClientMemory"/> has counted of it; changed by exchange only.</summary>
+    /// <summary>
+    /// The bytes of this client in the sum of <see cref="ClientMemory"/>. It is changed only by an atomic exchange.
+    /// </summary>
     internal long CountedMemory;
 
-    /// <summary>Watches a key of the current database; its shard is held.</summary>
+    /// <summary>Watches a key of the current database. The caller holds the key's shard.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
     {
-        // All that takes memory comes before the shard knows of the watch: Unwatch goes by this list.
+        // Memory is allocated before the shard knows of the watch, because Unwatch relies on this list.
         var watched = new DatabaseKey(Database, key.ToArray());
         Watched.EnsureCapacity(Watched.Count + 1);
         if (!shard.Keys.AddWatch(this, Database, key, expired)) return;
@@ -175,7 +188,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         HeldBytes += key.Length + Limits.BytesPerName;
     }
 
-    /// <summary>Back to where MULTI began, watched keys forgotten; their shards are held.</summary>
+    /// <summary>Ends the transaction and forgets the watched keys. The caller holds their shards.</summary>
     public void EndTransaction()
     {
         Transaction?.Release();
@@ -183,7 +196,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         Unwatch();
     }
 
-    /// <summary>Forgets all watched keys; their shards are held.</summary>
+    /// <summary>Forgets all watched keys. The caller holds their shards.</summary>
     public void Unwatch()
     {
         foreach ((Shard shard, DatabaseKey key) in Watched)
@@ -195,7 +208,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         WatchedKeyChanged = false;
     }
 
-    /// <summary>What the client listens to; written only by its own commands.</summary>
+    /// <summary>The client's subscriptions of one kind. Only the client's own commands change them.</summary>
     internal HashSet<byte[]> SubscriptionsOf(SubscriptionKind kind)
     {
         _subscriptions ??= [NewSet(), NewSet(), NewSet()];
@@ -206,7 +219,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     internal int CountOf(SubscriptionKind kind) => _subscriptions?[(int)kind].Count ?? 0;
 
-    /// <summary>What CLIENT REPLY asks for, in force for the very command.</summary>
+    /// <summary>Applies a mode of CLIENT REPLY, beginning with the current command.</summary>
     public void SetReplyMode(ReplyMode mode)
     {
         bool wasMuted = IsMuted;
@@ -214,14 +227,14 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         if (wasMuted != IsMuted) Connection?.Mute(IsMuted);
     }
 
-    /// <summary>A command begins: the one that asked to skip the next reply is over, or the skipped one is.</summary>
+    /// <summary>Advances the mode at the start of a command: a requested skip becomes active, or an active skip ends.</summary>
     public void AdvanceReplyMode()
     {
         if (ReplyMode == ReplyMode.SkipNext) SetReplyMode(ReplyMode.Skip);
         else if (ReplyMode == ReplyMode.Skip) SetReplyMode(ReplyMode.On);
     }
 
-    /// <summary>Back to how it was on connecting, as RESET does; the name of the library stays.</summary>
+    /// <summary>Restores the state of a new connection, as RESET does. The library name stays.</summary>
     public void Reset()
     {
         server.Hub.UnsubscribeAll(this);
@@ -231,7 +244,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         Authenticated = !server.Access.Users.MustAuthenticate;
         User = server.Access.Users.Default;
         Name = "";
-        // What is being skipped is the reply to RESET itself.
+        // With Skip, the skipped reply is the reply to RESET itself.
         if (ReplyMode != ReplyMode.Skip) SetReplyMode(ReplyMode.On);
         NoTouch = false;
         NoEvict = false;

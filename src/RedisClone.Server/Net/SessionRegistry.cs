@@ -16,14 +16,14 @@ internal sealed class SessionRegistry
 
     public Session? Find(long id) => _byId.GetValueOrDefault(id);
 
-    /// <summary>In the order of connecting.</summary>
+    /// <summary>The sessions in the order of their connections.</summary>
     public IEnumerable<Session> All => _byId.Values.OrderBy(s => s.Id);
 
     public IEnumerable<Session> Unordered => _byId.Values;
 
     /// <summary>
-    /// Waits until what clients had sent by now was received, so that who looks at them sees it: what came before a question is in the answer, whichever loop
-    /// it came to. Not on a loop's thread.
+    /// Waits until everything that clients have sent so far was received, on every event loop, so that a list of clients is up
+    /// to date. It must not run on an event loop's thread.
     /// </summary>
     internal void AwaitArrivals()
     {

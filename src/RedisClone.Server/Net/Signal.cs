@@ -5,14 +5,14 @@ using RedisClone.Transport;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// A reusable awaitable for exactly one waiter, signalled from any thread; the waiter goes on where the scheduler says. Each
+/// A reusable awaitable for exactly one waiter. Any thread may signal it; the waiter continues where the scheduler decides. Each
 /// signal is awaited once.
 /// </summary>
 internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource, IThreadPoolWorkItem
 {
     private ManualResetValueTaskSourceCore<bool> _core;
 
-    /// <summary>The next signal; awaiting it after it was given completes at once.</summary>
+    /// <summary>Waits for the next signal. If the signal was already set, the wait completes at once.</summary>
     public ValueTask Wait() => new(this, _core.Version);
 
     public void Set()
@@ -23,12 +23,12 @@ internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource,
         }
         catch (OutOfMemoryException failure)
         {
-            // The waiter is spoken for: nothing else would ever wake it.
+            // Only this signal can wake the waiter, so a lost signal would suspend it permanently.
             Fatal.End("a client that waits cannot be woken", failure);
         }
     }
 
-    /// <summary>Lets the waiter go on right here; only on its own thread, and with no shard held.</summary>
+    /// <summary>Runs the waiter inline. The caller must be on the waiter's own thread and must not hold a shard.</summary>
     public void SetHere() => _core.SetResult(true);
 
     void IThreadPoolWorkItem.Execute() => _core.SetResult(true);

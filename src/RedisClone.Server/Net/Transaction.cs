@@ -8,37 +8,38 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Net;
 
 /// <summary>
-/// The commands between MULTI and EXEC, one after the other in pooled blocks: a million small ones cost little more than their bytes, nothing is
-/// copied as their number grows, and all of it is given back at once when they have run or their client is gone.
+/// The commands between MULTI and EXEC, stored one after the other in pooled blocks. A million small commands cost little more
+/// than their bytes, and nothing is copied as their number grows. All blocks are returned at once after the commands have run or
+/// the client has gone.
 /// </summary>
 internal sealed class Transaction(CommandTable commands)
 {
-    /// <summary>Blocks grow up to this; a command that is longer has one for itself.</summary>
+    /// <summary>The size up to which blocks grow. A longer command gets a block of its own.</summary>
     private const int UsualBlock = 64 * 1024;
 
     private readonly List<Block> _blocks = [];
 
     public int Count { get; private set; }
 
-    /// <summary>A command was refused while queueing: EXEC will fail.</summary>
+    /// <summary>A command was refused while queueing, so EXEC will fail.</summary>
     public bool Aborted { get; set; }
 
-    /// <summary>Why EXEC itself was refused, if it was.</summary>
+    /// <summary>The reason why EXEC itself was refused, or null.</summary>
     public string? Refusal { get; private set; }
 
-    /// <summary>The flags of all queued commands together.</summary>
+    /// <summary>The union of the flags of all queued commands.</summary>
     public CommandFlags Flags { get; private set; }
 
-    /// <summary>The flags that one of the queued commands lacks.</summary>
+    /// <summary>The flags that at least one queued command lacks.</summary>
     public CommandFlags Lacks { get; private set; }
 
-    /// <summary>Memory that it holds.</summary>
+    /// <summary>The bytes of the blocks.</summary>
     public long HeldBytes { get; private set; }
 
-    /// <summary>What it lies in.</summary>
+    /// <summary>The memory of the blocks.</summary>
     internal IEnumerable<ReadOnlyMemory<byte>> Blocks => _blocks.Select(block => (ReadOnlyMemory<byte>)block.Bytes);
 
-    /// <summary>EXEC will fail, and say why.</summary>
+    /// <summary>Makes EXEC fail with the given reason.</summary>
     public void Abort(string refusal)
     {
         Aborted = true;
@@ -67,7 +68,7 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>The commands in the order in which they were queued.</summary>
     public Enumerator GetEnumerator() => new(this);
 
-    /// <summary>Nobody reads it any more.</summary>
+    /// <summary>Returns the blocks to the pool. No queued command may be read afterwards.</summary>
     public void Release()
     {
         foreach (Block block in _blocks) BufferPool.ReturnShared(block.Bytes, ofMany: true);
@@ -126,12 +127,12 @@ internal sealed class Transaction(CommandTable commands)
 
     private CommandRow RowOf(Header header) => commands.All[header.Row];
 
-    /// <summary>What lies before a command's slices, and these before its arguments.</summary>
+    /// <summary>The header of a queued command. The slices of its arguments follow, then the arguments.</summary>
     private readonly record struct Header(int Row, int Arguments, int WireLength, int Length)
     {
         public const int Bytes = 4 * sizeof(int);
 
-        /// <summary>Slices are read where they lie.</summary>
+        /// <summary>The alignment of the slices, which are read in place.</summary>
         public const int Alignment = 8;
     }
 

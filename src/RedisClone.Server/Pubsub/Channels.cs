@@ -4,8 +4,8 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Pubsub;
 
 /// <summary>
-/// Who listens to which channel. A publisher reads one immutable array and takes no lock; whoever subscribes replaces the array
-/// of its own channel only.
+/// The subscribers of each channel. A publisher reads one immutable array without a lock. A subscription replaces only the array
+/// of its own channel.
 /// </summary>
 internal sealed class Channels
 {
@@ -27,7 +27,7 @@ internal sealed class Channels
 
     public void Remove(byte[] name, Session session)
     {
-        // A channel without subscribers is none; another may subscribe between reading and removing, then we try again.
+        // A channel without subscribers is removed. If another client subscribes in between, the loop tries again.
         while (_byName.TryGetValue(name, out Session[]? sessions))
         {
             int at = Array.IndexOf(sessions, session);

@@ -4,7 +4,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Pubsub;
 
-/// <summary>The kinds of subscription, each with its own words on the wire.</summary>
+/// <summary>The kinds of subscription.</summary>
 internal enum SubscriptionKind
 {
     Channel,
@@ -13,22 +13,24 @@ internal enum SubscriptionKind
 }
 
 /// <summary>
-/// Delivers published messages. Each message is encoded once for all subscribers that speak the same protocol; delivery to one
-/// client is in the order of publishing.
+/// Delivers published messages. A message is encoded once for all subscribers with the same protocol version. Each client
+/// receives messages in the order of their publication.
 /// </summary>
 internal sealed class Hub
 {
     private readonly Channels[] _channels = [new(), new(), new()];
 
-    /// <summary>Such a message names the pattern too, which may be an empty one.</summary>
+    /// <summary>A message with this name also contains the pattern, which may be empty.</summary>
     private static ReadOnlySpan<byte> ByPattern => "pmessage"u8;
 
     public Channels this[SubscriptionKind kind] => _channels[(int)kind];
 
-    /// <summary>Whether a message to any channel could reach anybody: what makes key events free when nobody listens.</summary>
+    /// <summary>
+    /// Whether any client has subscribed to a channel or a pattern. Without subscribers, keyspace events cost nothing.
+    /// </summary>
     public bool HasListeners => !this[SubscriptionKind.Channel].IsEmpty || !this[SubscriptionKind.Pattern].IsEmpty;
 
-    /// <summary>Delivers to the subscribers of a channel and of matching patterns; returns how many got it.</summary>
+    /// <summary>Delivers to the subscribers of a channel and of matching patterns. Returns the number of deliveries.</summary>
     public int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
     {
         int receivers = Deliver(this[SubscriptionKind.Channel].SubscribersOf(channel), "message"u8, default, channel, message);
@@ -42,8 +44,8 @@ internal sealed class Hub
         Deliver(this[SubscriptionKind.Shard].SubscribersOf(channel), "smessage"u8, default, channel, message);
 
     /// <summary>
-    /// Writes the name down as the client's own; null if it was subscribed before. Messages come once it is <see cref="Open">opened</see>, which is
-    /// after the client was told: none may overtake that.
+    /// Records a subscription in the client's session. Returns null if it existed before. Messages arrive only after <see
+    /// cref="Open"/>, which follows the confirmation, so that no message precedes the confirmation.
     /// </summary>
     public static byte[]? Enlist(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
@@ -64,7 +66,7 @@ internal sealed class Hub
         return true;
     }
 
-    /// <summary>Ends all subscriptions of a client that leaves or starts anew.</summary>
+    /// <summary>Ends all subscriptions of a client that disconnects or resets its state.</summary>
     public void UnsubscribeAll(Session session)
     {
         if (session.Subscriptions == 0) return;

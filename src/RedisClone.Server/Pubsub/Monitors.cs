@@ -7,7 +7,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Pubsub;
 
-/// <summary>Clients that see every command (MONITOR). With none of them, a command pays one field read.</summary>
+/// <summary>The clients that see every command (MONITOR). Without any, the cost for a command is one field read.</summary>
 internal sealed class Monitors
 {
     private readonly Lock _changing = new();
@@ -29,7 +29,9 @@ internal sealed class Monitors
         lock (_changing) _sessions = [.. _sessions.Where(s => s != session)];
     }
 
-    /// <summary>Shows a command that is about to run, secrets hidden. <paramref name="source"/> is the client's address, or lua.</summary>
+    /// <summary>
+    /// Shows a command before it runs, with secrets hidden. <paramref name="source"/> is the client's address, or lua.
+    /// </summary>
     public void Show(Session author, string source, CommandRow row, in Request request)
     {
         if (!Any || row.Has(CommandFlags.Admin)) return;

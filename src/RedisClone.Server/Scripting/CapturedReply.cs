@@ -4,14 +4,14 @@ using RedisClone.Lua;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Takes the reply of a command that a script runs, in one piece. A long one counts as the script's memory; what there is no
-/// memory for is dropped, and <see cref="Overflowed"/> says so.
+/// Captures the reply of a command that a script runs, in one buffer. A long reply counts as memory of the script. If there is
+/// no memory for it, the reply is dropped and <see cref="Overflowed"/> is true.
 /// </summary>
 internal sealed class CapturedReply(LuaState state) : IBufferWriter<byte>
 {
     private const int First = 4096;
 
-    /// <summary>What is longer is not kept for the next reply.</summary>
+    /// <summary>A longer buffer is not kept for the next reply.</summary>
     private const int Kept = 64 << 10;
 
     private byte[] _buffer = new byte[First];
@@ -23,10 +23,10 @@ internal sealed class CapturedReply(LuaState state) : IBufferWriter<byte>
 
     public bool Overflowed { get; private set; }
 
-    /// <summary>The reply will be so long in all: where it does not fit, there is one new buffer and no other.</summary>
+    /// <summary>Announces the total length of the reply, so that the buffer grows at most once.</summary>
     public void Expect(long length) => _expected = length;
 
-    /// <summary>Forgets the reply, and gives the memory of a long one back.</summary>
+    /// <summary>Discards the reply and returns the memory of a long one.</summary>
     public void Clear()
     {
         _written = 0;

@@ -2,17 +2,17 @@ using RedisClone.Lua;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>Functions that came with one FUNCTION LOAD, and the source that they came from.</summary>
+/// <summary>The functions that one FUNCTION LOAD registered, and their source.</summary>
 internal sealed class FunctionLibrary(string name, byte[] source)
 {
     public string Name => name;
 
-    /// <summary>As it was sent, its first line included.</summary>
+    /// <summary>The source as it was sent, including its first line.</summary>
     public byte[] Source => source;
 
     public List<LibraryFunction> Functions { get; } = [];
 
-    /// <summary>What it takes in the interpreter once it is loaded.</summary>
+    /// <summary>The memory that the loaded library takes in the interpreter.</summary>
     public long Bytes { get; set; }
 }
 

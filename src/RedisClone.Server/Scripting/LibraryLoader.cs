@@ -5,15 +5,16 @@ using RedisClone.Lua;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Makes a library of its source: runs it once, in an environment in which it finds nothing but what is needed to register functions. Afterwards
-/// it finds there what functions may use. No library can change anything in it, so all share one.
+/// Loads a library: runs its source once in an environment that contains only the names for registering functions. Afterwards
+/// the same environment contains the names that functions may use. No library can change the environment, so all libraries share
+/// it.
 /// </summary>
 internal sealed class LibraryLoader
 {
     private const string BadName = "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
     private const string NameOption = "name=";
 
-    /// <summary>The bytes whose work is one step of a script.</summary>
+    /// <summary>The amount of work, in bytes, that counts as one step of a script.</summary>
     private const int BytesPerStep = 64;
 
     private static readonly TimeSpan Patience = TimeSpan.FromMilliseconds(500);
@@ -27,7 +28,9 @@ internal sealed class LibraryLoader
 
     /// <param name="state">The interpreter.</param>
     /// <param name="fields">The names of reply fields.</param>
-    /// <param name="library">The table `redis`; the loader adds its own function for libraries that are being loaded.</param>
+    /// <param name="library">
+    /// The table `redis`, to which the loader adds its function for libraries that are being loaded.
+    /// </param>
     public LibraryLoader(LuaState state, ReplyFields fields, RedisLibrary library)
     {
         _state = state;
@@ -50,12 +53,12 @@ internal sealed class LibraryLoader
 
     public bool IsLoading => _loading is not null;
 
-    /// <summary>Compiles and runs a library's source; null, with the error, where it cannot be loaded.</summary>
-    /// <param name="source">As it was sent.</param>
-    /// <param name="patient">What was loaded once is loaded again however long it takes.</param>
-    /// <param name="others">Those that it will join.</param>
-    /// <param name="replace">It may replace one of them.</param>
-    /// <param name="error">Why not.</param>
+    /// <summary>Compiles and runs a library's source. Returns null, with the error, if it cannot be loaded.</summary>
+    /// <param name="source">The source as it was sent.</param>
+    /// <param name="patient">Whether the time is unlimited, for a library that was loaded successfully before.</param>
+    /// <param name="others">The libraries that it will join.</param>
+    /// <param name="replace">Whether it may replace one of them.</param>
+    /// <param name="error">The error, or an empty string.</param>
     public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error)
     {
         if (!TryReadHeader(source, out string name, out int header, out error)) return null;
@@ -76,13 +79,13 @@ internal sealed class LibraryLoader
         if (outcome != LuaOutcome.Returned) error = $"ERR Error registering functions: {ErrorText(_state.Error)}";
         else if (library.Functions.Count == 0) error = "ERR No functions registered";
         _state.Reset();
-        // What a library does not register is out of everybody's reach.
+        // Values of the library that its registered functions do not refer to are unreachable now, so they do not count.
         library.Bytes = LuaState.SizeOf(library.Functions.Select(static function => function.Body), _environment, _whileLoading);
         _state.Settle(allocated + (error.Length == 0 ? library.Bytes : 0));
         return error.Length == 0 ? library : null;
     }
 
-    /// <summary>Runs a library's source; only during this call can functions be registered.</summary>
+    /// <summary>Runs a library's source. Functions can be registered only during this call.</summary>
     private LuaOutcome Run(LuaFunction body, FunctionLibrary library, bool patient)
     {
         _loading = library;
@@ -100,7 +103,9 @@ internal sealed class LibraryLoader
         }
     }
 
-    /// <summary>Asked while a library loads: the error that ends it when it takes too long.</summary>
+    /// <summary>
+    /// Called periodically while a library loads. Returns the error that ends the loading, if it takes too long.
+    /// </summary>
     public LuaString? Interrupt() =>
         _patient || Stopwatch.GetElapsedTime(_started) < Patience ? null : LuaString.From("FUNCTION LOAD timeout");
 
@@ -140,7 +145,7 @@ internal sealed class LibraryLoader
         return name.Length is > 0 and <= Limits.FunctionName;
     }
 
-    /// <summary>The metatable of environments in which these names are found, and no others.</summary>
+    /// <summary>Returns a metatable for environments that contain exactly these names.</summary>
     private LuaTable Inheriting(LuaTable names)
     {
         LuaSandbox.RejectUnknownNames(_state, names);
@@ -224,7 +229,7 @@ internal sealed class LibraryLoader
         return true;
     }
 
-    /// <summary>An argument as text, or null. Each text counts as a step, and its copy as work.</summary>
+    /// <summary>Returns an argument as text, or null. Each text counts as a step, and its copy counts as work.</summary>
     private string? Text(LuaValue value)
     {
         if (value.Type is not (LuaType.String or LuaType.Number)) return null;

@@ -5,7 +5,8 @@ using RedisClone.Lua;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Function libraries by name, and all their functions. Changed under the hold of all shards only; any thread may look a function up.
+/// The function libraries by name, and all their functions. They change only while all shards are held; any thread may look up a
+/// function.
 /// </summary>
 internal sealed class LibrarySet
 {
@@ -23,15 +24,15 @@ internal sealed class LibrarySet
 
     public IReadOnlyCollection<FunctionLibrary> All => _libraries.Values;
 
-    /// <summary>Bytes of the libraries' sources.</summary>
+    /// <summary>The bytes of the libraries' sources.</summary>
     public long SourceBytes { get; private set; }
 
-    /// <summary>Bytes that their functions take in the interpreter.</summary>
+    /// <summary>The bytes that the functions take in the interpreter.</summary>
     public long LuaBytes { get; private set; }
 
     public int FunctionCount => _functions.Count;
 
-    /// <summary>The function of a name, in either case.</summary>
+    /// <summary>The function of a name, in any letter case.</summary>
     public LibraryFunction? Find(ReadOnlySpan<byte> name)
     {
         if (name.Length > Limits.FunctionName) return null;
@@ -40,13 +41,14 @@ internal sealed class LibrarySet
         return _byName.TryGetValue(characters[..length], out LibraryFunction? function) ? function : null;
     }
 
-    /// <summary>Functions and libraries that were left to the collector.</summary>
+    /// <summary>The number of functions and libraries whose memory was left to the garbage collector.</summary>
     public long LazilyFreed { get; private set; }
 
     public FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
 
     /// <summary>
-    /// Adds libraries, all or none, in place of those of the same names where that is wanted. Null, or why it cannot be.
+    /// Adds all libraries or none. With <paramref name="replace"/>, they replace libraries of the same names. Returns null, or
+    /// the problem.
     /// </summary>
     public string? Add(IReadOnlyCollection<FunctionLibrary> added, bool replace)
     {
@@ -82,7 +84,9 @@ internal sealed class LibrarySet
         _libraries.Remove(library.Name);
     }
 
-    /// <summary>Removes all libraries and leaves their memory to the collector, as Redis leaves it to a thread.</summary>
+    /// <summary>
+    /// Removes all libraries and leaves their memory to the garbage collector, as Redis leaves it to a background thread.
+    /// </summary>
     public void ClearLater()
     {
         LazilyFreed += 1 + FunctionCount;

@@ -5,12 +5,12 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// What a script returned as its reply, by Redis's table of conversions. Tables can be nested as deep as a script likes, so those that are
-/// being written wait on a stack of their own.
+/// Writes the result of a script as a reply, by Redis's conversion table. Scripts may nest tables to any depth, so the open
+/// tables are on an explicit stack.
 /// </summary>
 internal sealed class LuaToReply(ReplyFields fields)
 {
-    /// <summary>Where Redis's own stack ends.</summary>
+    /// <summary>The depth limit of Redis.</summary>
     private const int MaxDepth = 8000;
 
     private const int UsualDepth = 16;
@@ -20,18 +20,18 @@ internal sealed class LuaToReply(ReplyFields fields)
     private long _end, _elements;
     private bool _isTooLong;
 
-    /// <summary>Of the errors that the last value had in it, those that the commands they came from have counted.</summary>
+    /// <summary>The number of errors in the last value that the failed commands have already counted.</summary>
     public int CountedErrors { get; private set; }
 
     /// <summary>
-    /// Writes a value; false where the reply is longer than it may be. Tables that hold the same table again and again stand for
-    /// replies of any length.
+    /// Writes a value. Returns false if the reply exceeds a limit: tables that refer to the same table repeatedly can describe a
+    /// reply of any length.
     /// </summary>
-    /// <param name="reply">The client's.</param>
-    /// <param name="value">What was returned.</param>
-    /// <param name="scriptVersion">The protocol that the script asked for: in RESP2 a boolean is 1 or null.</param>
-    /// <param name="most">The bytes that the reply may have.</param>
-    /// <param name="elements">The elements that it may have, those of tables within tables included.</param>
+    /// <param name="reply">The client's reply.</param>
+    /// <param name="value">The result of the script.</param>
+    /// <param name="scriptVersion">The protocol version that the script selected. In RESP2 a boolean becomes 1 or null.</param>
+    /// <param name="most">The largest number of bytes of the reply.</param>
+    /// <param name="elements">The largest number of elements, including those of nested tables.</param>
     public bool Write(ReplyWriter reply, LuaValue value, int scriptVersion, long most, long elements)
     {
         _depth = CountedErrors = 0;
@@ -52,7 +52,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         return !_isTooLong;
     }
 
-    /// <summary>False if so many bytes more are too many.</summary>
+    /// <summary>Returns false if this many further bytes exceed the limit.</summary>
     private bool Check(ReplyWriter reply, long more)
     {
         if (reply.BytesWritten + more > _end || reply.Overflowed) _isTooLong = true;
@@ -85,7 +85,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         }
     }
 
-    /// <summary>Writes a table that stands for a reply of another type; false for any other.</summary>
+    /// <summary>Writes a table that represents a reply of another type. Returns false for any other table.</summary>
     private bool TryWriteTyped(ReplyWriter reply, LuaTable table)
     {
         if (!Check(reply, TextLength(table))) return true;
@@ -100,7 +100,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         return true;
     }
 
-    /// <summary>The bytes of a text that stands for a reply, twice: lines are copied.</summary>
+    /// <summary>Twice the length of a text reply, because lines are copied.</summary>
     private long TextLength(LuaTable table)
     {
         LuaString? text = table[fields.Err].AsString ?? table[fields.Ok].AsString ?? table[fields.BigNumber].AsString ??
@@ -122,7 +122,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         reply.Verbatim(three, text.Span);
     }
 
-    /// <summary>Line ends would end the reply: they become blanks.</summary>
+    /// <summary>Replaces line ends by blanks, because they would end the reply.</summary>
     private static void WriteLine(ReplyWriter reply, ReadOnlySpan<byte> line, Action<ReplyWriter, ReadOnlySpan<byte>> write)
     {
         if (line.IndexOfAny((byte)'\r', (byte)'\n') < 0)
@@ -139,7 +139,7 @@ internal sealed class LuaToReply(ReplyFields fields)
         ArrayPool<byte>.Shared.Return(copy);
     }
 
-    /// <summary>Redis takes these texts as C's: they end at the first zero.</summary>
+    /// <summary>Ends the text at the first zero byte, as Redis does.</summary>
     private static ReadOnlySpan<byte> CText(LuaString text)
     {
         int end = text.Span.IndexOf((byte)0);
@@ -168,10 +168,10 @@ internal sealed class LuaToReply(ReplyFields fields)
         _open[_depth++] = open;
     }
 
-    /// <summary>As C converts on the processors that Redis runs on: what does not fit becomes the least number.</summary>
+    /// <summary>Converts like C on the processors of Redis: a number outside the range becomes the least integer.</summary>
     private static long ToInteger(double number) => number is >= -9223372036854775808.0 and < 9223372036854775808.0 ? (long)number : long.MinValue;
 
-    /// <summary>A table of which the header is written, and how far its elements are.</summary>
+    /// <summary>A table whose header is written, and the position in it.</summary>
     private struct Open(LuaTable table, bool isArray, bool withValues)
     {
         private int _at = isArray ? 0 : -1;

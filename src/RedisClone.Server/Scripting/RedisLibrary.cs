@@ -6,7 +6,7 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>The table `redis`, in its three forms: for scripts, for functions, and for libraries that are being loaded.</summary>
+/// <summary>The table `redis` in three forms: for scripts, for functions, and for libraries that are being loaded.</summary>
 internal sealed class RedisLibrary
 {
     private static readonly (string Name, LogLevel Level)[] LogLevels =
@@ -17,10 +17,10 @@ internal sealed class RedisLibrary
 
     private const int ToJournal = 1;
 
-    /// <summary>The copies of an error's text: as bytes, and as the script's string.</summary>
+    /// <summary>The number of copies of an error's text: the bytes and the script's string.</summary>
     private const long CopiesOfError = 2;
 
-    /// <summary>The bytes for one byte of a logged text: two strings of UTF-16, the line, and its bytes.</summary>
+    /// <summary>The memory for each byte of a logged text: two UTF-16 strings, the line, and its bytes.</summary>
     private const long BytesOfLogged = 6;
 
     private readonly ScriptEngine _engine;
@@ -91,7 +91,7 @@ internal sealed class RedisLibrary
         int zero = words.IndexOf((byte)0);
         if (zero >= 0) words = words[..zero];
         if (words.StartsWith("-"u8)) words = words[1..];
-        // The first of several words is the error's code; a single word has none.
+        // The first of several words is the error code. A single word is not a code.
         int blank = words.IndexOf((byte)' ');
         ReadOnlySpan<byte> code = blank < 0 ? "ERR"u8 : words[..blank];
         if (!call.State.TryReserve(CopiesOfError * words.Length)) return call.Error("not enough memory");
@@ -159,7 +159,7 @@ internal sealed class RedisLibrary
         }
     }
 
-    /// <summary>The first argument: a number, or a text that is one. Reading a text counts as work.</summary>
+    /// <summary>Reads the first argument as a number or as a text that is one. Parsing a text counts as work.</summary>
     private static bool RedisNumberOf(ref LuaCall call, out double number)
     {
         LuaValue value = call[1];

@@ -2,7 +2,7 @@ using RedisClone.Lua;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>The names of the fields by which tables stand for replies that Lua has no type for.</summary>
+/// <summary>The field names of tables that represent replies for which Lua has no type.</summary>
 internal sealed class ReplyFields(LuaState state)
 {
     public LuaString Err { get; } = state.Name("err");
@@ -23,6 +23,6 @@ internal sealed class ReplyFields(LuaState state)
 
     public LuaString Set { get; } = state.Name("set");
 
-    /// <summary>In an error's table: the command that failed has counted it.</summary>
+    /// <summary>In an error's table: the failed command has already counted the error.</summary>
     public LuaString IgnoreStatistics { get; } = state.Name("ignore_error_stats_update");
 }

@@ -3,20 +3,20 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>Replies of commands as Lua values, by Redis's table of conversions.</summary>
+/// <summary>Converts replies of commands to Lua values, by Redis's conversion table.</summary>
 internal sealed class ReplyToLua(LuaState state, ReplyFields fields)
 {
-    /// <summary>What an aggregate of unknown length is first made for.</summary>
+    /// <summary>The largest initial capacity of an array.</summary>
     private const int FirstArray = 1 << 20;
 
-    /// <summary>Converts one encoded reply; null where the script's memory does not suffice.</summary>
+    /// <summary>Converts one encoded reply. Returns null if the script has not enough memory.</summary>
     public LuaValue? Convert(ReadOnlySpan<byte> reply)
     {
         int at = 0;
         return Read(reply, ref at);
     }
 
-    /// <summary>An error's text as scripts see it: a table, that says that the error was counted.</summary>
+    /// <summary>Converts an error to the table that scripts expect. The table marks the error as counted.</summary>
     public LuaTable? Error(ReadOnlySpan<byte> text)
     {
         LuaTable? table = state.TryNewTable(0, 2);
@@ -24,7 +24,7 @@ internal sealed class ReplyToLua(LuaState state, ReplyFields fields)
         return state.TrySet(table, fields.Err, message) && state.TrySet(table, fields.IgnoreStatistics, new LuaValue(true)) ? table : null;
     }
 
-    // Commands nest their replies a few levels deep at most: this recursion is bounded by them.
+    // Replies of commands are nested only a few levels deep, which limits this recursion.
     private LuaValue? Read(ReadOnlySpan<byte> reply, ref int at)
     {
         byte type = reply[at++];
@@ -77,7 +77,7 @@ internal sealed class ReplyToLua(LuaState state, ReplyFields fields)
         bool filled = TryFill(table, type, pairs, count, reply, ref at);
         state.EndBuilding();
         if (!filled) return null;
-        // Attributes are read over: the reply that they describe follows.
+        // Attributes are skipped. The reply that they describe follows.
         if (type == '|') return Read(reply, ref at);
         return type switch
         {

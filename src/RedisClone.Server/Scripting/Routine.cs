@@ -6,32 +6,32 @@ using RedisClone.Lua;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>What a client can have run: a script, or a function of a library.</summary>
+/// <summary>A unit that a client can run: a script or a function of a library.</summary>
 internal abstract class Routine(string name, LuaFunction body, ScriptFlags flags)
 {
-    /// <summary>Runs that count for half of the average.</summary>
+    /// <summary>The averaging constant: each run changes the average by an eighth of the difference.</summary>
     private const int Memory = 8;
 
     private long _averageTicks;
 
-    /// <summary>A script's digest, a function's name.</summary>
+    /// <summary>The digest of a script, or the name of a function.</summary>
     public string Name => name;
 
     public LuaFunction Body => body;
 
     public ScriptFlags Flags => flags;
 
-    /// <summary>It says by which rules it runs, so these hold for the command that runs it too.</summary>
+    /// <summary>Whether the routine declares its flags. These then apply to the command that runs it too.</summary>
     public bool IsDeclared => (flags & ScriptFlags.Compatible) == 0;
 
-    /// <summary>It takes longer than an event loop should wait.</summary>
+    /// <summary>Whether the routine usually takes longer than an event loop should wait.</summary>
     public bool IsSlow => Volatile.Read(ref _averageTicks) > Limits.InlineScript.Ticks * Stopwatch.Frequency / TimeSpan.TicksPerSecond;
 
-    /// <summary>Remembers how long a run took.</summary>
+    /// <summary>Adds the duration of a run to the average.</summary>
     public void Took(long ticks) => Volatile.Write(ref _averageTicks, _averageTicks + (ticks - _averageTicks) / Memory);
 }
 
-/// <summary>A compiled script under its digest.</summary>
+/// <summary>A compiled script and its digest.</summary>
 internal sealed class Script(byte[] source, ScriptDigest digest, LuaFunction body, ScriptFlags flags) : Routine(digest.ToString(), body, flags)
 {
     public byte[] Source => source;
@@ -39,12 +39,12 @@ internal sealed class Script(byte[] source, ScriptDigest digest, LuaFunction bod
     public ScriptDigest Digest => digest;
 }
 
-/// <summary>The SHA-1 of a script's source: what EVALSHA names it by.</summary>
+/// <summary>The SHA-1 digest of a script's source, by which EVALSHA names the script.</summary>
 internal readonly record struct ScriptDigest(UInt128 Head, uint Tail)
 {
     private const int TextLength = 2 * SHA1.HashSizeInBytes;
 
-    /// <summary>Reads it as text, in either case.</summary>
+    /// <summary>Parses a digest as text, in any letter case.</summary>
     public static bool TryParse(ReadOnlySpan<byte> text, out ScriptDigest digest)
     {
         digest = default;

@@ -5,8 +5,8 @@ using RedisClone.Lua;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Compiled scripts by digest and by source. Those that only EVAL brought are bounded: the one used longest ago goes first. Changed under the
-/// hold of all shards only; any thread may look a script up.
+/// The compiled scripts by digest and by source. The number of scripts that came with EVAL is limited; the least recently used
+/// one is evicted first. The cache changes only while all shards are held; any thread may look up a script.
 /// </summary>
 internal sealed class ScriptCache
 {
@@ -25,22 +25,24 @@ internal sealed class ScriptCache
 
     public int Count => _byDigest.Count;
 
-    /// <summary>Bytes of the sources.</summary>
+    /// <summary>The bytes of the sources.</summary>
     public long SourceBytes { get; private set; }
 
-    /// <summary>Scripts that made room for others.</summary>
+    /// <summary>The number of scripts that were evicted.</summary>
     public long Evicted { get; private set; }
 
-    /// <summary>The script of a digest, as text; any thread may ask.</summary>
+    /// <summary>The script of a digest, given as text. Any thread may call it.</summary>
     public Script? Find(ReadOnlySpan<byte> digest) => ScriptDigest.TryParse(digest, out ScriptDigest parsed) ? _byDigest.GetValueOrDefault(parsed) : null;
 
-    /// <summary>The script of a source, if it is known; any thread may ask.</summary>
+    /// <summary>The script of a source, if it is in the cache. Any thread may call it.</summary>
     public bool TryGet(ReadOnlySpan<byte> source, [NotNullWhen(true)] out Script? script) => _bySpan.TryGetValue(source, out script);
 
-    /// <summary>The script of a source, compiled if it is new; null with the error where it cannot be.</summary>
-    /// <param name="source">As it was sent.</param>
-    /// <param name="keep">SCRIPT LOAD sent it: it stays until the cache is flushed.</param>
-    /// <param name="error">Why it cannot be compiled.</param>
+    /// <summary>
+    /// Returns the script of a source and compiles it if it is new. Returns null, with the error, if that fails.
+    /// </summary>
+    /// <param name="source">The source as it was sent.</param>
+    /// <param name="keep">Whether SCRIPT LOAD sent it, so that it stays until the cache is flushed.</param>
+    /// <param name="error">The compilation error, or an empty string.</param>
     public Script? Add(ReadOnlySpan<byte> source, bool keep, out string error)
     {
         error = "";
@@ -58,7 +60,7 @@ internal sealed class ScriptCache
         return script;
     }
 
-    /// <summary>Notes that a script was used last; under the hold of all shards.</summary>
+    /// <summary>Makes a script the most recently used one. The caller holds all shards.</summary>
     public void Use(Script script)
     {
         if (_passing.Last?.Value == script || !_nodes.TryGetValue(script, out LinkedListNode<Script>? node)) return;
@@ -77,7 +79,7 @@ internal sealed class ScriptCache
         _state.Recount();
     }
 
-    /// <summary>Makes a script known by its source and by its digest, or, if an allocation fails, by neither.</summary>
+    /// <summary>Adds a script by its source and by its digest, or by neither if an allocation fails.</summary>
     private void Publish(Script script, bool keep)
     {
         SourceBytes += script.Source.Length;

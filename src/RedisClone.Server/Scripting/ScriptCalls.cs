@@ -5,34 +5,34 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>redis.call and redis.pcall: a command of the running script, checked as Redis does, in its order.</summary>
+/// <summary>redis.call and redis.pcall: run a command for the running script after Redis's checks, in Redis's order.</summary>
 internal sealed class ScriptCalls(ScriptEngine engine)
 {
-    /// <summary>What is longer is not kept for the next call.</summary>
+    /// <summary>A longer request is not kept for the next call.</summary>
     private const int KeptRequest = 64 << 10;
 
     private readonly OwnedRequest _request = new();
     private long _reserved;
 
-    /// <summary>A reply that is not longer fails only where it becomes values.</summary>
+    /// <summary>The least limit for a reply. A reply within it fails only when it is converted to Lua values.</summary>
     private const int LeastReply = 64 << 10;
 
-    /// <summary>What was read last.</summary>
+    /// <summary>The request that was read last.</summary>
     public Request Request => _request.AsRequest();
 
     public int Call(ref LuaCall call) => Command(ref call, raise: true);
 
     public int ProtectedCall(ref LuaCall call) => Command(ref call, raise: false);
 
-    /// <summary>Fails with an error of Redis: a table, as scripts expect it.</summary>
+    /// <summary>Raises an error of Redis as a table, as scripts expect it.</summary>
     public int Raise(ref LuaCall call, string error) =>
         NewError(ref call, Encoding.Latin1.GetBytes(error)) is { } table ? call.Raise(table) : call.Error("not enough memory");
 
-    /// <summary>Returns it instead.</summary>
+    /// <summary>Returns an error of Redis as a table instead of raising it.</summary>
     public int ReturnError(ref LuaCall call, scoped ReadOnlySpan<byte> error) =>
         NewError(ref call, error) is { } table ? call.Return(table) : call.Error("not enough memory");
 
-    /// <summary>Makes a request of a call's arguments; false, with the error, where they are none.</summary>
+    /// <summary>Makes a request of the arguments of a call. Returns false, with the error, if they are invalid.</summary>
     public bool TryRead(ref LuaCall call, out string problem)
     {
         problem = call.Count > 0 ? "" : "ERR Please specify at least one argument for this redis lib call";
@@ -50,7 +50,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         return problem.Length == 0;
     }
 
-    /// <summary>Forgets the request; the memory of a long one is given back.</summary>
+    /// <summary>Discards the request and returns the memory of a long one.</summary>
     public void Forget()
     {
         if (_request.HeldBytes > KeptRequest) _request.Dispose();
@@ -58,7 +58,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         _reserved = 0;
     }
 
-    /// <summary>Counts the room for the arguments, and makes it, so that it is not copied from one buffer to the next.</summary>
+    /// <summary>Reserves the memory for the arguments in advance, so that growing buffers are not copied.</summary>
     private bool TryReserve(ref LuaCall call)
     {
         long length = 0;
@@ -77,7 +77,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         else problem = "ERR Lua redis lib command arguments are too long";
     }
 
-    /// <summary>The row of the request that was read; null for an unknown command.</summary>
+    /// <summary>The row of the last request; null for an unknown command.</summary>
     public CommandRow? Resolve()
     {
         CommandRow? row = engine.Server.Commands.Resolve(Request);
@@ -90,7 +90,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         return table is not null && call.State.TryNewString(error) is { } text && call.State.TrySet(table, engine.Fields.Err, text) ? table : null;
     }
 
-    /// <summary>Numbers that are whole are written so, since commands take no exponent there.</summary>
+    /// <summary>Formats whole numbers without an exponent, because commands that take integers reject one.</summary>
     private static int Format(double number, Span<byte> digits) =>
         Math.Abs(number) <= long.MaxValue / 2 && number == Math.Truncate(number)
             ? RedisNumber.WriteInt64((long)number, digits)
@@ -129,7 +129,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (row.Has(CommandFlags.NoScript) && !engine.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
         if (!engine.Session.User.IsUnrestricted && engine.Server.Access.RefuseInScript(engine.Caller, row, Request) is { } denial) return denial;
         if (engine.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate)) return "ERR Write commands are not allowed from read-only scripts.";
-        // Once a script has written, nothing unforeseen ends it halfway.
+        // Once a script has written, these conditions must not end it halfway.
         if (engine.HasWritten) return null;
         if (row.IsWrite && engine.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
         if (row.IsWrite && Admission.LacksReplicas(engine.Server)) return Errors.NoReplicas;
@@ -145,12 +145,14 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         return raise ? call.Raise(table) : call.Return(table);
     }
 
-    /// <summary>Runs the command that was read and captures its reply; false where the script has no memory for that.</summary>
+    /// <summary>
+    /// Runs the last request and captures its reply. Returns false if the script has not enough memory for the reply.
+    /// </summary>
     private bool TryRun(CommandRow row)
     {
         Request request = Request;
         ReplyWriter writer = engine.Session.Reply;
-        // It is there three times: as it is written, in one piece, and as values.
+        // The reply exists three times: as written, in one buffer, and as Lua values.
         writer.Limit = Math.Max(LeastReply, engine.State.Room / 3);
         long before = writer.BytesWritten;
         engine.Server.Monitors.Show(engine.Session, "lua", row, request);

@@ -8,15 +8,15 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// Runs scripts and functions in one interpreter. Each holds every shard, since it may touch keys that it did not declare: so one runs at a
-/// time, and nobody sees half of what it does.
+/// Runs scripts and functions in one interpreter. Each run holds every shard, because it may use keys that it did not declare.
+/// So only one runs at a time, and no other command sees a part of its changes.
 /// </summary>
 internal sealed class ScriptEngine
 {
-    /// <summary>An error's text is cut there: the copies that are made of it do not count as the script's memory.</summary>
+    /// <summary>The length at which an error's text is cut, because its copies do not count as memory of the script.</summary>
     private const int LongestError = 1 << 20;
 
-    /// <summary>Bytes of an element of an array.</summary>
+    /// <summary>The bytes of an array element.</summary>
     private const int LeastValue = 16;
 
     private readonly LuaToReply _toReply;
@@ -25,7 +25,7 @@ internal sealed class ScriptEngine
 
     private long _timeMicroseconds;
 
-    /// <summary>The latest time known while a script runs: its start, then the end of its last command.</summary>
+    /// <summary>The latest known time while a script runs: its start, or the end of its last command.</summary>
     public long Clock;
 
     public ScriptEngine(ServerCore server)
@@ -66,51 +66,55 @@ internal sealed class ScriptEngine
 
     public LibrarySet Libraries { get; }
 
-    /// <summary>What other threads may know of the script that runs, and ask of it.</summary>
+    /// <summary>The state of the running script that other threads can read, and the requests that they can make.</summary>
     public ScriptProgress Progress { get; }
 
-    /// <summary>Where the replies of redis.call are captured.</summary>
+    /// <summary>The buffer that captures the replies of redis.call.</summary>
     public CapturedReply Output { get; }
 
-    /// <summary>The session that redis.call runs commands with.</summary>
+    /// <summary>The session in which redis.call runs commands.</summary>
     public Session Session { get; }
 
-    /// <summary>The client whose script is running, or was the last to run.</summary>
+    /// <summary>The client of the running script, or of the last one.</summary>
     public Session Caller { get; private set; } = null!;
 
-    /// <summary>The running script may not write.</summary>
+    /// <summary>Whether the running script must not write.</summary>
     public bool IsReadOnly { get; private set; }
 
-    /// <summary>The data did not fit when the running script began, and it has not said that it does not mind.</summary>
+    /// <summary>
+    /// Whether maxmemory was exceeded when the running script began, and the script did not declare allow-oom.
+    /// </summary>
     public bool IsOutOfMemory { get; private set; }
 
-    /// <summary>What the running script writes is an effect; redis.set_repl can turn that off.</summary>
+    /// <summary>Whether the writes of the running script become effects. redis.set_repl can turn this off.</summary>
     public bool Journalled { get; set; }
 
-    /// <summary>Once a script has written, ending it would leave half of its effects.</summary>
+    /// <summary>Whether the script has written. Ending it would then leave a part of its effects.</summary>
     public bool HasWritten => Progress.HasWritten;
 
     public Lane Lane { get; private set; } = null!;
 
     public long Now { get; private set; }
 
-    /// <summary>Unix time that stands still while a script runs.</summary>
+    /// <summary>The Unix time, which does not advance while a script runs.</summary>
     public long TimeMicroseconds => _timeMicroseconds != 0 ? _timeMicroseconds : _timeMicroseconds = ServerCore.UnixMicroseconds();
 
     public void NoteWrite() => Progress.NoteWrite();
 
-    /// <summary>Loads a library that is to join others; null with the error.</summary>
+    /// <summary>Loads a library that will join others. Returns null, with the error, if that fails.</summary>
     public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error) =>
         _loader.Load(source, patient, others, replace, out error);
 
-    /// <summary>Runs a script or a function for a client; all shards are held. The reply is written, or an error latched.</summary>
+    /// <summary>
+    /// Runs a script or a function for a client. The caller holds all shards. The method writes the reply or latches an error.
+    /// </summary>
     /// <param name="c">The client's command.</param>
-    /// <param name="routine">What is to be run.</param>
-    /// <param name="keys">How many keys stand behind their number, from the fourth argument on.</param>
-    /// <param name="readOnly">The command is one that does not write, whatever the script says.</param>
+    /// <param name="routine">The script or function.</param>
+    /// <param name="keys">The number of keys, which begin at the fourth argument.</param>
+    /// <param name="readOnly">Whether the command must not write, whatever the script declares.</param>
     public void Run(ref CommandContext c, Routine routine, int keys, bool readOnly)
     {
-        // Only an event loop can go on while a script takes its thread.
+        // Only an event loop can run further rounds while a script occupies its thread.
         if ((routine.IsSlow || c.Session.Connection is { Loop: null }) && c.MoveToWorker(long.MaxValue)) return;
         if (Refuse(ref c, routine, readOnly) is { } refusal)
         {
@@ -133,8 +137,8 @@ internal sealed class ScriptEngine
     }
 
     /// <summary>
-    /// Ends a run, also one that an exception ended. Other clients wait for <see cref="ScriptProgress.Done"/>, so it comes first.
-    /// The next run must not meet what this one left.
+    /// Ends a run, also after an exception. Progress.Done comes first, because other clients wait for it. The rest removes all
+    /// state that the next run must not see.
     /// </summary>
     private void End(Routine routine, long allocated)
     {
@@ -193,7 +197,9 @@ internal sealed class ScriptEngine
         return Clock = Progress.Begin(c.Session, routine);
     }
 
-    /// <summary>Null where there is no memory for the arguments: a script's are globals, a function's its parameters.</summary>
+    /// <summary>
+    /// Passes the arguments as globals to a script, or as parameters to a function. Returns null if there is no memory for them.
+    /// </summary>
     private LuaOutcome? Call(ref CommandContext c, Routine routine, int keys)
     {
         const int firstKey = 3;
@@ -209,7 +215,7 @@ internal sealed class ScriptEngine
     {
         LuaTable? table = State.TryNewTable(count, 0);
         if (table is null) return null;
-        // The call that follows forgets it: then it is a global or an argument.
+        // The following call ends the protection of the table, which is then reachable as a global or an argument.
         State.BeginBuilding(table);
         for (int i = 0; i < count; i++)
             if (State.TryNewString(request[first + i]) is not { } text || !State.TrySet(table, new LuaValue(i + 1), text)) return null;
@@ -219,7 +225,7 @@ internal sealed class ScriptEngine
     private void Answer(ref CommandContext c)
     {
         LuaValue value = State.ResultCount > 0 ? State.Result(0) : LuaValue.Nil;
-        // Where no table is written twice, there are no more elements than values in memory.
+        // Unless a table is written repeatedly, the reply has no more elements than there are values in memory.
         long elements = Math.Max(Limits.ReplyElements, State.AllocatedBytes / LeastValue);
         if (_toReply.Write(c.Reply, value, Session.Reply.Version, State.Room, elements))
         {
@@ -230,7 +236,10 @@ internal sealed class ScriptEngine
         c.Fail("ERR not enough memory for the script's reply");
     }
 
-    /// <summary>So many errors of the reply were counted by the commands that they came from: the script has failed by them, but they are no others.</summary>
+    /// <summary>
+    /// Notes errors of the reply that the failed commands already counted. The script counts as failed, but the errors are not
+    /// counted again.
+    /// </summary>
     private static void NoteCounted(ref CommandContext c, int errors)
     {
         if (errors == 0) return;
@@ -257,7 +266,7 @@ internal sealed class ScriptEngine
         NoteCounted(ref c, counted ? 1 : 0);
     }
 
-    /// <summary>Redis takes the text of an error as C's: it ends at the first zero.</summary>
+    /// <summary>The text of an error as Redis shows it: it ends at the first zero byte.</summary>
     public static string Shown(LuaString text)
     {
         ReadOnlySpan<byte> bytes = text.Span[..Math.Min(text.Length, LongestError)];
@@ -265,7 +274,7 @@ internal sealed class ScriptEngine
         return Encoding.Latin1.GetString(zero < 0 ? bytes : bytes[..zero]);
     }
 
-    /// <summary>Asked every so many steps, on the thread that runs the script.</summary>
+    /// <summary>Called periodically on the thread that runs the script.</summary>
     private LuaString? OnBudget(LuaState state)
     {
         if (_loader.IsLoading) return _loader.Interrupt();

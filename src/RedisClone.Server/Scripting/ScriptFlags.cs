@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Server.Scripting;
 
-/// <summary>What a script's first line (#!lua flags=…) or a function's registration promises.</summary>
+/// <summary>The flags that a script's first line (#!lua flags=…) or a function's registration declares.</summary>
 [Flags]
 internal enum ScriptFlags
 {
@@ -13,21 +13,21 @@ internal enum ScriptFlags
     NoCluster = 8,
     AllowCrossSlotKeys = 16,
 
-    /// <summary>There is no first line: the script runs by the rules of before Redis 7.</summary>
+    /// <summary>The script has no such first line and follows the rules of Redis before version 7.</summary>
     Compatible = 32,
 }
 
-/// <summary>The flags' names.</summary>
+/// <summary>The names of the flags.</summary>
 internal static class ScriptFlagNames
 {
-    /// <summary>In the order in which Redis lists them.</summary>
+    /// <summary>In Redis's order.</summary>
     public static readonly (string Name, ScriptFlags Flag)[] All =
     [
         ("no-writes", ScriptFlags.NoWrites), ("allow-oom", ScriptFlags.AllowOom), ("allow-stale", ScriptFlags.AllowStale),
         ("no-cluster", ScriptFlags.NoCluster), ("allow-cross-slot-keys", ScriptFlags.AllowCrossSlotKeys),
     ];
 
-    /// <summary>The flag of a name; null for an unknown one.</summary>
+    /// <summary>The flag of a name; null for an unknown name.</summary>
     public static ScriptFlags? Find(string name, StringComparison comparison)
     {
         foreach ((string known, ScriptFlags flag) in All)
@@ -36,15 +36,15 @@ internal static class ScriptFlagNames
     }
 }
 
-/// <summary>The first line of a script that says in which engine and by which rules it runs.</summary>
+/// <summary>Parses the first line of a script, which names the engine and the flags.</summary>
 internal static class Shebang
 {
     private const string FlagsOption = "flags=";
 
     /// <param name="body">The script.</param>
-    /// <param name="flags">What the line says, or that there is none.</param>
-    /// <param name="length">The bytes of the line, its end left to the script so that line numbers stay true.</param>
-    /// <param name="error">Why the line is wrong.</param>
+    /// <param name="flags">The declared flags, or <see cref="ScriptFlags.Compatible"/> if there is no such line.</param>
+    /// <param name="length">The length of the line without its end, which stays in the script to keep the line numbers.</param>
+    /// <param name="error">The error, or an empty string.</param>
     public static bool TryParse(ReadOnlySpan<byte> body, out ScriptFlags flags, out int length, out string error)
     {
         flags = ScriptFlags.Compatible;
@@ -64,7 +64,7 @@ internal static class Shebang
         return error.Length == 0;
     }
 
-    /// <summary>The words of the first line, unquoted, and its length; null where the text has no second line.</summary>
+    /// <summary>The words of the first line, unquoted, and its length. Returns null if the text has only one line.</summary>
     public static string[]? Words(ReadOnlySpan<byte> body, out int length)
     {
         length = body.IndexOf((byte)'\n');

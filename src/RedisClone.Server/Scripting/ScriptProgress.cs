@@ -8,16 +8,16 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Scripting;
 
 /// <summary>
-/// The script that runs, as others see it: how long it has run, whether it may be ended, and what is done about one that does not end. On an
-/// event loop it lets the loop serve others from time to time; past busy-reply-threshold these are told so, and who waited before is told
-/// so too. Written by the thread that runs the script; any thread may read and ask.
+/// The state of the running script for other threads: how long it has run and whether it may be ended. A long script on an event
+/// loop runs a round of the loop from time to time. Past busy-reply-threshold, new commands and commands that already wait are
+/// answered with BUSY. The thread that runs the script writes the state; any thread may read it and request an end.
 /// </summary>
 internal sealed class ScriptProgress(ServerCore server)
 {
-    /// <summary>How often a script that takes long lets its loop serve others.</summary>
+    /// <summary>How often a long script runs a round of its event loop.</summary>
     private static readonly long LoopPause = Stopwatch.Frequency / 1000;
 
-    /// <summary>How often those who wait are told that the script is busy.</summary>
+    /// <summary>How often waiting commands are checked again, so that they reply BUSY.</summary>
     private static readonly long AnswerPause = Stopwatch.Frequency / 20;
 
     private Session? _caller;
@@ -31,25 +31,25 @@ internal sealed class ScriptProgress(ServerCore server)
 
     public bool IsRunning => _routine is not null;
 
-    /// <summary>Others are told that the script is running.</summary>
+    /// <summary>Whether commands of other clients are answered with BUSY.</summary>
     public bool IsBusy => _long is { IsBusy: true };
 
     public bool HasWritten => _hasWritten;
 
-    /// <summary>The running script was sent as such, it is no function.</summary>
+    /// <summary>Whether the running routine is a script and not a function.</summary>
     public bool IsScript => _routine is Script;
 
-    /// <summary>What is known of a script that has run for some time; null for one that has just begun.</summary>
+    /// <summary>The description of a script that has run for some time; null for one that has just begun.</summary>
     public LongRun? Long => _long;
 
-    /// <summary>The error of others while the script runs.</summary>
+    /// <summary>The error reply to other commands while the script is busy.</summary>
     public string BusyError => IsScript
         ? "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
         : "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 
     public void NoteWrite() => _hasWritten = true;
 
-    /// <summary>A script begins; returns the time.</summary>
+    /// <summary>Records the start of a script and returns the time.</summary>
     public long Begin(Session caller, Routine routine)
     {
         _caller = caller;
@@ -60,7 +60,7 @@ internal sealed class ScriptProgress(ServerCore server)
         return _started;
     }
 
-    /// <summary>The script has ended. Effects of one that was abandoned are dropped, and so are all that come after.</summary>
+    /// <summary>Records the end of a script. After an abandoned script, its effects and all later ones are dropped.</summary>
     public void Done(Lane lane)
     {
         _routine = null;
@@ -71,7 +71,7 @@ internal sealed class ScriptProgress(ServerCore server)
         server.Effects.DetachAll();
     }
 
-    /// <summary>Asks a script to end; why it cannot be, or null.</summary>
+    /// <summary>Requests the end of a script. Returns null, or the reason why it cannot be ended.</summary>
     public string? Kill(bool script)
     {
         if (_routine is not { } routine) return "NOTBUSY No scripts in execution right now.";
@@ -85,10 +85,10 @@ internal sealed class ScriptProgress(ServerCore server)
         return null;
     }
 
-    /// <summary>The server ends: scripts that have run for some time end too, whatever they have done, and nothing of it is kept.</summary>
+    /// <summary>Abandons long scripts at shutdown, even if they have written. None of their effects are kept.</summary>
     public void Abandon() => _serverEnds = true;
 
-    /// <summary>Called by a script from time to time; the error that ends it.</summary>
+    /// <summary>Called periodically by a script. Returns the error that ends it, or null.</summary>
     public LuaString? Check(long now)
     {
         if (_routine is not { } routine) return null;
@@ -119,7 +119,9 @@ internal sealed class ScriptProgress(ServerCore server)
         _lastRound = Stopwatch.GetTimestamp();
     }
 
-    /// <summary>What others do in between on this thread is not the script's: it gets a lane of its own.</summary>
+    /// <summary>
+    /// Work of other connections on this thread must not mix with the script's effects, so it uses a separate lane.
+    /// </summary>
     private void RunRound(IEventLoop loop)
     {
         Lane outer = server.Lanes.EnterNested();
@@ -133,7 +135,7 @@ internal sealed class ScriptProgress(ServerCore server)
         }
     }
 
-    /// <summary>Who came before the script was busy, and waits for it, is told like those who come now.</summary>
+    /// <summary>Commands that began to wait before the script was busy are checked again, so that they reply BUSY too.</summary>
     private void AnswerWaiting(long now)
     {
         if (now - _lastAnswer < AnswerPause) return;
@@ -143,13 +145,13 @@ internal sealed class ScriptProgress(ServerCore server)
     }
 }
 
-/// <summary>A script that has run for some time, for FUNCTION STATS.</summary>
+/// <summary>The description of a script that has run for some time, for FUNCTION STATS.</summary>
 internal sealed class LongRun
 {
     private readonly long _started;
     private volatile bool _isBusy;
 
-    /// <summary>By the thread that runs the script: only that one may read the caller's request.</summary>
+    /// <summary>Must run on the thread that runs the script, because only that thread may read the caller's request.</summary>
     public LongRun(Session caller, Routine routine, long started)
     {
         _started = started;
@@ -167,7 +169,7 @@ internal sealed class LongRun
 
     public long Milliseconds => (long)Stopwatch.GetElapsedTime(_started).TotalMilliseconds;
 
-    /// <summary>Past busy-reply-threshold.</summary>
+    /// <summary>Whether the script has run longer than busy-reply-threshold.</summary>
     public bool IsBusy
     {
         get => _isBusy;

@@ -9,8 +9,8 @@ using RedisClone.Transport.Sockets;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// A listening socket. The framework's own Socket binds and listens, for that is rare; one loop accepts from it and deals the
-/// connections out to all loops. Socket options set here are inherited by what is accepted.
+/// A listening socket. It binds and listens with .NET's Socket, because speed does not matter there. One event loop accepts
+/// connections and distributes them over all event loops. Accepted sockets inherit the socket options that are set here.
 /// </summary>
 [SupportedOSPlatform("linux")]
 internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
@@ -19,7 +19,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     private const int PauseMilliseconds = 100;
 
     /// <summary>
-    /// Descriptors that connections never get: without any left, the runtime cannot even start a thread, and ends the process.
+    /// Descriptors that are reserved for the process. If none is left, the runtime cannot start a thread and ends the process.
     /// </summary>
     private const int ReservedDescriptors = 64;
 
@@ -93,7 +93,8 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
                 return;
             }
             if (fd == -Native.WouldBlock) return;
-            // These are about one connection that did not come to be; anything else (EMFILE ...) is about all of them.
+            // These errors concern one connection that was not established. Any other error (EMFILE, for example) concerns all
+            // connections.
             if (fd is -Native.Interrupted or -Native.ConnectionAborted or -Native.NotPermitted or -Native.ProtocolError) continue;
             PauseAccepting($"errno {-fd}");
             return;
@@ -102,13 +103,13 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 
     public void OnLoopStopping() => Unbind();
 
-    /// <summary>Level-triggered: what a round leaves in the backlog is reported again.</summary>
+    /// <summary>The descriptor is watched level-triggered: epoll reports again a backlog that one round did not empty.</summary>
     private void Attach()
     {
         if (!_isUnbound && !_loop.TryAdd(_fd, Native.EpollIn, this)) Unbind();
     }
 
-    /// <summary>False when there is no memory for one more connection.</summary>
+    /// <summary>Returns false if there is no memory for another connection.</summary>
     private bool TryTake(int fd, byte[] peer)
     {
         LoopConnection? attached = null;
@@ -128,7 +129,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         catch (Exception e)
         {
             _loop.Options.Failed(_log, e, "A connection could not be accepted");
-            // Once its loop knows it, the descriptor is the connection's to close.
+            // Once the connection is attached to its event loop, the connection closes the descriptor.
             if (attached is null) _ = Native.Close(fd);
             else Drop(attached);
             PauseAccepting(e.GetType().Name);
@@ -142,7 +143,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _ = connection.DisposeAsync().AsTask();
     }
 
-    /// <summary>Without this, a backlog that cannot be accepted would wake the loop over and over.</summary>
+    /// <summary>Without the pause, a backlog that cannot be accepted would wake the event loop continuously.</summary>
     private void PauseAccepting(string reason)
     {
         if (!_isPaused) _log.LogWarning("Cannot accept connections on {EndPoint} for now: {Reason}.", EndPoint, reason);

@@ -9,7 +9,10 @@ using RedisClone.Memory;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>The transport as Kestrel sees it: owns the loops, and binds endpoints to them. The loops start with the first endpoint.</summary>
+/// <summary>
+/// The transport for Kestrel. It owns the event loops and binds endpoints to them. The event loops start when the first endpoint
+/// is bound.
+/// </summary>
 [SupportedOSPlatform("linux")]
 public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options, ILoggerFactory logs)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector, IDisposable
@@ -20,7 +23,7 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     private Loop[] _loops = [];
     private int _turn;
 
-    /// <summary>The native structures are spelled out for these.</summary>
+    /// <summary>The native structures are defined for these architectures only.</summary>
     [SupportedOSPlatformGuard("linux")]
     public static bool IsSupported =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
@@ -38,20 +41,26 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
         }
     }
 
-    /// <summary>At the end of the server, before clients hear of it: who comes back then is refused. Not on a loop's thread.</summary>
+    /// <summary>
+    /// Closes the listening sockets at shutdown, before connections are closed, so that a client that reconnects is refused. It
+    /// must not run on an event loop's thread.
+    /// </summary>
     public void StopListening()
     {
         lock (_gate)
             Task.WaitAll([.. _listeners.Select(static listener => listener.UnbindAsync().AsTask())], options.Value.StopPatience);
     }
 
-    /// <summary>At the end of the server, once clients have heard of it: what they are owed is theirs for as long as they take it.</summary>
+    /// <summary>
+    /// Begins shutdown on all event loops, after the server has begun to close the connections. A client receives its pending
+    /// output as long as it keeps reading.
+    /// </summary>
     public void BeginToEnd()
     {
         foreach (Loop loop in Volatile.Read(ref _loops)) loop.BeginToEnd();
     }
 
-    /// <summary>Lets go of the buffers that wait for the next burst: there may be none for long.</summary>
+    /// <summary>Releases the pooled buffers, because the next burst may be far away.</summary>
     public void DropSpareBuffers()
     {
         foreach (Loop loop in Volatile.Read(ref _loops)) loop.DropSpareBuffers();
@@ -78,7 +87,7 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
         return loops;
     }
 
-    /// <summary>The loop with the fewest connections; among equals, in turn.</summary>
+    /// <summary>Returns the event loop with the fewest connections. Event loops with equal counts take turns.</summary>
     private Loop ChooseLoop()
     {
         Loop[] loops = _loops;

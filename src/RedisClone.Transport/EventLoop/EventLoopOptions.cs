@@ -2,63 +2,71 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>What can be set on the event-loop transport. Read when an endpoint is bound.</summary>
+/// <summary>The options of the event-loop transport. They are read when an endpoint is bound.</summary>
 public sealed class EventLoopOptions
 {
     /// <summary>
-    /// Receives an exception that nothing below the top of a loop's or a connection's work handled, with the work that it cut short. The loop goes on. Must
-    /// not throw.
+    /// Receives an exception that no code handled, and a description of the work that the exception ended. The event loop
+    /// continues. The callback must not throw.
     /// </summary>
     public Action<ILogger, Exception, string> Failed { get; set; } = static (log, error, work) => log.LogError(error, "{Work}", work);
 
-    /// <summary>Ends the process after rounds of a loop have failed again and again. Must not return.</summary>
+    /// <summary>Ends the process after many rounds of an event loop have failed in a row. It must not return.</summary>
     public Action<string, Exception> End { get; set; } = static (why, cause) => Environment.FailFast(why, cause);
 
-    /// <summary>How long a stop waits until all endpoints are closed.</summary>
+    /// <summary>The longest time that a stop waits until all endpoints are closed.</summary>
     public TimeSpan StopPatience { get; set; } = TimeSpan.FromSeconds(5);
 
-    /// <summary>How many loops, each with a thread of its own.</summary>
+    /// <summary>The number of event loops. Each has its own thread.</summary>
     public int LoopCount { get; set; } = Environment.ProcessorCount;
 
-    /// <summary>Connections that the kernel may hold ready before they are accepted.</summary>
+    /// <summary>The number of connections that the kernel may queue before they are accepted.</summary>
     public int Backlog { get; set; } = 511;
 
-    /// <summary>Seconds of silence after which the kernel probes a TCP peer; 0 leaves that off.</summary>
+    /// <summary>Seconds of silence after which the kernel probes a TCP peer; 0 turns the probes off.</summary>
     public int KeepAliveSeconds { get; set; } = 300;
 
-    /// <summary>The mode of a unix socket's file, in force before the first connection is accepted; null leaves it to the umask.</summary>
+    /// <summary>
+    /// The mode of a unix socket's file, set before the first connection is accepted. With null, the umask determines it.
+    /// </summary>
     public UnixFileMode? UnixSocketMode { get; set; }
 
     /// <summary>
-    /// How much unconsumed input a connection may pile up. A reader that has examined that much and still wants more is told
-    /// that its input has ended.
+    /// The largest unconsumed input of a connection. A reader that has examined this much and asks for more sees the end of its
+    /// input.
     /// </summary>
     public int MaxReadBufferBytes { get; set; } = 1 << 30;
 
-    /// <summary>What one connection may receive, and send, in a round, so that none starves its loop.</summary>
+    /// <summary>
+    /// The bytes that one connection may receive, and may send, in a round, so that no connection starves the others of its
+    /// event loop.
+    /// </summary>
     public int MaxBytesPerTurn { get; set; } = 256 * 1024;
 
-    /// <summary>What all connections may receive, write and send in a round before whoever has much to do waits for the next: half a millisecond's work, or so.</summary>
+    /// <summary>
+    /// The bytes that all connections together may receive, write and send in a round before long work waits for the next round.
+    /// The default is about half a millisecond of work.
+    /// </summary>
     public int MaxBytesPerRound { get; set; } = 1024 * 1024;
 
-    /// <summary>Unsent output beyond which a flush waits.</summary>
+    /// <summary>A flush waits when the unsent output exceeds this size.</summary>
     public long PauseWriterBytes { get; set; } = 256 * 1024;
 
-    /// <summary>Unsent output at which a waiting flush goes on.</summary>
+    /// <summary>A waiting flush resumes when the unsent output has dropped to this size.</summary>
     public long ResumeWriterBytes { get; set; } = 128 * 1024;
 
-    /// <summary>How long a peer takes nothing before it counts as one that does not read.</summary>
+    /// <summary>A peer that has taken no bytes for this long counts as one that does not read.</summary>
     public int StallMilliseconds { get; set; } = 100;
 
-    /// <summary>How long it may take nothing once the server ends: then it is cut off.</summary>
+    /// <summary>During shutdown, a connection whose peer has taken no bytes for this long is closed.</summary>
     public int LastStallMilliseconds { get; set; } = 500;
 
     /// <summary>
-    /// Unsent output beyond which a flush waits for a peer that does not read either. Up to there it does not, so that the peer's backlog shows, and whoever
-    /// limits it can act.
+    /// A flush to a peer that does not read also waits when the unsent output exceeds this size. Below it the flush does not
+    /// wait, so that the backlog is visible to the code that limits it.
     /// </summary>
     public long UnreadBytes { get; set; } = 16 << 20;
 
-    /// <summary>What may be unsent on all loops before every flush waits.</summary>
+    /// <summary>When the unsent output of all event loops exceeds this size, peers that do not read get no allowance.</summary>
     public long UnreadBytesOfAll { get; set; } = 256 << 20;
 }

@@ -4,10 +4,14 @@ using Microsoft.Extensions.Options;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>Puts the event-loop transport under Kestrel. Where it cannot run, Kestrel keeps its own sockets.</summary>
+/// <summary>
+/// Registers the event-loop transport with Kestrel. On a system that does not support it, Kestrel keeps its own sockets.
+/// </summary>
 public static class EventLoopServiceExtensions
 {
-    /// <summary>Call it after Kestrel was added: the transport registered last is asked first.</summary>
+    /// <summary>
+    /// Must be called after Kestrel is added, because Kestrel asks the transport that was registered last first.
+    /// </summary>
     public static IServiceCollection AddEventLoopTransport(
         this IServiceCollection services, Action<EventLoopOptions>? configure = null)
     {

@@ -4,7 +4,7 @@ using RedisClone.Memory;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>What a loop gets events for.</summary>
+/// <summary>A receiver of the event loop's epoll events.</summary>
 internal interface ILoopTarget
 {
     void OnEvents(uint events);
@@ -13,24 +13,27 @@ internal interface ILoopTarget
 }
 
 /// <summary>
-/// A thread with an epoll instance; its rounds are told in <see cref="IEventLoop"/>. Descriptors are watched edge-triggered: a
-/// round asks the kernel once for what is new and remembers for itself who was not finished.
+/// A thread with an epoll instance; <see cref="IEventLoop"/> describes its rounds. Descriptors are watched edge-triggered: a
+/// round asks the kernel once for new events, and the event loop remembers which connections have unfinished work.
 /// </summary>
 internal sealed class Loop : IEventLoop
 {
-    /// <summary>Bounds how long the first reply of a round waits for the last request, and how many replies pile up.</summary>
+    /// <summary>
+    /// Limits how long the first reply of a round waits for the last request, and how many replies accumulate.
+    /// </summary>
     private const int EventsPerRound = 128;
 
     /// <summary>
-    /// Connections that get messages, not replies, in one round. Between slices of a large audience the loop serves who sent something
-    /// meanwhile, and what that publishes shares a send with what the rest has not got yet.
+    /// The number of connections that receive messages, as opposed to replies, in one round. A large audience is served in
+    /// slices. Between slices the event loop serves new requests, and messages that these publish share a send with messages
+    /// that are still unsent.
     /// </summary>
     private const int MessagesPerRound = 64;
 
-    /// <summary>Who wants all that has arrived to be received waits so long where it never is.</summary>
+    /// <summary>Limits the rounds of <see cref="ReceiveAllAsync"/> when input never stops arriving.</summary>
     private const int RoundsToReceiveAll = 64;
 
-    /// <summary>In a row.</summary>
+    /// <summary>The number of failed rounds in a row after which the process ends.</summary>
     private const int RoundsThatMayFail = 100;
 
     private readonly ILogger _log;
@@ -47,7 +50,7 @@ internal sealed class Loop : IEventLoop
     private readonly List<LoopConnection> _stalled = [];
 
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
-    private int _eventCount, _nextEvent;      // of the events received, those not dispatched yet
+    private int _eventCount, _nextEvent;      // the received events that are not dispatched yet
     private int _threadId;
     private int _sleeping;
     private int _connections;
@@ -70,28 +73,32 @@ internal sealed class Loop : IEventLoop
 
     public bool IsOnLoop => Environment.CurrentManagedThreadId == _threadId;
 
-    /// <summary>On the loop: how often something was received.</summary>
+    /// <summary>On the event loop: the number of receives that returned data.</summary>
     public long Received { get; set; }
 
-    /// <summary>Connections given to this loop and not yet closed.</summary>
+    /// <summary>Connections that were assigned to this event loop and are not closed.</summary>
     public int Connections => Volatile.Read(ref _connections);
 
-    /// <summary>On the loop: the server ends, and peers that do not read are not waited for any more.</summary>
+    /// <summary>On the event loop: shutdown has begun, and connections whose peers do not read are closed.</summary>
     public bool IsEnding { get; private set; }
 
-    /// <summary>Whether its connections have left less unsent than its share; any thread may ask.</summary>
+    /// <summary>
+    /// Whether the unsent output of this event loop's connections is within its share. Any thread may read it.
+    /// </summary>
     public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / Math.Max(Options.LoopCount, 1);
 
     public void CountUnsent(long bytes) => Volatile.Write(ref _unsent, _unsent + bytes);
 
-    /// <summary>On the loop: so many bytes were received, or written, or sent, which takes its time.</summary>
+    /// <summary>
+    /// On the event loop: counts bytes that were received, written or sent as a measure of the round's duration.
+    /// </summary>
     public void CountMoved(long bytes) => _moved += bytes;
 
     public bool RoundIsFull => _moved >= _roundIsFull;
 
     public void Start() => _thread.Start();
 
-    /// <summary>Aborts what is still open and ends the thread.</summary>
+    /// <summary>Aborts the open connections and ends the thread.</summary>
     public void Stop()
     {
         Post(static self => ((Loop)self!)._stopping = true, this);
@@ -102,9 +109,9 @@ internal sealed class Loop : IEventLoop
     {
         _posted.Enqueue(new Callback(callback, state));
         if (IsOnLoop) return;
-        // The loop announces its sleep and then looks at the queue; we queue and then look at the announcement. With a full
-        // fence on both sides at least one of us sees the other's write, so no post is slept through. The exchange lets one
-        // of many posters pay for the wake-up.
+        // The event loop announces its sleep and then checks the queue; a poster enqueues and then checks the announcement. A
+        // full fence on both sides ensures that at least one of them sees the other's write, so the event loop does not sleep
+        // through a post. With the exchange, only one of many posters pays for the wake-up.
         Interlocked.MemoryBarrier();
         if (Volatile.Read(ref _sleeping) != 0 && Interlocked.Exchange(ref _sleeping, 0) != 0) Native.Wake(_wakeup);
     }
@@ -144,14 +151,16 @@ internal sealed class Loop : IEventLoop
         else BufferPool.ReturnShared(buffer, ofMany);
     }
 
-    /// <summary>Lets go of the buffers that wait for the next burst; any thread may ask.</summary>
+    /// <summary>Releases the pooled buffers. Any thread may call it.</summary>
     public void DropSpareBuffers() => _pool.Clear();
 
     public void Claim() => Interlocked.Increment(ref _connections);
 
     public void Release() => Interlocked.Decrement(ref _connections);
 
-    /// <summary>On the loop, or before it starts. False when the kernel refuses to watch one more.</summary>
+    /// <summary>
+    /// Runs on the event loop, or before it starts. Returns false if the kernel refuses to watch another descriptor.
+    /// </summary>
     public bool TryAdd(int fd, uint interest, ILoopTarget? target)
     {
         if (fd >= _targets.Length) Array.Resize(ref _targets, Math.Max(fd + 1, _targets.Length * 2));
@@ -177,7 +186,8 @@ internal sealed class Loop : IEventLoop
     }
 
     /// <summary>
-    /// At the end of the round. Output for who waits for input is no reply, and a long one takes its time: they go after the others, some in each round.
+    /// Sends the connection's output at the end of the round. Output of a connection that waits for input is a message and not a
+    /// reply, and a long reply takes time. Both go after the other output, a limited number in each round.
     /// </summary>
     public void QueueSend(LoopConnection connection)
     {
@@ -186,14 +196,14 @@ internal sealed class Loop : IEventLoop
         connection.IsQueuedToSend = true;
     }
 
-    /// <summary>On the loop: has a connection send, and find out whether its peer reads at all, after a while.</summary>
+    /// <summary>On the event loop: queues the connection for sending after a while, to check whether its peer reads.</summary>
     public void LookAgain(LoopConnection connection)
     {
         if (_stalled.Count == 0) _lookAtStalled = Environment.TickCount64 + Options.StallMilliseconds;
         _stalled.Add(connection);
     }
 
-    /// <summary>The server ends: who takes nothing of what it is owed is cut off. Any thread may say so.</summary>
+    /// <summary>Begins shutdown: a connection whose peer does not take its output is closed. Any thread may call it.</summary>
     public void BeginToEnd() => Post(
         static self =>
         {
@@ -230,7 +240,7 @@ internal sealed class Loop : IEventLoop
             }
             catch (Exception bug)
             {
-                // What the round has not reached yet is still queued.
+                // The work that the round did not reach is still queued.
                 Options.Failed(_log, bug, "A round of an event loop was cut short");
                 if (++failures == RoundsThatMayFail) Options.End("An event loop cannot go on", bug);
             }
@@ -246,7 +256,7 @@ internal sealed class Loop : IEventLoop
         _ = Native.Close(_epoll);
     }
 
-    /// <summary>Every step takes what it works on from a queue, so a round that runs within another goes on where that one is.</summary>
+    /// <summary>Each step takes its work from a queue, so a nested round continues where the outer round stopped.</summary>
     private void Round(bool mayWait)
     {
         BeginTurn();
@@ -295,7 +305,7 @@ internal sealed class Loop : IEventLoop
                 while (_nextEvent < _eventCount)
                 {
                     (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
-                    // The wake-up has no target: being edge-triggered, it need not even be read.
+                    // The wake-up descriptor has no target. Because it is edge-triggered, it need not be read.
                     target = _targets[fd];
                     target?.OnEvents(events);
                 }
@@ -331,7 +341,8 @@ internal sealed class Loop : IEventLoop
     }
 
     /// <summary>
-    /// A connection that could not be served for lack of memory, or by a bug, ends; the loop and its other connections go on.
+    /// Aborts a connection that failed for lack of memory or because of a bug. The event loop and its other connections
+    /// continue.
     /// </summary>
     private void Failed(ILoopTarget? target, Exception bug)
     {
@@ -353,7 +364,7 @@ internal sealed class Loop : IEventLoop
         for (int budget = _gathered.Count; budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--) work.Run();
     }
 
-    /// <summary>At least one, and others while this round has room for them.</summary>
+    /// <summary>Runs at least one item, and more while the round has room for them.</summary>
     private void RunPostponed()
     {
         for (int budget = _postponed.Count; budget > 0 && _postponed.TryDequeue(out IGatheredWork? work); budget--)
@@ -365,7 +376,7 @@ internal sealed class Loop : IEventLoop
 
     private void RunPosted()
     {
-        // Only what is there now: what these post in turn waits for the next round.
+        // Runs only the callbacks that are queued now. Callbacks that these post run in the next round.
         for (int budget = _posted.Count; budget > 0 && _posted.TryDequeue(out Callback callback); budget--) Run(callback);
     }
 
@@ -419,7 +430,7 @@ internal sealed class Loop : IEventLoop
 
     private readonly record struct Callback(Action<object?> Action, object? State);
 
-    /// <summary>Looks in each round whether anything is still being received.</summary>
+    /// <summary>Checks in each round whether data is still being received.</summary>
     private sealed class Receipt(Loop loop) : TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)
     {
         private int _rounds;
@@ -427,7 +438,7 @@ internal sealed class Loop : IEventLoop
 
         public void Look()
         {
-            // What is received makes room for more in the socket, so a whole round without anything is waited for.
+            // Each receive makes room for more data in the socket, so the wait ends only after a whole round without a receive.
             bool quiet = loop.Received == _received && loop._readable.Count == 0 && loop._postponed.Count == 0;
             _received = loop.Received;
             if (quiet || ++_rounds == RoundsToReceiveAll || loop._stopping) SetResult();

@@ -7,9 +7,9 @@ using Microsoft.AspNetCore.Http.Features;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// One accepted socket. It belongs to its loop: only the loop's thread touches the descriptor and the state here; what other
-/// threads ask for is posted. The descriptor is closed when a round ends, so that no event of the round can be meant for a
-/// newer socket with the same number.
+/// One accepted socket. Only the event loop's thread touches the descriptor and the state of this class; other threads post
+/// their requests. The descriptor is closed when a round ends, so that an event of the round cannot reach a newer socket with
+/// the same number.
 /// </summary>
 internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarget, IEventLoopFeature,
     IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature, IConnectionLifetimeFeature, IConnectionEndPointFeature
@@ -95,16 +95,21 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     PipeWriter IDuplexPipe.Output => _writer;
 
-    /// <summary>On the loop: the socket may have input that was not received yet.</summary>
+    /// <summary>On the event loop: the socket may have input that was not received yet.</summary>
     public bool IsReadable { get; set; }
 
-    /// <summary>On the loop: the peer has closed its side, or all; an end of stream is still to be received.</summary>
+    /// <summary>
+    /// On the event loop: the peer has closed its sending side or the whole connection. The end of the stream may not be
+    /// received yet.
+    /// </summary>
     public bool HasHungUp { get; private set; }
 
-    /// <summary>On the loop: all that was received has been consumed, and more is waited for.</summary>
+    /// <summary>On the event loop: all received input was consumed, and a read waits for more.</summary>
     public bool AwaitsInput => _reader.AwaitsInput;
 
-    /// <summary>On the loop: in the list of those to be read from, and of those to be sent to.</summary>
+    /// <summary>
+    /// On the event loop: whether the connection is in the queue for receiving, or in one of the queues for sending.
+    /// </summary>
     public bool IsQueuedToRead { get; set; }
 
     public bool IsQueuedToSend { get; set; }
@@ -112,7 +117,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     public override void Abort(ConnectionAbortedException abortReason) =>
         Loop.RunOrPost(static self => ((LoopConnection)self!).AbortOnLoop(), this);
 
-    /// <summary>What was flushed still goes out, at the peer's pace, then the socket is closed. Abort cuts that short.</summary>
+    /// <summary>Sends the flushed output at the peer's pace and then closes the socket. An abort closes it at once.</summary>
     public override async ValueTask DisposeAsync()
     {
         await base.DisposeAsync();
@@ -125,7 +130,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         await _closed.Task;
     }
 
-    /// <summary>On the loop: from here on it gets its events.</summary>
+    /// <summary>On the event loop: starts to receive events.</summary>
     public void Attach()
     {
         if (!Loop.TryAdd(Fd, UsualInterest, this)) OnBroken();
@@ -164,7 +169,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         if (_isClosing && _writer.IsDrained) Close();
     }
 
-    /// <summary>On the loop: a call on the socket failed for good.</summary>
+    /// <summary>On the event loop: a call on the socket failed permanently.</summary>
     public void OnBroken()
     {
         HasHungUp = true;
@@ -174,7 +179,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         if (_isClosing) Loop.QueueSend(this);
     }
 
-    /// <summary>On the loop: nothing more is received or sent.</summary>
+    /// <summary>On the event loop: ends receiving and sending.</summary>
     public void AbortOnLoop()
     {
         if (_isClosed) return;
@@ -182,12 +187,16 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         OnBroken();
     }
 
-    /// <summary>On the loop. Edge-triggered interest in writing costs events on some sockets, so it is asked for only in need.</summary>
+    /// <summary>
+    /// On the event loop. Edge-triggered interest in writing causes extra events on some sockets, so it is set only when it is
+    /// needed.
+    /// </summary>
     public void WantsWritable(bool wants)
     {
         if (wants == _wantsWritable) return;
         _wantsWritable = wants;
-        // Changing the interest also makes the kernel look again: room that came up since the send is not missed.
+        // A change of the interest also makes the kernel check the socket again, so room that appeared after the send is not
+        // missed.
         Loop.Change(Fd, wants ? UsualInterest | Native.EpollOut : UsualInterest);
     }
 
@@ -204,7 +213,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         if (_isClosed) return;
         _isClosed = true;
         TellClosed();
-        // The descriptor's number may soon be another's: whatever is still asked of this connection must not touch it.
+        // The kernel may soon reuse the descriptor's number, so later calls on this connection must not touch it.
         _writer.Break();
         _reader.End();
         Loop.CloseAtEndOfRound(Fd);
@@ -216,7 +225,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     {
         if (_toldClosed) return;
         _toldClosed = true;
-        // Whoever registered for it may do anything: not on the loop.
+        // The registered callbacks are arbitrary code and must not run on the event loop.
         ThreadPool.UnsafeQueueUserWorkItem(static source => source.Cancel(), _closedSource, preferLocal: false);
     }
 }

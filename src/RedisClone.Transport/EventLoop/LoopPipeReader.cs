@@ -5,10 +5,10 @@ using RedisClone.Memory;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// A connection's input: one pooled array, received into directly, always handed out as one piece. The socket is read only while
-/// a read waits, so the side that reads sets the pace, and the array never has two owners: the loop has it while a read waits,
-/// the reader otherwise. A read that has to wait continues on the loop, whatever thread began it. An empty array goes back to the
-/// pool, so an idle connection holds none.
+/// A connection's input: one pooled array that the socket is received into, always returned as one segment. The socket is read
+/// only while a read waits, so the reader sets the pace. The array has one owner at a time: the event loop while a read waits,
+/// the reader otherwise. A read that has to wait continues on the event loop, whichever thread began it. An empty array goes
+/// back to the pool, so an idle connection holds no array.
 /// </summary>
 internal sealed class LoopPipeReader : PipeReader
 {
@@ -25,7 +25,7 @@ internal sealed class LoopPipeReader : PipeReader
     private int _firstBuffer = BufferPool.UsualSize;
     private bool _completed;
 
-    /// <summary>Nothing more will come. Set by the loop.</summary>
+    /// <summary>No more input will arrive. Set by the event loop.</summary>
     private volatile bool _ended;
 
     public LoopPipeReader(LoopConnection connection)
@@ -35,7 +35,7 @@ internal sealed class LoopPipeReader : PipeReader
         _read = new ReadPromise(this);
     }
 
-    /// <summary>On the loop: a read waits.</summary>
+    /// <summary>On the event loop: whether a read waits.</summary>
     public bool AwaitsInput => _read.IsArmed;
 
     private int Length => _end - _start;
@@ -87,7 +87,7 @@ internal sealed class LoopPipeReader : PipeReader
         if (!_read.IsPending) ReleaseBuffer();
     }
 
-    /// <summary>On the loop, when the socket may have something: one receive, if a read waits for it.</summary>
+    /// <summary>On the event loop, when the socket may have input: receives once if a read waits.</summary>
     public void Receive()
     {
         if (!_read.IsArmed) return;
@@ -115,8 +115,8 @@ internal sealed class LoopPipeReader : PipeReader
             End();
             return;
         }
-        // A short receive emptied the socket: asking again would only be told so. Edge triggering reports the next arrival, but
-        // an end of stream that was reported together with these bytes is not reported again, hence HasHungUp.
+        // A short receive emptied the socket, so another call would return nothing. Edge triggering reports the next arrival.
+        // But an end of stream that was reported together with these bytes is not reported again; HasHungUp covers that case.
         _connection.IsReadable = received == room.Length || _connection.HasHungUp;
         _end += received;
         _loop.Received++;
@@ -125,14 +125,14 @@ internal sealed class LoopPipeReader : PipeReader
         _read.Answer(Result(canceled: false));
     }
 
-    /// <summary>On the loop: nothing more will be received.</summary>
+    /// <summary>On the event loop: ends the input.</summary>
     public void End()
     {
         _ended = true;
         if (_read.IsArmed) _read.Answer(Result(canceled: false));
     }
 
-    /// <summary>The integer of an array's position carries a flag in its highest bit.</summary>
+    /// <summary>Removes the flag that the position of an array carries in its highest bit.</summary>
     private static int Index(SequencePosition position) => position.GetInteger() & int.MaxValue;
 
     private void AwaitInput()
@@ -146,7 +146,7 @@ internal sealed class LoopPipeReader : PipeReader
     private ReadResult Result(bool canceled) => new(
         _buffer is null ? ReadOnlySequence<byte>.Empty : new ReadOnlySequence<byte>(_buffer, _start, Length), canceled, _ended);
 
-    /// <summary>Sees to it that at least half of the array is free; false when it may not grow any more.</summary>
+    /// <summary>Makes at least half of the array free. Returns false if the array must not grow any more.</summary>
     private bool MakeRoom()
     {
         if (_buffer is null)
@@ -174,7 +174,9 @@ internal sealed class LoopPipeReader : PipeReader
         return _end < _buffer.Length;
     }
 
-    /// <summary>Who sent much gets a larger array next time, who sends little again a smaller one.</summary>
+    /// <summary>
+    /// Adapts the size of the next first buffer to the amount of input: larger after much input, smaller after little.
+    /// </summary>
     private void AdaptFirstBuffer()
     {
         if (_end > _firstBuffer / 2) _firstBuffer = Math.Min(_buffer!.Length * 2, LargestFirstBuffer);

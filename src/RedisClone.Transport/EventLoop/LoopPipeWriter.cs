@@ -4,9 +4,9 @@ using RedisClone.Memory;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// A connection's output. What is being written belongs to the side that writes; a flush hands it to the loop, which sends it when
-/// the round ends. On the loop the hand-over is a move; from another thread it is a post, and while one is on its way every later
-/// flush is a post too, so that the order of the bytes is the order of the flushes.
+/// A connection's output. The writer owns the bytes until a flush hands them to the event loop, which sends them at the end of
+/// the round. On the event loop a flush moves the chunks directly; from another thread it posts them. While a post is pending,
+/// every later flush is a post too, so that the bytes keep the order of the flushes.
 /// </summary>
 internal sealed class LoopPipeWriter : PipeWriter
 {
@@ -17,24 +17,24 @@ internal sealed class LoopPipeWriter : PipeWriter
     private readonly Loop _loop;
     private readonly FlushPromise _flush;
 
-    // Owned by the side that writes.
+    // Owned by the writer.
     private byte[]? _buffer;
     private int _written;
     private OutputChunks _filled;
     private long _unflushed;
     private bool _completed;
 
-    // Owned by the loop; the side that writes may glance at _unsent and _blocked.
+    // Owned by the event loop. The writer may read _unsent and _blocked; the values may be outdated.
     private OutputChunks _sending;
     private long _unsent;
     private volatile bool _blocked;
     private long _blockedAt;
     private bool _finishing;
 
-    /// <summary>Bytes posted to the loop and not yet taken by it.</summary>
+    /// <summary>Bytes that were posted to the event loop and not yet taken by it.</summary>
     private long _posted;
 
-    /// <summary>The peer is gone: what is written is dropped. Set by the loop.</summary>
+    /// <summary>The peer is gone, and further output is dropped. Set by the event loop.</summary>
     private volatile bool _broken;
 
     public LoopPipeWriter(LoopConnection connection)
@@ -51,10 +51,10 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     public long UnsentBytes => Volatile.Read(ref _unsent) + Volatile.Read(ref _posted);
 
-    /// <summary>What may pile up behind a peer that does not read before a flush waits.</summary>
+    /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     public long MostUnread { get; set; }
 
-    /// <summary>On the loop: all that was flushed has been sent, or never will be.</summary>
+    /// <summary>On the event loop: all flushed output was sent or dropped.</summary>
     public bool IsDrained => _sending.IsEmpty;
 
     private FlushResult Result => new(isCanceled: false, isCompleted: _broken);
@@ -85,7 +85,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (_flush.TakeCancel()) return new ValueTask<FlushResult>(new FlushResult(isCanceled: true, isCompleted: _broken));
 
         bool direct = _loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
-        // Who flushes while another flush waits (a message from elsewhere) is not made to wait as well.
+        // A flush does not wait while another flush waits: a second flush carries a message from another thread.
         long unsent = UnsentBytes + _unflushed;
         bool wait = unsent > _loop.Options.PauseWriterBytes && (_loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         if (direct)
@@ -108,7 +108,9 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     public override void CancelPendingFlush() => _flush.RequestCancel();
 
-    /// <summary>What was written still goes out, then the sending side of the socket is closed; an error drops everything.</summary>
+    /// <summary>
+    /// Sends the remaining output and then shuts down the sending side of the socket. An error drops the output.
+    /// </summary>
     public override void Complete(Exception? exception = null)
     {
         if (_completed) return;
@@ -117,7 +119,9 @@ internal sealed class LoopPipeWriter : PipeWriter
         PostWritten(wait: false, last: true);
     }
 
-    /// <summary>On the loop, while nothing is being written: a message goes out with this round, past the side that writes.</summary>
+    /// <summary>
+    /// On the event loop, while the writer is idle: adds a message that is sent with this round, without the pipe.
+    /// </summary>
     public void Append(ReadOnlySpan<byte> message)
     {
         if (_broken) return;
@@ -131,7 +135,9 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (!_blocked) _loop.QueueSend(_connection);
     }
 
-    /// <summary>On the loop, at the end of a round: sends as much as one turn allows and the socket takes.</summary>
+    /// <summary>
+    /// On the event loop, at the end of a round: sends up to one turn's bytes, as far as the socket takes them.
+    /// </summary>
     public void Send()
     {
         if (!_sending.IsEmpty && !_blocked && !_broken) Transmit();
@@ -144,7 +150,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         }
     }
 
-    /// <summary>On the loop: the socket takes bytes again, or will say why it never will.</summary>
+    /// <summary>On the event loop: the socket takes bytes again, or the next call on it returns an error.</summary>
     public void Unblock()
     {
         if (!_blocked) return;
@@ -152,7 +158,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         _loop.QueueSend(_connection);
     }
 
-    /// <summary>On the loop: nothing can be sent any more.</summary>
+    /// <summary>On the event loop: drops the output, because nothing can be sent any more.</summary>
     public void Break()
     {
         _broken = true;
@@ -175,7 +181,7 @@ internal sealed class LoopPipeWriter : PipeWriter
             CountUnsent(-sent);
             _loop.CountMoved(sent);
         }
-        // A send that took less than it was given has filled the socket: the next turn comes with its event.
+        // A send that took fewer bytes than it was given has filled the socket. An event reports when it has room again.
         if (sent < asked) Volatile.Write(ref _blockedAt, Environment.TickCount64);
         _blocked = sent < asked && sent != -Native.Interrupted;
         if (_blocked || _sending.IsEmpty) _connection.WantsWritable(_blocked);
@@ -186,7 +192,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (_completed) throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
         int usual = _unflushed > BufferPool.UsualSize ? LargerChunk : BufferPool.UsualSize;
-        // If no memory can be had, the present buffer stays in use.
+        // Rents first: if memory cannot be had, the present buffer stays in use.
         byte[] next = _loop.Rent(Math.Max(sizeHint, usual));
         RetireBuffer();
         _buffer = next;
@@ -201,7 +207,9 @@ internal sealed class LoopPipeWriter : PipeWriter
         _written = 0;
     }
 
-    /// <summary>On the loop: takes over what was written. It stays the writer's as a whole if no memory can be had.</summary>
+    /// <summary>
+    /// On the event loop: takes over the written chunks. If memory cannot be had, all of them stay with the writer.
+    /// </summary>
     private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written)
     {
         _sending.EnsureRoom(filled.Items.Length + 1);
@@ -217,7 +225,7 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     private void Take(OutputChunk chunk)
     {
-        // Many small flushes in a round (messages to a subscriber) share a chunk rather than pin one each.
+        // Small flushes of one round (messages to a subscriber, for example) share a chunk, so that each does not pin its own.
         bool fits = chunk.Count <= CopyBelow && !_sending.IsEmpty && _sending.Last.Room >= chunk.Count;
         if (fits && !_broken) _sending.Last.Append(chunk.Buffer.AsSpan(chunk.Start, chunk.Count));
         if (_broken) _loop.Return(chunk.Buffer, ofMany: true);
@@ -234,7 +242,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         _loop.CountUnsent(bytes);
     }
 
-    /// <summary>The peer does not read, and neither it nor all together have left too much yet.</summary>
+    /// <summary>The peer does not read, and neither its own limit nor the limit of all connections is exceeded.</summary>
     private bool MayPileUp(long unsent) =>
         _blocked && unsent <= MostUnread && _loop.HasRoomForUnsent && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= _loop.Options.StallMilliseconds;
 
@@ -263,7 +271,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         }
         catch
         {
-            // What was written is lost: nothing may follow it.
+            // The written output is lost, so no later output may follow it.
             _connection.Abort();
             throw;
         }
@@ -282,7 +290,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         _loop.QueueSend(_connection);
     }
 
-    /// <summary>What a flush from another thread hands to the loop.</summary>
+    /// <summary>The output of a flush from another thread, on its way to the event loop.</summary>
     private sealed class Written(LoopPipeWriter writer, OutputChunks chunks, long bytes, bool wait, bool last)
     {
         private OutputChunks _chunks = chunks;
@@ -296,7 +304,7 @@ internal sealed class LoopPipeWriter : PipeWriter
             }
             catch
             {
-                // A part of what was written is missing: nothing may follow it.
+                // A part of the written output is missing, so no later output may follow it.
                 writer._connection.AbortOnLoop();
                 throw;
             }

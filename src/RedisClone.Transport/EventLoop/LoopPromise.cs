@@ -3,8 +3,9 @@ using System.Threading.Tasks.Sources;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// A reusable await that only its loop answers, on its own thread: the continuation runs right there. The side that awaits calls
-/// <see cref="Begin"/> and has the loop call <see cref="Arm"/>; from then on, until it is answered, it belongs to the loop.
+/// A reusable awaitable operation that only its event loop completes, on the event loop's thread, where the continuation also
+/// runs. The awaiting side calls <see cref="Begin"/> and has the event loop call <see cref="Arm"/>. From then until the answer,
+/// the event loop owns the operation.
 /// </summary>
 internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
 {
@@ -15,10 +16,10 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
     private Action<object?>? _onAwaited;
     private object? _onAwaitedState;
 
-    /// <summary>For the side that awaits: begun and not answered.</summary>
+    /// <summary>For the awaiting side: begun and not answered.</summary>
     public bool IsPending { get; private set; }
 
-    /// <summary>For the loop: armed and not answered.</summary>
+    /// <summary>For the event loop: armed and not answered.</summary>
     public bool IsArmed { get; private set; }
 
     protected abstract T CanceledAnswer { get; }
@@ -35,8 +36,9 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
     }
 
     /// <summary>
-    /// Posts <paramref name="callback"/>, which is to arm this, once the continuation is known. Were it posted before, the answer
-    /// could be there first, and the caller, who is not on the loop, would simply go on where it is.
+    /// Posts <paramref name="callback"/>, which arms this operation, once the continuation is known. If the callback were posted
+    /// earlier, the answer could arrive first, and the continuation would run on the caller's thread, which is not the event
+    /// loop.
     /// </summary>
     public void PostWhenAwaited(Action<object?> callback, object? state)
     {
@@ -44,28 +46,31 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
         _onAwaitedState = state;
     }
 
-    /// <summary>On the loop. A cancellation that came before is answered here, for its own post found nothing armed.</summary>
+    /// <summary>
+    /// On the event loop. Also answers a cancellation that was requested earlier, because its post ran before the operation was
+    /// armed.
+    /// </summary>
     public void Arm()
     {
         IsArmed = true;
         AnswerCancellation();
     }
 
-    /// <summary>On the loop, armed.</summary>
+    /// <summary>On the event loop, while armed.</summary>
     public void Answer(T result)
     {
         Release();
         _core.SetResult(result);
     }
 
-    /// <summary>Any thread: the pending operation, or else the next, is answered as canceled.</summary>
+    /// <summary>Cancels the pending operation, or else the next one. Any thread may call it.</summary>
     public void RequestCancel()
     {
         Volatile.Write(ref _cancelRequested, 1);
         PostCancellation();
     }
 
-    /// <summary>Whether a cancel was requested that nobody answered with yet; it is taken.</summary>
+    /// <summary>Takes a requested cancellation that no operation has answered yet. Returns whether there was one.</summary>
     public bool TakeCancel() =>
         Volatile.Read(ref _cancelRequested) != 0 && Interlocked.Exchange(ref _cancelRequested, 0) != 0;
 
@@ -76,7 +81,8 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
     void IValueTaskSource<T>.OnCompleted(
         Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
     {
-        // Taken before the continuation is published: one that runs at once may begin the next await here.
+        // Read before the continuation is published, because a continuation that runs at once may begin the next operation on
+        // this object.
         (Action<object?>? onAwaited, object? onAwaitedState) = (_onAwaited, _onAwaitedState);
         _onAwaited = null;
         _core.OnCompleted(continuation, state, token, flags);

@@ -3,9 +3,9 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
-/// The system calls of the event loop, and the only unsafe code beside it. Every call here returns what the kernel does: a result,
-/// or a negated errno. (The runtime keeps errno across its own transitions, so reading it after a failure is enough.)
-/// No call suppresses the GC transition: each does microseconds of work in the kernel, and a collection would wait for it.
+/// The system calls of the event loop. Every call returns the kernel's result or a negated errno. The runtime preserves errno
+/// across its own transitions, so it is read only after a failure. No call suppresses the GC transition: each may spend
+/// microseconds in the kernel, and a collection would have to wait for it.
 /// </summary>
 internal static unsafe partial class Native
 {
@@ -18,7 +18,7 @@ internal static unsafe partial class Native
     private const int NonBlock = 0x800, CloseOnExec = 0x80000, NoSignal = 0x4000;
     private const int MaxChunksPerSend = 64;
 
-    /// <summary>Room for any sockaddr (struct sockaddr_storage).</summary>
+    /// <summary>The size of struct sockaddr_storage, which has room for any address.</summary>
     private const int MaxAddressBytes = 128;
 
     private static readonly bool EventIsPacked = RuntimeInformation.ProcessArchitecture == Architecture.X64;
@@ -51,14 +51,17 @@ internal static unsafe partial class Native
         fixed (byte* p = events) return Checked(EpollWait(epoll, p, events.Length / EventBytes, timeoutMilliseconds));
     }
 
-    /// <summary>Adds one to an eventfd. It cannot fail but when 2^64-2 wake-ups are pending, and then it is awake.</summary>
+    /// <summary>
+    /// Adds one to an eventfd. The write can fail only when the counter is at its maximum, and then the event loop is already
+    /// awake.
+    /// </summary>
     public static void Wake(int eventFd)
     {
         ulong one = 1;
         _ = Write(eventFd, &one, sizeof(ulong));
     }
 
-    /// <summary>Accepts, non-blocking; <paramref name="address"/> becomes the peer's sockaddr.</summary>
+    /// <summary>Accepts a connection as a non-blocking socket. <paramref name="address"/> is the peer's sockaddr.</summary>
     public static int Accept(int listener, out byte[] address)
     {
         byte* buffer = stackalloc byte[MaxAddressBytes];
@@ -68,7 +71,7 @@ internal static unsafe partial class Native
         return fd;
     }
 
-    /// <summary>How many descriptors this process may have open.</summary>
+    /// <summary>The number of descriptors that this process may have open.</summary>
     public static long DescriptorLimit()
     {
         const int NumberOfFiles = 7;
@@ -89,8 +92,8 @@ internal static unsafe partial class Native
     }
 
     /// <summary>
-    /// Sends the first bytes of <paramref name="chunks"/>, at most <paramref name="limit"/>, in one call;
-    /// <paramref name="asked"/> says how many those were. The chunks lie in pinned arrays.
+    /// Sends the first bytes of <paramref name="chunks"/>, at most <paramref name="limit"/>, in one call. <paramref
+    /// name="asked"/> is the number of bytes given to the kernel. The chunks lie in pinned arrays.
     /// </summary>
     public static int Send(int fd, ReadOnlySpan<OutputChunk> chunks, int limit, out int asked)
     {

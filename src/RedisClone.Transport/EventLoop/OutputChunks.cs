@@ -2,14 +2,14 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>The part of a pooled, pinned array that is to be sent.</summary>
+/// <summary>A part of a pooled, pinned array that waits to be sent.</summary>
 internal struct OutputChunk(byte[] buffer, int count)
 {
     public readonly byte[] Buffer = buffer;
     public int Start;
     public int Count = count;
 
-    /// <summary>Where the bytes lie; it stays true because the pool pins every array that it hands out.</summary>
+    /// <summary>The address of the bytes. It stays valid because the pool pins every array.</summary>
     public readonly nint PinnedAddress => Marshal.UnsafeAddrOfPinnedArrayElement(Buffer, Start);
 
     public readonly int Room => Buffer.Length - Start - Count;
@@ -21,7 +21,9 @@ internal struct OutputChunk(byte[] buffer, int count)
     }
 }
 
-/// <summary>A queue of chunks that lies in one array, so that several can go out in one call. Empty, it holds no memory.</summary>
+/// <summary>
+/// A queue of chunks in one array, so that one call can send several. An empty queue may keep a short array and no chunks.
+/// </summary>
 internal struct OutputChunks
 {
     private OutputChunk[]? _items;
@@ -40,7 +42,7 @@ internal struct OutputChunks
         _items![_tail++] = chunk;
     }
 
-    /// <summary>Makes room for further chunks: adding them does not fail then. Nothing has changed if this fails.</summary>
+    /// <summary>Makes room for more chunks, so that adding them cannot fail. If this call fails, nothing has changed.</summary>
     public void EnsureRoom(int chunks)
     {
         _items ??= new OutputChunk[Math.Max(2, chunks)];
@@ -67,21 +69,23 @@ internal struct OutputChunks
         if (IsEmpty) Reset();
     }
 
-    /// <summary>Drops all chunks: nobody will take them any more.</summary>
+    /// <summary>Drops all chunks and returns their buffers to the pool.</summary>
     public void Clear(Loop loop)
     {
         foreach (ref OutputChunk chunk in Items) loop.Return(chunk.Buffer, ofMany: true);
         Forget();
     }
 
-    /// <summary>Empties the queue; its chunks have another owner now.</summary>
+    /// <summary>Empties the queue without returning the buffers, because the chunks have another owner now.</summary>
     public void Forget()
     {
         Items.Clear();
         Reset();
     }
 
-    /// <summary>A long array was one burst's; a short one is kept, so that steady traffic allocates nothing.</summary>
+    /// <summary>
+    /// A long array served one burst and is released. A short one is kept, so that steady traffic does not allocate.
+    /// </summary>
     private void Reset()
     {
         _head = _tail = 0;

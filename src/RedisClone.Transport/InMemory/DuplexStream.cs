@@ -2,7 +2,7 @@ using System.IO.Pipelines;
 
 namespace RedisClone.Transport.InMemory;
 
-/// <summary>A pair of pipe ends as the stream that clients expect of a socket.</summary>
+/// <summary>A pair of pipe ends as a stream, for clients that expect a socket's stream.</summary>
 public sealed class DuplexStream(IDuplexPipe pipe) : Stream
 {
     private readonly Stream _input = pipe.Input.AsStream();

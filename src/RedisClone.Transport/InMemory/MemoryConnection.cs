@@ -4,13 +4,16 @@ using Microsoft.AspNetCore.Connections;
 
 namespace RedisClone.Transport.InMemory;
 
-/// <summary>Two pipes, one in each direction. Neither side runs in the other's calls: continuations go to the thread pool.</summary>
+/// <summary>
+/// A connection of two pipes, one for each direction. Continuations run on the thread pool, so neither side runs in the other's
+/// calls.
+/// </summary>
 internal sealed class MemoryConnection : DefaultConnectionContext
 {
     private static readonly PipeOptions Options = new(useSynchronizationContext: false);
     private static long s_lastId;
 
-    // The base's own source is disposed with the connection; this one may yet be cancelled then.
+    // The source of the base class is disposed with the connection, but this source may still be cancelled later.
     private readonly CancellationTokenSource _closed = new();
 
     public MemoryConnection()
@@ -26,7 +29,9 @@ internal sealed class MemoryConnection : DefaultConnectionContext
 
     public IDuplexPipe Client { get; }
 
-    /// <summary>The client's ends are the client's to complete, which may be writing; ours are told to stop waiting.</summary>
+    /// <summary>
+    /// Cancels the pending calls of the server's ends. The client completes its own ends, because it may be writing to them now.
+    /// </summary>
     public override void Abort(ConnectionAbortedException abortReason)
     {
         TellClosed();
@@ -34,7 +39,7 @@ internal sealed class MemoryConnection : DefaultConnectionContext
         Transport.Output.CancelPendingFlush();
     }
 
-    /// <summary>The client reads what it is owed, and then the end.</summary>
+    /// <summary>Completes the server's ends. The client reads the remaining replies and then the end of the stream.</summary>
     public override ValueTask DisposeAsync()
     {
         Transport.Input.Complete();
@@ -46,7 +51,10 @@ internal sealed class MemoryConnection : DefaultConnectionContext
 
     private sealed record Ends(PipeReader Input, PipeWriter Output) : IDuplexPipe;
 
-    /// <summary>A server that serves a blocked client does not read: it must be told that the client has hung up.</summary>
+    /// <summary>
+    /// Reports the client's end of input. A server that serves a blocked client does not read, so it would not notice the end by
+    /// itself.
+    /// </summary>
     private sealed class ClientWriter(PipeWriter pipe, MemoryConnection connection) : PipeWriter
     {
         public override bool CanGetUnflushedBytes => true;

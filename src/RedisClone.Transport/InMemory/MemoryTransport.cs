@@ -5,7 +5,7 @@ using Microsoft.AspNetCore.Connections;
 
 namespace RedisClone.Transport.InMemory;
 
-/// <summary>Where clients connect to that share the server's process.</summary>
+/// <summary>The endpoint of clients that run in the server's process.</summary>
 public sealed class MemoryEndPoint : EndPoint
 {
     public static readonly MemoryEndPoint Instance = new();
@@ -13,7 +13,7 @@ public sealed class MemoryEndPoint : EndPoint
     public override string ToString() => "memory";
 }
 
-/// <summary>The transport whose connections are pairs of pipes.</summary>
+/// <summary>A transport whose connections are pairs of pipes in memory.</summary>
 public sealed class MemoryTransport : IConnectionListenerFactory, IConnectionListenerFactorySelector, IConnectionListener
 {
     private readonly Channel<MemoryConnection> _accepted = Channel.CreateUnbounded<MemoryConnection>();
@@ -24,7 +24,7 @@ public sealed class MemoryTransport : IConnectionListenerFactory, IConnectionLis
 
     public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default) => new(this);
 
-    /// <summary>The client's end of a new connection.</summary>
+    /// <summary>Opens a connection and returns the client's end.</summary>
     public IDuplexPipe Connect()
     {
         var connection = new MemoryConnection();

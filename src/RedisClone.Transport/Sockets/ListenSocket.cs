@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace RedisClone.Transport.Sockets;
 
-/// <summary>Makes a socket that is bound and does not listen yet, for either transport.</summary>
+/// <summary>Creates a socket that is bound and does not listen yet. All transports use it.</summary>
 public static class ListenSocket
 {
     /// <summary>ENXIO.</summary>
@@ -14,13 +14,13 @@ public static class ListenSocket
         var socket = new Socket(endPoint.AddressFamily, SocketType.Stream, endPoint is UnixDomainSocketEndPoint ? ProtocolType.Unspecified : ProtocolType.Tcp);
         try
         {
-            // No ReuseAddress: .NET binds past old connections anyway, and the option would let a second server share the port.
-            // "*" and "::*" are two addresses, each with a socket of its own.
+            // ReuseAddress is not set: .NET allows binding while old connections of the port still exist, and the option would
+            // let a second server share the port. "*" and "::*" are two addresses with a socket each, so DualMode is off.
             if (endPoint.AddressFamily == AddressFamily.InterNetworkV6) socket.DualMode = false;
             string file = FileOf(endPoint);
             if (file.Length > 0) RemoveStale(file, endPoint);
             socket.Bind(endPoint);
-            // Until it listens a connect is refused, so there is no moment at which the umask's mode lets anybody in.
+            // Connections are refused until the socket listens, so the mode that the umask gave is never in effect.
             if (file.Length > 0 && unixMode is { } mode && !OperatingSystem.IsWindows()) File.SetUnixFileMode(file, mode);
             return socket;
         }
@@ -28,13 +28,13 @@ public static class ListenSocket
         {
             socket.Dispose();
             if (endPoint is not UnixDomainSocketEndPoint) throw;
-            // To the runtime a path that leads nowhere is an address that the machine has not.
+            // For a path whose directory does not exist, the runtime reports that the address is not available.
             string reason = error is SocketException { SocketErrorCode: SocketError.AddressNotAvailable } ? "No such file or directory" : error.Message;
             throw new IOException($"Failed opening Unix socket: bind: {reason}", error);
         }
     }
 
-    /// <summary>A socket file that nobody answers on was left by a process that died; it would be in the way for ever.</summary>
+    /// <summary>Removes a socket file that a dead process left. It would otherwise block the address permanently.</summary>
     private static void RemoveStale(string file, EndPoint endPoint)
     {
         if (!IsSocket(file)) return;
@@ -49,16 +49,19 @@ public static class ListenSocket
         }
         catch (SocketException)
         {
-            // Something else is there, and binding will say so.
+            // The path belongs to something else. Bind reports the error.
         }
     }
 
-    /// <summary>Nothing else must be removed, though a connect to it is refused as well. A socket is what cannot be opened as a file.</summary>
+    /// <summary>
+    /// Returns whether the file is a socket, which cannot be opened as a file. No other file must be removed, although a
+    /// connection to it is refused as well.
+    /// </summary>
     private static bool IsSocket(string file)
     {
         try
         {
-            // For reading and writing, or the opening of a pipe would wait for its other end.
+            // Opens for reading and writing, because opening a named pipe for one of them would wait for the other end.
             File.OpenHandle(file, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite).Dispose();
             return false;
         }
@@ -72,7 +75,7 @@ public static class ListenSocket
         }
     }
 
-    /// <summary>Abstract names, shown with a leading @, live in no file system.</summary>
+    /// <summary>Returns the path of the socket's file. An abstract name, shown with a leading @, has no file.</summary>
     private static string FileOf(EndPoint endPoint) =>
         endPoint is UnixDomainSocketEndPoint && endPoint.ToString() is { Length: > 0 } path && path[0] != '@' ? path : "";
 }

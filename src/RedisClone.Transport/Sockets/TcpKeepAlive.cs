@@ -2,11 +2,11 @@ using System.Net.Sockets;
 
 namespace RedisClone.Transport.Sockets;
 
-/// <summary>Has the kernel ask whether a silent peer is still there, in Redis's shape: three probes, a third of the interval apart.</summary>
+/// <summary>Turns on TCP keepalive as Redis does: three probes, a third of the interval apart.</summary>
 public static class TcpKeepAlive
 {
-    /// <param name="socket">A connection's, or one that listens: what it accepts inherits the setting.</param>
-    /// <param name="seconds">Of silence; 0 never asks.</param>
+    /// <param name="socket">A connection's socket, or a listening socket, whose accepted sockets inherit the setting.</param>
+    /// <param name="seconds">The silence before the first probe; 0 turns the probes off.</param>
     public static void Apply(Socket socket, int seconds)
     {
         if (seconds <= 0) return;

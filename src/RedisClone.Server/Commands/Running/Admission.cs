@@ -5,17 +5,21 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Decides, before a command is routed, whether this client may run it now; the checks and their order are Redis's.</summary>
+/// <summary>
+/// Decides, before a command is routed, whether the client may run it now. The checks and their order are Redis's.
+/// </summary>
 internal static class Admission
 {
     private const int QuotedLength = 128;
 
-    /// <summary>DEBUG can hurt the server itself, so it is off unless the configuration turns it on.</summary>
+    /// <summary>
+    /// The refusal of DEBUG commands. DEBUG can damage the server, so it is off unless the configuration turns it on.
+    /// </summary>
     private const string DebugDenied =
         "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local " +
         "connection, otherwise you need to set this option in the configuration file, and then restart the server.";
 
-    /// <summary>The error that refuses the command, or null.</summary>
+    /// <summary>Returns the error that refuses the command, or null.</summary>
     public static string? Refuse(ServerCore server, Session session, CommandRow? row, in Request request)
     {
         if (row is null) return UnknownCommand(request);
@@ -35,11 +39,11 @@ internal static class Admission
         return null;
     }
 
-    /// <summary>Fewer replicas follow closely enough than writes are to have.</summary>
+    /// <summary>Whether fewer replicas follow closely enough than min-replicas-to-write requires.</summary>
     public static bool LacksReplicas(ServerCore server) =>
         server.Config.WantsReplicas && server.Replicas.CountGood() < server.Config.MinReplicasToWrite;
 
-    /// <summary>What cannot be made durable is not begun; PING says so too.</summary>
+    /// <summary>Refuses a write whose effect could not be made durable. PING returns the same error.</summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)
     {
         if (server.DiskRefusal is not { } refusal) return null;

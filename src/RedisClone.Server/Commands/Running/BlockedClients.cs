@@ -9,14 +9,14 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Serves blocked clients within the very command that brings what they wait for, so that nobody else can see it in between, first
-/// come first served.
+/// Serves blocked clients in the order in which they blocked. It runs within the command that makes their keys ready, so that no
+/// other command sees the keys in between.
 /// </summary>
 internal sealed class BlockedClients(ServerCore server)
 {
     private int _blocked;
 
-    /// <summary>Clients that wait now.</summary>
+    /// <summary>The number of clients that are blocked now.</summary>
     public int Count => Volatile.Read(ref _blocked);
 
     public void Entered() => Interlocked.Increment(ref _blocked);
@@ -24,8 +24,8 @@ internal sealed class BlockedClients(ServerCore server)
     public void Left() => Interlocked.Decrement(ref _blocked);
 
     /// <summary>
-    /// Whether a write must hold more shards before its first effect: those of the clients that it may wake, and of the clients that these may
-    /// wake in turn. It lets go of what it holds then and takes them all in order.
+    /// Whether a write must hold more shards before its first effect: those of the clients that it may wake, and of the clients
+    /// that these may wake in turn. The command then releases its shards and takes all of them in ascending order.
     /// </summary>
     public bool MustWiden(ref CommandContext c)
     {
@@ -36,10 +36,12 @@ internal sealed class BlockedClients(ServerCore server)
         return true;
     }
 
-    /// <summary>Serves whoever waits for the keys that the command just run made ready; the command's shards are held.</summary>
+    /// <summary>
+    /// Serves the clients that wait for the keys that the last command made ready. The caller holds the command's shards.
+    /// </summary>
     public void Serve(Lane lane, in ShardSet held)
     {
-        // The command may have taken long: what it brought can have expired since.
+        // A key may have expired since, because the command may have taken long.
         long now = ServerCore.UnixMilliseconds();
         long started = server.Latency.Start();
         for (int i = 0; i < lane.ReadyKeys.Count; i++)
@@ -51,7 +53,7 @@ internal sealed class BlockedClients(ServerCore server)
         server.Latency.End(LatencyEvents.Unblocking, started);
     }
 
-    /// <summary>The first in the queue whom the key's present value satisfies, claimed; null when there is none.</summary>
+    /// <summary>Claims and returns the first waiter in the queue that the present value of the key can serve, or null.</summary>
     private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now, in ShardSet held)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
@@ -68,14 +70,16 @@ internal sealed class BlockedClients(ServerCore server)
             if (waiter.IsClaimed) continue;
             bool hasValue = entry.Exists && entry.Type == waiter.Wanted;
             if (hasValue ? waiter.Test is not null && !waiter.Test(entry, waiter) : !waiter.ServedWithoutValue) continue;
-            // What took a key because of its time or for want of memory holds its shard alone: the client looks for itself.
+            // Expiry and eviction hold only the shard of the key, so the client's command runs again.
             if (!held.ContainsAll(waiter.Shards)) waiter.Wake(WakeReason.Again);
             else if (waiter.TryClaim(WakeReason.Served)) return waiter;
         }
         return null;
     }
 
-    /// <summary>Runs a claimed client's command for it: the claim makes its session ours until we let the connection go on.</summary>
+    /// <summary>
+    /// Runs the command of a claimed client. The claim gives this thread the client's session until the connection resumes.
+    /// </summary>
     private void ServeOne(Waiter waiter, Lane lane, long now, in ShardSet held)
     {
         Session session = waiter.Session;
@@ -102,21 +106,21 @@ internal sealed class BlockedClients(ServerCore server)
         }
         finally
         {
-            // A client without a reply would take the next one for it.
+            // Without a reply, the client would take the next reply for the reply to this command.
             if (!answered) connection.Kill();
             if (journalled) server.Executor.PlaceEffects(session, lane, held);
             connection.Resume();
         }
     }
 
-    /// <summary>The shards held, and those of every client that could be woken through them.</summary>
+    /// <summary>Returns the held shards, and the shards of every client that could be woken through them.</summary>
     private ShardSet Closure(ref CommandContext c)
     {
         ref readonly ShardSet held = ref c.Held;
         ShardSet needed = held;
         if (c.Row.Route is not null || c.Row.Keys.Length == 0)
         {
-            // What a transaction changes is not written in its EXEC: everybody who waits in its shards may be concerned.
+            // The arguments do not name the keys that a transaction changes, so every client that waits in its shards counts.
             for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) server.Shards[i].Keys.AddShardsOfWaiters(ref needed);
             return needed;
         }
@@ -132,17 +136,20 @@ internal sealed class BlockedClients(ServerCore server)
     private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref WrittenKeys? written)
     {
         Shard shard = server.Shards.Of(KeyHash.Of(key));
-        // A shard that is not held yet is looked at when it is.
+        // A shard that is not held yet is checked when it is.
         if (!held.Contains(shard.Index) || shard.Keys.WaitersOf(database, key) is not { } queue) return;
         foreach (Waiter waiter in queue)
         {
             needed.Add(waiter.Shards);
-            // Only those who write can wake others in turn.
+            // Only a command that writes can wake further clients.
             foreach (DatabaseKey next in waiter.Written) (written ??= new WrittenKeys()).Add(next);
         }
     }
 
-    /// <summary>Keys that woken clients will write to, each once: thousands of workers may wait for one queue and move what they get to another.</summary>
+    /// <summary>
+    /// Keys that woken clients will write to, each once. Thousands of workers may wait for one queue and move elements to the
+    /// same other key.
+    /// </summary>
     private sealed class WrittenKeys
     {
         private readonly HashSet<DatabaseKey> _known = new(DatabaseKeyComparer.Instance);

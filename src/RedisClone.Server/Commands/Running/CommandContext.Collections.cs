@@ -3,10 +3,13 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What handlers of collections need besides.</summary>
+/// <summary>The part for the handlers of collections.</summary>
 internal ref partial struct CommandContext
 {
-    /// <summary>Finds the value of a type at a key argument, or its absence; false, with WRONGTYPE latched, where the key holds another.</summary>
+    /// <summary>
+    /// Finds the value of a type at a key argument, or its absence. Returns false, with WRONGTYPE latched, if the key holds
+    /// another type.
+    /// </summary>
     public bool TryFind(int argument, ValueType type, bool write, out Entry entry)
     {
         Entry found = write ? FindForWrite(argument) : FindForRead(argument);
@@ -14,7 +17,7 @@ internal ref partial struct CommandContext
         return !found.Exists || Expect(found, type);
     }
 
-    /// <summary>A collection's key goes with the last of its elements, of which so many are left.</summary>
+    /// <summary>Removes the key of a collection whose last element is gone.</summary>
     public readonly void RemoveIfEmpty(in Entry entry, long left, int keyArgument)
     {
         if (left > 0) return;
@@ -23,12 +26,13 @@ internal ref partial struct CommandContext
     }
 
     /// <summary>
-    /// Begins a value that will take the place of what a key argument holds: it is built apart, since the command may be reading the old one.
+    /// Returns a keyspace for building a value that will replace the value at a key argument. It is separate because the command
+    /// may still read the old value.
     /// </summary>
     public readonly Keyspace ScratchFor(int argument) => KeyspaceOf(HashOf(argument)).Store.Scratch;
 
     /// <summary>
-    /// Puts a value that was built apart in the place of what the key argument held; an empty one only removes it.
+    /// Replaces the value at the key argument by a value that was built separately. An empty value only removes the key.
     /// </summary>
     public void Store(in Entry built, int argument, long count, NotifyFlags kind, string keyEvent)
     {

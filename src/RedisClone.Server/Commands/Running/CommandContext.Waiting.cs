@@ -5,28 +5,30 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>How a handler has its client wait.</summary>
+/// <summary>The part with which a handler blocks its client.</summary>
 internal ref partial struct CommandContext
 {
-    /// <summary>Whether this command may block: not within a transaction or a script, nor when it is already being served.</summary>
+    /// <summary>
+    /// Whether this command may block. It may not within a transaction or a script, or while it is being served.
+    /// </summary>
     public readonly bool CanBlock => Session.Connection is not null && !Session.InTransaction && Session.Waiter is null;
 
-    /// <summary>Set by <see cref="Block"/>: the command has done nothing yet and will be run again, or answered by a null.</summary>
+    /// <summary>Set by <see cref="Block"/>. The command has had no effect yet; it will run again or reply null.</summary>
     public readonly bool Blocked => Waiter is not null;
 
     /// <summary>
-    /// Blocks the client until one of these keys holds what it wants, or the time is over (0: never). Called with all the command's
-    /// shards held and before any effect; the handler returns without a reply.
+    /// Blocks the client until one of the keys holds a value that serves it, or the timeout passes. A handler calls it with all
+    /// shards of the command held, before any effect, and then returns without a reply.
     /// </summary>
-    /// <param name="milliseconds">Time to wait, 0 for ever.</param>
-    /// <param name="wanted">The type that serves it.</param>
+    /// <param name="milliseconds">The timeout; 0 for none.</param>
+    /// <param name="wanted">The type of value that serves the client.</param>
     /// <param name="firstKey">The first argument that is a key to wait for.</param>
-    /// <param name="keyCount">How many follow one another.</param>
-    /// <param name="nullIsArray">Which null answers a timeout.</param>
+    /// <param name="keyCount">The number of consecutive keys.</param>
+    /// <param name="nullIsArray">Whether the reply to a timeout is a null array.</param>
     /// <param name="test">A further condition on the key's value.</param>
-    /// <param name="state">What the test compares with.</param>
-    /// <param name="againAfter">Milliseconds after which time alone may have brought what is waited for, 0 for never.</param>
-    /// <param name="servedWithoutValue">Whether the command is to run again, for its error, when a key is gone or holds something else.</param>
+    /// <param name="state">The state that the test uses.</param>
+    /// <param name="againAfter">Milliseconds until the command runs again, if time alone may end the wait; 0 for never.</param>
+    /// <param name="servedWithoutValue">Whether the command also runs again if a key is gone or holds another type.</param>
     public void Block(
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
         bool servedWithoutValue = false, long againAfter = 0)
@@ -36,7 +38,7 @@ internal ref partial struct CommandContext
             Fail(Errors.AllocationFailed);
             return;
         }
-        // A command that runs again waits until the time that it was to wait at first.
+        // A command that runs again keeps its original deadline.
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
         if (Session.WaitingAgain is { } before && (deadline = before.Deadline) > 0) milliseconds = Math.Max(1, deadline - Now);
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
@@ -55,14 +57,16 @@ internal ref partial struct CommandContext
         }
         catch (OutOfMemoryException)
         {
-            // A waiter that its timer has claimed already goes on by itself.
+            // A waiter that its timer has already claimed resumes by itself.
             if (!waiter.TryClaim(WakeReason.None)) return;
             Unblock(waiter);
             throw;
         }
     }
 
-    /// <summary>Blocks the client for a time (0: for ever) in which no key can serve it; then this is the reply.</summary>
+    /// <summary>
+    /// Blocks the client for a time (0: without limit) in which no key can serve it. The reply is <paramref name="answer"/>.
+    /// </summary>
     public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
         Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
 
@@ -81,10 +85,11 @@ internal ref partial struct CommandContext
         Session.LastCommand = Row;
         Session.Waiter = waiter;
         Server.Blocked.Entered();
-        // The timer may fire at once, on another thread: everything it needs is in place.
+        // The timer may fire at once on another thread, so all state must be in place.
         if (againAfter > 0) waiter.StartAgain(againAfter);
         if (milliseconds > 0) waiter.StartTimer(milliseconds);
-        // The client may have gone before its waiter was there to be told. Full fence: either we see that, or the other side sees the waiter.
+        // The client may have gone before its waiter was visible. With the full fence, either this thread sees that, or the
+        // other thread sees the waiter.
         Interlocked.MemoryBarrier();
         if (Session.Connection is { IsClosed: true }) waiter.Wake(WakeReason.Closed);
     }

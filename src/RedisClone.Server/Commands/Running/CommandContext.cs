@@ -10,8 +10,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// The running of a command, all that its handler touches: its arguments, its reply, the keys it named, and the ways to say what it did. A bad argument is a value:
-/// the first one latches an error, the handler returns, and the error is the reply.
+/// One run of a command and everything that its handler uses: arguments, reply, keys, and the methods that report changes. A bad
+/// argument is not an exception: the first one latches an error, the handler returns, and the error becomes the reply.
 /// </summary>
 internal ref partial struct CommandContext
 {
@@ -36,51 +36,52 @@ internal ref partial struct CommandContext
 
     public CommandRow Row { get; }
 
-    /// <summary>What the command does with these arguments, for this client.</summary>
+    /// <summary>The flags of the command with these arguments and this client.</summary>
     internal readonly CommandFlags Flags => Row.FlagsFor(Args, Session);
 
-    /// <summary>The arguments; 0 is the command's name (1 the subcommand's, where there is one).</summary>
+    /// <summary>The arguments. Index 0 is the command's name; for a subcommand, index 1 is its name.</summary>
     public Request Args { get; }
 
     public ReplyWriter Reply { get; }
 
-    /// <summary>Unix milliseconds, read once for the batch.</summary>
+    /// <summary>Unix milliseconds, read once for each batch.</summary>
     public required long Now { get; init; }
 
     internal Lane Lane { get; }
 
-    /// <summary>The shards that are held for it, or for the whole that it is a part of.</summary>
+    /// <summary>The shards that are held for this command, or for the transaction or script that it is part of.</summary>
     internal readonly ref readonly ShardSet Held => ref _held;
 
-    /// <summary>False on an I/O thread, where nothing may take long.</summary>
+    /// <summary>False on the connection's own thread, where no command may take long.</summary>
     public required bool OnWorker { get; init; }
 
-    /// <summary>Set by <see cref="MoveToWorker"/>: the command has done nothing yet and is run again on a worker.</summary>
+    /// <summary>Set by <see cref="MoveToWorker"/>: the command has had no effect yet and runs again on a worker.</summary>
     public bool Moved { get; private set; }
 
-    /// <summary>What the client waits by; null while it does not.</summary>
+    /// <summary>The client's waiter; null while the client does not wait.</summary>
     internal Waiter? Waiter { get; private set; }
 
-    /// <summary>The error that the handler latched; it is the reply, and nothing else was written.</summary>
+    /// <summary>The error that the handler latched. It is the reply; the handler wrote no other.</summary>
     public string? Failure { get; private set; }
 
     public readonly bool Failed => Failure is not null;
 
     /// <summary>
-    /// The client is gone or was sent too much, so the reply reaches no one: a walk that changes nothing may end early.
+    /// Whether the reply cannot reach the client, because the client is gone or the reply was too long. A read-only scan may
+    /// then end early.
     /// </summary>
     public readonly bool IsAbandoned => Reply.Overflowed || Session.Connection is { IsClosed: true };
 
     /// <summary>
-    /// The longest string that the command may make. A replay obeys only the limit that no configuration changes: the
-    /// configuration may have been another one when the command was journalled.
+    /// The longest string that the command may make. A replay obeys only the fixed limit, because the configuration may have
+    /// been different when the command was journalled.
     /// </summary>
     public readonly long LongestString =>
         Session.IsReplay ? Limits.MaxValueBytes : Math.Min(Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes);
 
     // ---- arguments
 
-    /// <summary>Latches an error; the first one stays. Always false, so that a check can end in return.</summary>
+    /// <summary>Latches an error; the first one stays. It returns false, so that a check can return its result.</summary>
     public bool Fail(string error)
     {
         Failure ??= error;
@@ -88,8 +89,8 @@ internal ref partial struct CommandContext
     }
 
     /// <summary>
-    /// False, with an error latched, where so many elements are more than one command may return. A client whose class has an output limit would
-    /// have passed that, and is disconnected.
+    /// Returns false, with an error latched, if a command may not return this many elements. A client with an output limit would
+    /// have exceeded it and is disconnected.
     /// </summary>
     public bool MayReply(long elements)
     {
@@ -100,17 +101,19 @@ internal ref partial struct CommandContext
 
     public bool FailSyntax() => Fail(Errors.Syntax);
 
-    /// <summary>Latches the error of a subcommand whose arguments do not fit.</summary>
+    /// <summary>Latches the error of a subcommand with wrong arguments.</summary>
     public bool FailSubcommand() => Fail(Errors.SubcommandSyntax(Echo(1), Row.Parent!.Name));
 
-    /// <summary>False, with that error latched, where a subcommand that takes a range of arguments got more than its row can say.</summary>
+    /// <summary>
+    /// Returns false, with that error latched, if a subcommand got more arguments than it takes. A row has no maximum.
+    /// </summary>
     public bool HasAtMost(int arguments) => Args.Count <= arguments || FailSubcommand();
 
-    /// <summary>Whether an argument is this word, in either case.</summary>
+    /// <summary>Whether an argument is this word in any letter case.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public readonly bool Is(int index, ReadOnlySpan<byte> word) => Ascii.EqualsIgnoreCase(Args[index], word);
 
-    /// <summary>A 64-bit integer argument; latches Redis's error where it is none.</summary>
+    /// <summary>A 64-bit integer argument. Any other text latches the error.</summary>
     public long Int64(int index, string error = Errors.NotInteger)
     {
         if (RedisNumber.TryParseInt64(Args[index], out long value)) return value;
@@ -118,7 +121,7 @@ internal ref partial struct CommandContext
         return 0;
     }
 
-    /// <summary>An integer argument within bounds; latches <paramref name="error"/> where it is none.</summary>
+    /// <summary>An integer argument within bounds. Any other text latches <paramref name="error"/>.</summary>
     public long Int64(int index, long least, long most, string error)
     {
         if (RedisNumber.TryParseInt64(Args[index], out long value) && value >= least && value <= most) return value;
@@ -126,7 +129,7 @@ internal ref partial struct CommandContext
         return 0;
     }
 
-    /// <summary>An integer argument that is allowed to be negated.</summary>
+    /// <summary>An integer argument whose negative must be representable too.</summary>
     public long NegatableInt64(int index)
     {
         long value = Int64(index);
@@ -134,7 +137,7 @@ internal ref partial struct CommandContext
         return value;
     }
 
-    /// <summary>The number of a database.</summary>
+    /// <summary>A database index.</summary>
     public int DatabaseIndex(int argument)
     {
         long index = Int64(argument);
@@ -143,7 +146,7 @@ internal ref partial struct CommandContext
         return (int)index;
     }
 
-    /// <summary>A time to wait in milliseconds, 0 for ever.</summary>
+    /// <summary>A timeout in milliseconds; 0 for none.</summary>
     public long Timeout(int index)
     {
         long milliseconds = Int64(index, "ERR timeout is not an integer or out of range");
@@ -167,8 +170,8 @@ internal ref partial struct CommandContext
     // ---- keys
 
     /// <summary>
-    /// Gives the command to the shard's worker when it turns out to be long: called before its first effect, the handler
-    /// returns at once. False when it may go on here.
+    /// Moves a command that turns out to be long to a worker. The handler calls it before its first effect and returns at once
+    /// if it returns true.
     /// </summary>
     public bool MoveToWorker(long work)
     {
@@ -188,7 +191,7 @@ internal ref partial struct CommandContext
         return store.Database(database);
     }
 
-    /// <summary>A held shard's part of the client's database, for commands that walk over all shards.</summary>
+    /// <summary>The client's database in a held shard, for commands that scan all shards.</summary>
     public readonly Keyspace KeyspaceOf(Shard shard)
     {
         shard.Store.Now = Now;
@@ -196,7 +199,8 @@ internal ref partial struct CommandContext
     }
 
     /// <summary>
-    /// Looks a key up in order to read it: what has expired is removed first, hits and misses are counted, the key counts as used.
+    /// Looks up a key for reading. An expired key is removed first, a hit or miss is counted, and the key's access time is
+    /// updated.
     /// </summary>
     public Entry FindForRead(int argument)
     {
@@ -205,7 +209,7 @@ internal ref partial struct CommandContext
         return entry;
     }
 
-    /// <summary>The same, but the key does not count as used (EXISTS, TYPE, TTL …).</summary>
+    /// <summary>The same without an update of the access time (EXISTS, TYPE, TTL …).</summary>
     public Entry PeekForRead(int argument)
     {
         Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
@@ -218,13 +222,16 @@ internal ref partial struct CommandContext
         return entry;
     }
 
-    /// <summary>Keys that were looked up in order to be read and were there: counted unless the command moves to a worker, where it looks again.</summary>
+    /// <summary>
+    /// The number of keys that a lookup for reading found. It is not counted if the command moves to a worker, where the lookups
+    /// are repeated.
+    /// </summary>
     internal int Hits { get; private set; }
 
-    /// <summary>The same of keys that were not there.</summary>
+    /// <summary>The number of keys that a lookup for reading did not find.</summary>
     internal int Misses { get; private set; }
 
-    /// <summary>Looks a key up in order to change it: what has expired is removed first.</summary>
+    /// <summary>Looks up a key for writing. An expired key is removed first.</summary>
     public Entry FindForWrite(int argument)
     {
         Entry entry = Find(Args[argument], HashOf(argument), Session.Database);
@@ -232,33 +239,35 @@ internal ref partial struct CommandContext
         return entry;
     }
 
-    /// <summary>Looks a key up without counting or touching it (OBJECT, DEBUG …).</summary>
+    /// <summary>Looks up a key without counting or updating anything (OBJECT, DEBUG …).</summary>
     public Entry Peek(int argument) => Find(Args[argument], HashOf(argument), Session.Database);
 
-    /// <summary>Looks any key up, removing it if it has expired. Its shard must be among those that the command holds.</summary>
+    /// <summary>Looks up any key and removes it if it has expired. The command must hold the key's shard.</summary>
     public Entry Find(ReadOnlySpan<byte> key, ulong hash, int database)
     {
         Keyspace keyspace = KeyspaceOf(hash, database);
         Entry entry = keyspace.Find(key, hash);
         if (!entry.Exists) return NoteAbsent(entry, key, database);
-        // Whatever a write finds, it may change in place.
+        // A write may change the record in place, so a running snapshot must save it first.
         if (Row.IsWrite) keyspace.Preserve(entry);
         long expiry = entry.Expiry;
         if (expiry == 0 || expiry > Now || !Server.ExpiryEnabled) return entry;
-        // During a pause the data stand still: what has expired is not seen, and removed later.
+        // During a pause the data must not change. The expired key is hidden now and removed later.
         if (Server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
         Server.KeyEvents.Expire(entry, database, Lane);
         return NoteAbsent(keyspace.Find(key, hash), key, database);
     }
 
-    /// <summary>Where somebody wants to hear of new keys: the command's first event of this one will say that it is.</summary>
+    /// <summary>
+    /// Notes an absent key if keyspace events for new keys are on. The key's first event then reports it as new.
+    /// </summary>
     private readonly Entry NoteAbsent(Entry absent, ReadOnlySpan<byte> key, int database)
     {
         if ((Server.Notifications.Enabled & NotifyFlags.New) != 0) Lane.NoteAbsent(database, key);
         return absent;
     }
 
-    /// <summary>Latches WRONGTYPE where the key holds something else.</summary>
+    /// <summary>Latches WRONGTYPE if the key holds another type.</summary>
     public bool Expect(in Entry entry, ValueType type) => entry.Type == type || Fail(Errors.WrongType);
 
     private readonly void Touch(in Entry entry)
@@ -269,8 +278,9 @@ internal ref partial struct CommandContext
     // ---- effects
 
     /// <summary>
-    /// Says that the key at an argument was changed: watchers and caching clients hear of it, subscribers of key events too, and the
-    /// command becomes an effect to be journalled (as it was sent, unless <see cref="ReplaceEffect"/> gives its effect instead).
+    /// Reports that the key at an argument was changed. This notifies watchers, client-side caches and subscribers of keyspace
+    /// events, and makes the command an effect for the journal: the command as sent, unless <see cref="ReplaceEffect(int)"/>
+    /// replaces it.
     /// </summary>
     public void Modified(int argument, NotifyFlags kind, string keyEvent) =>
         Modified(Args[argument], HashOf(argument), Session.Database, kind, keyEvent);
@@ -281,17 +291,19 @@ internal ref partial struct CommandContext
         Server.KeyEvents.Modified(Server.Shards.Of(hash), key, database, kind, keyEvent, Session, Lane);
     }
 
-    /// <summary>Another key that the same change concerns (such as where an element was moved to): it is not counted again.</summary>
+    /// <summary>
+    /// Reports another key of the same change, such as the target of a move, without counting a second change.
+    /// </summary>
     public readonly void AlsoModified(int argument, NotifyFlags kind, string keyEvent) =>
         Server.KeyEvents.Modified(Server.Shards.Of(HashOf(argument)), Args[argument], Session.Database, kind, keyEvent, Session, Lane);
 
-    /// <summary>A further event of the same change (such as expire after set): no new effect.</summary>
+    /// <summary>Publishes a further event of the same change, such as expire after set, without a new effect.</summary>
     public readonly void Notify(int argument, NotifyFlags kind, string keyEvent) =>
         Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent, Lane);
 
     /// <summary>
-    /// Says that a key came to be as a whole, perhaps in another's place: before the events of what it was made from, where the first event of its own
-    /// would be too late.
+    /// Publishes the event for a new key before the events of its sources. For a key that is created as a whole, its own first
+    /// event would come too late.
     /// </summary>
     public readonly void NotifyNew(ReadOnlySpan<byte> key, int database)
     {
@@ -299,42 +311,43 @@ internal ref partial struct CommandContext
         Server.Notifications.Publish(NotifyFlags.New, "new", key, database);
     }
 
-    /// <summary>Removes a key that is there, with its event: del unless told otherwise.</summary>
+    /// <summary>Removes an existing key and publishes the event.</summary>
     public void Remove(in Entry entry, int argument, string keyEvent = "del")
     {
         entry.Keyspace.Remove(entry);
         Modified(argument, NotifyFlags.Generic, keyEvent);
     }
 
-    /// <summary>Its reply is written, or its connection was ended.</summary>
+    /// <summary>Whether the reply is written or the connection was ended.</summary>
     internal bool IsAnswered { get; set; }
 
-    /// <summary>What the command changed is in the stream of effects already.</summary>
+    /// <summary>Discards the recorded changes, because they are already in the stream of effects.</summary>
     internal void ForgetChanges() => (Changes, EffectReplaced) = (0, true);
 
-    /// <summary>How many changes the command made; no change, no effect.</summary>
+    /// <summary>The number of changes that the command made. Without a change, the command has no effect.</summary>
     public int Changes { get; private set; }
 
-    /// <summary>Counts changes to data that no key event tells of.</summary>
+    /// <summary>Counts changes that no keyspace event reports.</summary>
     public void Changed(int count = 1) => Changes += count;
 
-    /// <summary>Whether anybody wants effects: handlers that must build another form of themselves ask first.</summary>
+    /// <summary>Whether effects are recorded. A handler checks this before it builds a replacement effect.</summary>
     public readonly bool EffectsWanted => Server.Effects.Wanted;
 
-    /// <summary>True once a handler gave its effect itself.</summary>
+    /// <summary>Whether the handler gave its effect itself.</summary>
     internal bool EffectReplaced { get; private set; }
 
     /// <summary>
-    /// Makes room for effects of so many bytes (<see cref="EffectBuffer.SizeOf"/>); false, with an error latched, where the
-    /// unit would be too long. Asked before the first change by commands whose effects may be longer than their arguments: no
-    /// change is left without its effect.
+    /// Reserves room for effects of this many bytes (<see cref="EffectBuffer.SizeOf"/>). Returns false, with an error latched,
+    /// if the unit would be too long. A command whose effects may be longer than its arguments calls it before its first change,
+    /// so that no change is left without its effect.
     /// </summary>
     public bool ReserveEffects(long bytes) =>
         !Server.Effects.Wanted || Lane.Effects.TryReserve(bytes) || Fail(Errors.TooManyEffects);
 
     /// <summary>
-    /// The command's effect is not the command itself but what follows: a replay must depend on no clock and no chance. The caller adds exactly so
-    /// many arguments to the buffer, the name included; null when nobody wants them. May be called several times: all parts are one unit.
+    /// Replaces the effect of the command, because a replay must not depend on a clock or a random number. The caller adds
+    /// exactly this many arguments to the buffer, including the name. Returns null if effects are not recorded. Several calls
+    /// make one unit.
     /// </summary>
     public EffectBuffer? ReplaceEffect(int arguments)
     {
@@ -344,7 +357,7 @@ internal ref partial struct CommandContext
         return Lane.Effects;
     }
 
-    /// <summary>The same for a command on a key.</summary>
+    /// <summary>Replaces the effect by a command on a key.</summary>
     public void ReplaceEffect(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> key)
     {
         if (ReplaceEffect(arguments: 2) is not { } effect) return;
@@ -352,7 +365,7 @@ internal ref partial struct CommandContext
         effect.Add(key);
     }
 
-    /// <summary>The same with one more argument.</summary>
+    /// <summary>Replaces the effect by a command on a key with one more argument.</summary>
     public void ReplaceEffect(scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> key, scoped ReadOnlySpan<byte> argument)
     {
         if (ReplaceEffect(arguments: 3) is not { } effect) return;
@@ -361,10 +374,10 @@ internal ref partial struct CommandContext
         effect.Add(argument);
     }
 
-    /// <summary>Replaces the effect by the removal of what the command took or replaced as a whole.</summary>
+    /// <summary>Replaces the effect by the removal of the key.</summary>
     public void ReplaceWithRemoval(int keyArgument) => ReplaceEffect(Server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, Args[keyArgument]);
 
-    /// <summary>Replaces the effect by PEXPIREAT: relative times are decided once, here.</summary>
+    /// <summary>Replaces the effect by PEXPIREAT, so that a replay does not compute a relative time again.</summary>
     public void ReplaceWithExpireAt(int keyArgument, long at)
     {
         if (ReplaceEffect(arguments: 3) is not { } effect) return;

@@ -4,8 +4,8 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Error texts that more than one command gives: Redis's own words, since clients match on them. In an error text a character stands for a byte,
-/// so that what a client sent, which may be no text, is shown as it came.
+/// Error texts that several commands use. They are Redis's texts, because clients match on them. In an error text each character
+/// stands for one byte, so that binary input of a client is returned unchanged.
 /// </summary>
 internal static class Errors
 {
@@ -32,14 +32,14 @@ internal static class Errors
     public const string Overflow = "ERR increment or decrement would overflow";
     public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
-    /// <summary>What a client sent: it ends at the first zero byte, as a text of C's.</summary>
+    /// <summary>Input of a client as an error text. Like a C string, it ends at the first zero byte.</summary>
     public static string Echo(ReadOnlySpan<byte> sent)
     {
         int end = sent.IndexOf((byte)0);
         return Encoding.Latin1.GetString(end < 0 ? sent : sent[..end]);
     }
 
-    /// <summary>What the server or the system says, where that may be more than ASCII: the name of a file.</summary>
+    /// <summary>A text of the server or the system, which may contain more than ASCII, such as a file name.</summary>
     public static string Spell(string text) => ConfigText.ToLine(text);
 
     public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {Spell(reason)}";
@@ -51,7 +51,7 @@ internal static class Errors
     public static string UnknownSubcommand(string subcommand, string container) =>
         $"ERR unknown subcommand '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
 
-    /// <summary>For containers whose subcommands take a range of arguments.</summary>
+    /// <summary>The error of containers whose subcommands take a range of arguments.</summary>
     public static string SubcommandSyntax(string subcommand, string container) =>
         $"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container.ToUpperInvariant()} HELP.";
 

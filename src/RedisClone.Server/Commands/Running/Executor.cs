@@ -9,34 +9,36 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>How a run of a command ended.</summary>
+/// <summary>The result of one run of a command.</summary>
 internal enum Outcome
 {
     /// <summary>The reply is written.</summary>
     Done,
 
-    /// <summary>It had no effect and wants to be run again on a worker.</summary>
+    /// <summary>The command had no effect and must run again on a worker.</summary>
     Moved,
 
-    /// <summary>It had no effect; the client waits for one of its keys.</summary>
+    /// <summary>The command had no effect; the client waits for one of its keys.</summary>
     Blocked,
 
-    /// <summary>It had no effect; it must hold more shards (those of a client that it will wake) before it has one.</summary>
+    /// <summary>
+    /// The command had no effect; it must hold more shards first, for example those of a client that it will wake.
+    /// </summary>
     Widened,
 
-    /// <summary>It had no effect; a snapshot must get on first, then it is run again.</summary>
+    /// <summary>The command had no effect; a snapshot or the journal must advance first, then the command runs again.</summary>
     Deferred,
 }
 
 /// <summary>
-/// Runs one command whose shards are held by the calling thread, and everything around it that every command has: the error
-/// as its reply, the effect as its journal entry, its counters, and the blocked clients that it serves.
+/// Runs one command whose shards the calling thread holds, with the work that all commands share: the error as reply, the effect
+/// for the journal, the counters, and the blocked clients to serve.
 /// </summary>
 internal sealed class Executor(ServerCore server)
 {
     /// <summary>
-    /// Runs a client's command. <paramref name="started"/> is the time of the end of the command before, and becomes the end of this one: one
-    /// clock reading a command.
+    /// Runs a client's command. <paramref name="started"/> is the end time of the previous command and becomes the end time of
+    /// this one, so that each command reads the clock once.
     /// </summary>
     public Outcome Run(ref CommandContext c, ref long started)
     {
@@ -44,7 +46,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
-            // The journal may be turned off while the command runs, by a thread that holds no shard.
+            // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
             if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
             if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
@@ -57,7 +59,7 @@ internal sealed class Executor(ServerCore server)
             if (journalled) c.Lane.Messages.Hold();
             long seen = c.Session.SeenLsn;
             outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
-            // Even a command that is refused, or is to run again, may have evicted keys or noticed that some had expired.
+            // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
             if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
@@ -72,7 +74,7 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
-    /// <summary>Whether the last change of any of these shards is behind this position.</summary>
+    /// <summary>Whether the last change of any of these shards has a higher LSN than this.</summary>
     private bool IsAnyBehind(in ShardSet held, long position)
     {
         for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
@@ -81,8 +83,8 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>
-    /// Makes room first where memory is limited: before every command that may take more (of a script nobody knows), and before any once one has
-    /// taken much.
+    /// Makes room before the command if maxmemory is set: before a command that may use more memory, before a script, whose
+    /// commands are unknown, and before any command when eviction is due.
     /// </summary>
     private Outcome RunWithinMemory(ref CommandContext c, ref long started)
     {
@@ -94,11 +96,11 @@ internal sealed class Executor(ServerCore server)
             Lane lane = c.Lane;
             bool holds = lane.Messages.IsHolding;
             session.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
-            // What was evicted has been told.
+            // The eviction has released its messages. The messages of the command itself are held again.
             if (holds) lane.Messages.Hold();
             if (session.LacksMemory)
             {
-                // The shards at hand have nothing to give: all together may have.
+                // The held shards have nothing left to evict, but other shards may have.
                 if (!c.Held.ContainsAll(server.Shards.All))
                 {
                     session.WidenedShards = server.Shards.All;
@@ -106,7 +108,7 @@ internal sealed class Executor(ServerCore server)
                 }
                 if (grows && !RefuseForMemory(session, c.Row, lane)) return Outcome.Done;
             }
-            // Whom the eviction deprived of a cached key must not take the news for news of what this command does to the key.
+            // Writes the invalidations of evicted keys now, so that the client does not attribute them to this command.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
         long before = server.Shards.BytesOf(c.Held);
@@ -115,7 +117,10 @@ internal sealed class Executor(ServerCore server)
         return outcome;
     }
 
-    /// <summary>False when that is all; a transaction still has to end, and says why it ran nothing.</summary>
+    /// <summary>
+    /// Returns false if the command is finished. A refused EXEC continues, because it must end its transaction; its reply states
+    /// the reason.
+    /// </summary>
     private static bool RefuseForMemory(Session session, CommandRow row, Lane lane)
     {
         if (row.Handler == TransactionCommands.ExecHandler && session.Transaction is { } transaction)
@@ -134,28 +139,32 @@ internal sealed class Executor(ServerCore server)
         return outcome;
     }
 
-    /// <summary>Messages that tell of what begins here leave when its effects have their place.</summary>
+    /// <summary>Begins a unit: messages about it are held until its effects have their LSN.</summary>
     public void BeginUnit(Lane lane)
     {
         if (server.Effects.Wanted) lane.Messages.Hold();
     }
 
-    /// <summary>Ends what happened in one shard by itself: its effects get their place, whom it concerns is told.</summary>
+    /// <summary>
+    /// Ends a unit that changed one shard: places its effects, serves blocked clients and delivers invalidations.
+    /// </summary>
     public void EndOwnUnit(Shard shard, Lane lane)
     {
         PlaceOwnUnit(shard, lane);
         if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
     }
 
-    /// <summary>The same where those whom it concerns are about to be served and told anyway.</summary>
+    /// <summary>Places the effects of such a unit. The caller serves clients and delivers invalidations later.</summary>
     public void PlaceOwnUnit(Shard shard, Lane lane)
     {
-        // Whoever wanted them may have left meanwhile.
+        // The last consumer of effects may have gone meanwhile.
         if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
         lane.Messages.Release();
     }
 
-    /// <summary>Serves and tells those whom the unit that just ended concerns besides its author; its shards are held and its effects placed.</summary>
+    /// <summary>
+    /// Serves blocked clients and delivers invalidations after a unit. Its shards are held and its effects are placed.
+    /// </summary>
     public void FollowUp(Lane lane, in ShardSet held)
     {
         server.Blocked.Serve(lane, held);
@@ -164,8 +173,8 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>
-    /// Gives the effects of what was just run their place in the one order, while the shards are held; the session's replies have seen
-    /// everything up to there, or up to the last change of any of these shards. Messages that tell of the effects leave now.
+    /// Gives the effects of the last unit their LSN while its shards are held, and releases the messages about them. The session
+    /// has seen the effects up to that LSN, or up to the last change of any of these shards.
     /// </summary>
     public void PlaceEffects(Session session, Lane lane, in ShardSet held)
     {
@@ -181,7 +190,10 @@ internal sealed class Executor(ServerCore server)
         lane.Messages.Release();
     }
 
-    /// <summary>Runs a command as part of a whole (a transaction, a script, serving a blocked client): its effects wait for the whole's end.</summary>
+    /// <summary>
+    /// Runs a command as part of a unit: a transaction, a script, or the service of a blocked client. The effects are placed at
+    /// the end of the unit.
+    /// </summary>
     public Outcome RunPart(ref CommandContext c, ref long started)
     {
         Session session = c.Session;
@@ -230,7 +242,7 @@ internal sealed class Executor(ServerCore server)
         long ticks = ended - started;
         started = ended;
         Count(session, row, ticks, lane);
-        // A script's commands have a session without a connection: the script itself is what was slow.
+        // The commands of a script have a session without a connection. The slow log records the script itself.
         if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
         if (ticks >= server.Latency.Threshold && session.Connection is not null)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
@@ -238,13 +250,13 @@ internal sealed class Executor(ServerCore server)
         return Outcome.Done;
     }
 
-    /// <summary>An EXEC that failed has ended its transaction, as one that was refused.</summary>
+    /// <summary>Ends the transaction of an EXEC that failed, as for one that was refused.</summary>
     private static void EndTransaction(ref CommandContext c)
     {
         if (c.Row.Handler == TransactionCommands.ExecHandler) c.Session.EndTransaction();
     }
 
-    /// <summary>Why a command that may take memory is not run; null if it is.</summary>
+    /// <summary>Returns the error that refuses a command which may use memory, or null.</summary>
     private string? RefuseGrowth(ref CommandContext c)
     {
         if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
@@ -253,7 +265,7 @@ internal sealed class Executor(ServerCore server)
         return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
     }
 
-    /// <summary>Whether a shard that the command may write to has little room left.</summary>
+    /// <summary>Whether a shard that the command may write to is nearly full.</summary>
     private bool IsNearlyFull(ref CommandContext c)
     {
         if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.Arena.IsNearlyFull;
@@ -263,15 +275,15 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>
-    /// A command that runs again must not have changed anything: it would change it twice. One that waits may have, if it gave the effect itself: XREADGROUP
-    /// creates its consumer first.
+    /// Checks that a command which runs again has not changed anything, because it would change it twice. A command that waits
+    /// may have made a change whose effect it gave itself: XREADGROUP creates its consumer before it waits.
     /// </summary>
     private static void CheckUnchanged(ref CommandContext c)
     {
         if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
     }
 
-    /// <summary>Answers an error instead of half a reply. Where even that is impossible, the connection ends.</summary>
+    /// <summary>Replaces a partial reply by an error, or ends the connection if that is impossible.</summary>
     private static void ReplyFailure(Session session, ReplyMark mark, Exception failure)
     {
         try
@@ -285,7 +297,7 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
-    /// <summary>Answers a command that is not run.</summary>
+    /// <summary>Replies with an error to a command that does not run.</summary>
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
         session.Reply.Error(refusal);
@@ -293,14 +305,14 @@ internal sealed class Executor(ServerCore server)
         if (row is not null) lane.Calls[row.Id].Rejected++;
     }
 
-    /// <summary>Counts an error just written that no command's run will count.</summary>
+    /// <summary>Counts an error reply that no run of a command counts.</summary>
     public static void CountRefusal(Session session, Lane lane)
     {
         session.ErrorsCounted = session.Reply.Errors;
         lane.CountError(session.Reply.LastErrorCode);
     }
 
-    /// <summary>Counts a command that is answered.</summary>
+    /// <summary>Counts a command that was answered.</summary>
     public void Count(Session session, CommandRow row, long ticks, Lane lane)
     {
         ref CommandCounters counters = ref lane.Calls[row.Id];
@@ -309,7 +321,7 @@ internal sealed class Executor(ServerCore server)
         if (server.Config.LatencyTracking) lane.CountLatency(row.Id, ticks);
         int errors = session.Reply.Errors;
         if (errors == session.ErrorsCounted) return;
-        // The errors of a transaction's parts were counted as theirs.
+        // The errors of the commands of a transaction were already counted for them.
         session.ErrorsCounted = errors;
         counters.Failed++;
         lane.CountError(session.Reply.LastErrorCode);

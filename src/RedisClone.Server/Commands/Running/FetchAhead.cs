@@ -5,33 +5,41 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What is known of a request before it runs.</summary>
+/// <summary>A request after its lookup and before its run.</summary>
 internal struct Prepared
 {
     public CommandRow? Row;
 
-    /// <summary>Of its first key.</summary>
+    /// <summary>The hash of its first key.</summary>
     public ulong Hash;
 
-    /// <summary>The record in which a member is looked for, and the hash of that; 0 where there is nothing to fetch.</summary>
+    /// <summary>
+    /// The record that the request searches for a member, and the member's hash; 0 if there is nothing to fetch.
+    /// </summary>
     public uint Record;
     public ulong Member;
 }
 
 /// <summary>
-/// Asks for what a batch of requests will touch before the first of them runs, so that memory latency is paid once for all of them: first the
-/// cache line of each key's bucket, then the record, and, shortly before their turn, members of large collections.
+/// Prefetches the memory that a batch of requests will use before the first one runs, so that the latencies of all fetches
+/// overlap: first the bucket of each key, then the record, and, shortly before their run, members of large collections.
 /// </summary>
 internal static class FetchAhead
 {
-    /// <summary>How many requests ahead a member's bucket is asked for, and a member: about as long as memory takes.</summary>
+    /// <summary>
+    /// How many requests ahead of the current one a member's bucket and a member are prefetched. The distance is about one
+    /// memory latency.
+    /// </summary>
     private const int MemberBucketsAhead = 8, MembersAhead = 4;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static void Bucket(ShardMap shards, int database, ulong hash) =>
         shards.Of(hash).Store.ExistingDatabase(database)?.PrefetchBucket(hash);
 
-    /// <summary>The records, their buckets having been asked for; true if <see cref="Members"/> is to be called before each request.</summary>
+    /// <summary>
+    /// Prefetches the records, whose buckets are already prefetched. Returns true if <see cref="Members"/> must be called before
+    /// each request.
+    /// </summary>
     public static bool Records(ShardMap shards, int database, RequestBatch batch, Prepared[] prepared)
     {
         bool any = false;
@@ -44,7 +52,7 @@ internal static class FetchAhead
             uint record = keyspace.PrefetchRecord(next.Hash);
             if (next.Row.FirstMember == 0 || next.Row.FirstMember >= batch[i].Count) continue;
             next.Record = record;
-            // The memory of a small batch would not come in time.
+            // In a small batch, the members would not arrive in time.
             any = batch.Count > Limits.GatheredBatch;
         }
         if (!any) return false;
@@ -53,8 +61,8 @@ internal static class FetchAhead
     }
 
     /// <summary>
-    /// Asks for what lies behind the records of requests further on, in time: reading earlier what was asked for would wait for it. Not inlined, lest the
-    /// loop that calls it has no room for what every command needs.
+    /// Prefetches members of later requests at the right distance, because reading a line before it has arrived stalls. The
+    /// method is not inlined, so that the calling loop keeps its registers for its own variables.
     /// </summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static void Members(ShardMap shards, RequestBatch batch, Prepared[] prepared, int current)

@@ -5,7 +5,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Tells which shards a command needs.</summary>
+/// <summary>Determines the shards that a command needs.</summary>
 internal static class Router
 {
     public static ShardSet ShardsOf(ServerCore server, Session session, CommandRow row, in Request request)
@@ -15,7 +15,7 @@ internal static class Router
         var set = default(ShardSet);
         if (row.Keys.Length == 0) return set;
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
-        // Arguments that break the rules name no keys: the handler finds the same fault and answers it.
+        // Malformed arguments name no keys. The handler detects the same error and reports it.
         if (row.CollectKeys(request, ref positions))
             for (int i = 0; i < positions.Count; i++) set.Add(server.Shards.IndexOf(KeyHash.Of(request[positions[i]])));
         positions.Dispose();

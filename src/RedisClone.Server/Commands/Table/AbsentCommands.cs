@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// What other servers have and this one has not, for docs/commands.md. To clients these are unknown commands, which is how libraries find
-/// out what a server can do.
+/// Commands of other servers that this server does not have, for docs/commands.md. They reply like unknown commands, which is
+/// how client libraries detect what a server supports.
 /// </summary>
 internal static class AbsentCommands
 {

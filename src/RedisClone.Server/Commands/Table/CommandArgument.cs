@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>What an argument is, in the terms of COMMAND DOCS.</summary>
+/// <summary>The kind of an argument, in the terms of COMMAND DOCS.</summary>
 internal enum ArgumentKind
 {
     Text,
@@ -10,38 +10,38 @@ internal enum ArgumentKind
     Pattern,
     UnixTime,
 
-    /// <summary>A word to be written as it is.</summary>
+    /// <summary>A literal word.</summary>
     Word,
 
-    /// <summary>One of several.</summary>
+    /// <summary>One of several alternatives.</summary>
     Choice,
 
-    /// <summary>Several, one after the other.</summary>
+    /// <summary>Several arguments in sequence.</summary>
     Block,
 }
 
-/// <summary>One argument of a command, or a group of them, as <see cref="CommandSyntax"/> reads it from the command's usage.</summary>
+/// <summary>One argument of a command, or a group of arguments; see <see cref="CommandSyntax"/>.</summary>
 internal sealed record CommandArgument(ArgumentKind Kind, string Name)
 {
-    /// <summary>The word that comes before it.</summary>
+    /// <summary>The literal word before the value.</summary>
     public string? Token { get; init; }
 
     public bool IsOptional { get; init; }
 
-    /// <summary>It may come several times, with its token each time or only the first.</summary>
+    /// <summary>Whether the argument may be repeated. With <see cref="RepeatsToken"/>, its token is repeated too.</summary>
     public bool IsRepeated { get; init; }
 
     public bool RepeatsToken { get; init; }
 
     public CommandArgument[] Parts { get; init; } = [];
 
-    /// <summary>What a group that begins with it is called.</summary>
+    /// <summary>The name of a group that begins with this argument.</summary>
     public string GroupName => Token?.ToLowerInvariant() ?? Name;
 
-    /// <summary>How many words of a request it is at least.</summary>
+    /// <summary>The least number of words of a request that the argument takes.</summary>
     public int MinWords => IsOptional ? 0 : OnceWords;
 
-    /// <summary>Whether it is always so many.</summary>
+    /// <summary>Whether the argument always takes exactly that many words.</summary>
     public bool IsExact => !IsOptional && !IsRepeated &&
         Parts.All(part => part.IsExact) && (Kind != ArgumentKind.Choice || Parts.All(part => part.MinWords == Parts[0].MinWords));
 

@@ -1,9 +1,9 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>The ACL categories of a command: what its flags and its group imply, and what its row adds.</summary>
+/// <summary>The ACL categories of a command. They follow from its flags, its group and its row.</summary>
 internal static class CommandCategories
 {
-    /// <summary>All that there are, in the order in which they are shown.</summary>
+    /// <summary>All categories in the order of ACL CAT.</summary>
     public static readonly string[] All =
     [
         "keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo", "stream", "pubsub",
@@ -12,7 +12,7 @@ internal static class CommandCategories
 
     public static string[] Of(CommandRow row) => [.. All.Where((_, i) => (row.CategoryMask >> i & 1) != 0)];
 
-    /// <summary>The bit of a category, named without its @ and in either case; 0 for one that there is not.</summary>
+    /// <summary>The bit of a category, given without its @ in any letter case; 0 if there is no such category.</summary>
     public static ulong MaskOf(ReadOnlySpan<char> category)
     {
         for (int i = 0; i < All.Length; i++)
@@ -31,7 +31,8 @@ internal static class CommandCategories
     private static HashSet<string> Implied(CommandRow row)
     {
         var implied = new HashSet<string>(row.Categories);
-        // A row that names another group's category does not belong to its own: SORT is about lists and sets, WAIT about connections.
+        // A row that names the category of another group does not belong to its own: SORT concerns lists and sets, WAIT concerns
+        // connections.
         if (row.Subcommands.Length == 0 && !row.Categories.Any(IsOfGroup) && OfGroup(row.Group) is { } category) implied.Add(category);
         if (row.Has(CommandFlags.Write)) implied.Add("write");
         if (row.Has(CommandFlags.ReadOnly) && !implied.Contains("scripting")) implied.Add("read");
@@ -44,7 +45,7 @@ internal static class CommandCategories
 
     private static bool IsOfGroup(string category) => OfGroup(category) is not null || category is "sortedset";
 
-    /// <summary>Commands about the server as a whole share no category.</summary>
+    /// <summary>The category of a group, or null: commands about the server as a whole share none.</summary>
     private static string? OfGroup(string group) => group switch
     {
         "generic" => "keyspace",

@@ -22,7 +22,7 @@ internal static class CommandDescription
         (KeyFlags.VariableFlags, "variable_flags"),
     ];
 
-    /// <summary>By <see cref="ArgumentKind"/>.</summary>
+    /// <summary>Indexed by <see cref="ArgumentKind"/>.</summary>
     private static readonly string[] ArgumentKindNames = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
 
     private static readonly (Func<CommandArgument, bool> IsSet, string Name)[] ArgumentFlagNames =
@@ -85,7 +85,7 @@ internal static class CommandDescription
         }
     }
 
-    /// <param name="keysBefore">How many arguments that are keys came before: which of the key specifications is theirs.</param>
+    /// <param name="keysBefore">The number of key arguments before these, which selects the key specification.</param>
     private static void Arguments(ReplyWriter reply, CommandRow row, CommandArgument[] arguments, ref int keysBefore)
     {
         reply.ArrayHeader(arguments.Length);

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>The families of commands: a new family is one file and one line here.</summary>
+/// <summary>All families of commands. A new family is one file and one line here.</summary>
 internal static class CommandFamilies
 {
     public static IEnumerable<CommandRow> All =>

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>What the server needs to know of a command before it runs it; the names are those that COMMAND INFO shows.</summary>
+/// <summary>What the server must know about a command before it runs. The names are those of COMMAND INFO.</summary>
 [Flags]
 internal enum CommandFlags
 {
@@ -25,49 +25,51 @@ internal enum CommandFlags
     NoMandatoryKeys = 1 << 18,
     Protected = 1 << 19,
 
-    /// <summary>Changes the session or the order of things for what follows (AUTH, SELECT, MULTI …): ends a prefetched batch.</summary>
+    /// <summary>Changes the session or the execution of the commands that follow (AUTH, SELECT, MULTI …).</summary>
     EndsBatch = 1 << 24,
 
     /// <summary>Needs every shard (KEYS, FLUSHALL, scripts …).</summary>
     AllShards = 1 << 25,
 
-    /// <summary>Long by kind: never run on an I/O thread.</summary>
+    /// <summary>Always takes long, so it always runs on a worker.</summary>
     Long = 1 << 26,
 
-    /// <summary>Takes memory that is none of the data's (SUBSCRIBE, WATCH …): refused while the heap is full.</summary>
+    /// <summary>Takes memory outside the data (SUBSCRIBE, WATCH …), so it is refused while the heap is full.</summary>
     Grows = 1 << 27,
 
-    /// <summary>Runs right away inside MULTI instead of being queued (EXEC, DISCARD, WATCH, RESET, QUIT …).</summary>
+    /// <summary>Runs at once inside MULTI instead of being queued (EXEC, DISCARD, WATCH, RESET, QUIT …).</summary>
     NotQueued = 1 << 28,
 
-    /// <summary>Allowed for a RESP2 client that is in subscribed mode.</summary>
+    /// <summary>Allowed for a RESP2 client with subscriptions.</summary>
     InSubscribedMode = 1 << 29,
 
-    /// <summary>Answers nothing about the data in the shards that it holds: its reply does not wait until that is durable.</summary>
+    /// <summary>
+    /// The reply says nothing about the data in the held shards, so it does not wait until their changes are durable.
+    /// </summary>
     Blind = 1 << 30,
 }
 
-/// <summary>Which arguments of a command are channels that a user must be allowed to use.</summary>
+/// <summary>The arguments of a command that are channels, which the user must be allowed to use.</summary>
 internal enum ChannelUse
 {
     None,
     First,
     Each,
 
-    /// <summary>Patterns to listen by.</summary>
+    /// <summary>Each argument is a pattern to subscribe to.</summary>
     EachPattern,
 }
 
-/// <summary>What a command does with a key that it names, as COMMAND GETKEYSANDFLAGS tells.</summary>
+/// <summary>How a command uses a key, as COMMAND GETKEYSANDFLAGS shows it.</summary>
 [Flags]
 internal enum KeyFlags
 {
     None = 0,
 
-    // The key: read, read and written, overwritten unread, removed.
+    // The use of the key: read, read and written, overwritten without a read, removed.
     RO = 1, RW = 2, OW = 4, RM = 8,
 
-    // What users keep in it: told or copied, changed by what is there, added to, deleted from.
+    // The use of the data in it: returned or copied, changed depending on it, added to, deleted from.
     Access = 16, Update = 32, Insert = 64, Delete = 128,
     NotKey = 256, Incomplete = 512, VariableFlags = 1024,
 }

@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>docs/commands.md, made from the table of commands.</summary>
+/// <summary>Generates docs/commands.md from the table of commands.</summary>
 internal static class CommandReference
 {
     private const string Head =

@@ -8,40 +8,43 @@ namespace RedisClone.Server.Commands;
 
 internal delegate void CommandHandler(ref CommandContext c);
 
-/// <summary>Names the shards that a command needs where its keys alone do not tell.</summary>
+/// <summary>Returns the shards of a command whose keys alone do not determine them.</summary>
 internal delegate ShardSet ShardRoute(in Request request, Session session);
 
-/// <summary>Whether an argument must not be shown by the slow log, MONITOR and the log.</summary>
+/// <summary>Whether an argument must be hidden in the slow log, MONITOR and the log.</summary>
 internal delegate bool SecretArgument(in Request request, int index);
 
-/// <summary>What a request does, where its command alone does not tell: an EXEC does what was queued, an EVAL what its script declares.</summary>
+/// <summary>
+/// Returns the flags of a request whose command alone does not determine them: EXEC has those of the queued commands, EVAL those
+/// that its script declares.
+/// </summary>
 internal delegate CommandFlags RequestFlags(CommandRow row, in Request request, Session session);
 
-/// <summary>Adds to a lane's effects the present state of what a command changes.</summary>
+/// <summary>Adds the present state of the data that a command changes to a lane's effects.</summary>
 internal delegate void EffectImage(ServerCore server, Lane lane);
 
-/// <summary>Adds the positions of a request's keys, with their flags, by the parse that the handler uses.</summary>
+/// <summary>Adds the positions and flags of a request's keys. It parses the arguments as the handler does.</summary>
 internal delegate void KeyFinder(in Request request, ref KeyPositions into);
 
-/// <summary>The flags of the key at a position where the arguments decide them.</summary>
+/// <summary>Returns the flags of the key at a position if the arguments determine them.</summary>
 internal delegate KeyFlags KeyFlagsOf(in Request request, int position);
 
 /// <summary>
-/// Everything about a command in one place: lookup, arity, keys, routing, access control, journalling, COMMAND, statistics and the
-/// generated tests all read it from here.
+/// The complete description of a command. Lookup, arity, keys, routing, access control, journalling, COMMAND, statistics and the
+/// generated tests all use it.
 /// </summary>
 internal sealed class CommandRow
 {
     private readonly string _summary;
 
-    /// <param name="usage">The name in capitals, and the arguments as a manual writes them; see <see cref="CommandSyntax"/>.</param>
-    /// <param name="arity">Exact number of arguments, the name included; negative for at least so many.</param>
-    /// <param name="keys">Where the keys are.</param>
-    /// <param name="flags">What the server must know before it runs it.</param>
-    /// <param name="group">Redis's group: string, generic, hash, …; also the ACL category.</param>
-    /// <param name="since">The Redis version that brought it.</param>
-    /// <param name="handler">What it does. A container of subcommands has none.</param>
-    /// <param name="summary">One line of our own words for COMMAND DOCS.</param>
+    /// <param name="usage">The name in capitals and the arguments as in a manual; see <see cref="CommandSyntax"/>.</param>
+    /// <param name="arity">The exact number of arguments, including the name. A negative number is a minimum.</param>
+    /// <param name="keys">The rules that find the keys.</param>
+    /// <param name="flags">What the server must know before the command runs.</param>
+    /// <param name="group">Redis's group: string, generic, hash, …; it also implies the ACL category.</param>
+    /// <param name="since">The version of Redis that introduced the command.</param>
+    /// <param name="handler">The function of the command; null for a container of subcommands.</param>
+    /// <param name="summary">One line for COMMAND DOCS.</param>
     public CommandRow(
         string usage, int arity, KeySpec[] keys, CommandFlags flags, string group, string since, CommandHandler? handler, string summary = "")
     {
@@ -60,10 +63,10 @@ internal sealed class CommandRow
         HasSingleKey = keys.Length == 1 && FirstKey > 0 && keys[0].Last == 0 && keys[0].Limit == 0;
     }
 
-    /// <summary>In lower case, as error texts and COMMAND show it.</summary>
+    /// <summary>The name in lower case, as error texts and COMMAND show it.</summary>
     public string Name { get; }
 
-    /// <summary>The name, for a subcommand with its container's: config|get.</summary>
+    /// <summary>The name; for a subcommand, with the name of its container: config|get.</summary>
     public string FullName { get; private set; }
 
     public int Arity { get; }
@@ -80,75 +83,77 @@ internal sealed class CommandRow
 
     public CommandHandler? Handler { get; }
 
-    /// <summary>Further ACL categories that neither the flags nor the group imply, without the @.</summary>
+    /// <summary>ACL categories, without the @, that neither the flags nor the group imply.</summary>
     public string[] Categories { get; init; } = [];
 
     public string Complexity { get; init; } = "O(1)";
 
-    /// <summary>For a deprecated command: since when, and what to use.</summary>
+    /// <summary>For a deprecated command: the version of the deprecation, and the replacement.</summary>
     public string? DeprecatedSince { get; init; }
 
     public string? ReplacedBy { get; init; }
 
-    /// <summary>What this server lacks for the command, which therefore answers with an error; null for all that work.</summary>
+    /// <summary>
+    /// The missing part because of which the command always replies with an error; null for a command that works.
+    /// </summary>
     public string? Lacks { get; init; }
 
-    /// <summary>COMMAND TIPS such as nondeterministic_output.</summary>
+    /// <summary>The tips of COMMAND INFO, such as nondeterministic_output.</summary>
     public string[] Tips { get; init; } = [];
 
-    /// <summary>Shards needed beyond or instead of those of the keys.</summary>
+    /// <summary>The shards that the command needs in addition to those of its keys, or instead of them.</summary>
     public ShardRoute? Route { get; init; }
 
     /// <summary>
-    /// For a command that writes and names no keys: writes down what it may have changed as that is now, when its handler has failed. Without it, such a
-    /// failure ends the process.
+    /// For a command that writes and names no keys: records the present state of the data that it may have changed after its
+    /// handler has failed. Without it, such a failure ends the process.
     /// </summary>
     public EffectImage? Image { get; init; }
 
     public CommandRow[] Subcommands { get; init; } = [];
 
-    /// <summary>The arguments as a manual writes them, behind the name; for HELP and COMMAND DOCS.</summary>
+    /// <summary>The arguments in the notation of manuals, without the name; for HELP and COMMAND DOCS.</summary>
     public string Syntax { get; }
 
-    /// <summary>Null where no argument is secret.</summary>
+    /// <summary>Null if no argument is secret.</summary>
     public SecretArgument? IsSecret { get; init; }
 
     /// <summary>
-    /// For commands with options that name keys or stand before them: a rule searches a word and cannot tell an option from a
-    /// value that reads the same. It takes the place of the rules, which COMMAND INFO still shows.
+    /// Finds the keys of a command whose options name keys or stand before them. A keyword rule cannot distinguish an option
+    /// from an equal value. It replaces the rules, which COMMAND INFO still shows.
     /// </summary>
     public KeyFinder? FindKeys { get; init; }
 
     /// <summary>For keys whose rule has <see cref="KeyFlags.VariableFlags"/>.</summary>
     public KeyFlagsOf? KeyFlagsOf { get; init; }
 
-    /// <summary>For commands of which each request has flags of its own.</summary>
+    /// <summary>For commands whose flags depend on the request.</summary>
     public RequestFlags? FlagsOf { get; init; }
 
-    /// <summary>Dense number, the index of per-command statistics; set by the table.</summary>
+    /// <summary>The index in per-command statistics; the table assigns it.</summary>
     public int Id { get; private set; }
 
     public CommandRow? Parent { get; private set; }
 
-    /// <summary>The first word of the command in the journal: the name, for a subcommand its container's.</summary>
+    /// <summary>The first word of the command in the journal: its name, or the name of its container.</summary>
     public byte[] EffectName { get; private set; } = [];
 
-    /// <summary>Which of its arguments are channels.</summary>
+    /// <summary>The arguments that are channels.</summary>
     public ChannelUse Channels { get; init; }
 
-    /// <summary>A bit for each of its ACL categories.</summary>
+    /// <summary>The ACL categories, one bit for each.</summary>
     public ulong CategoryMask { get; private set; }
 
-    /// <summary>Position of the first key where the arguments do not decide it, else 0.</summary>
+    /// <summary>The position of the first key if it is fixed; otherwise 0.</summary>
     public int FirstKey { get; }
 
     /// <summary>
-    /// Position of the first argument that names a member or a field of the collection at the first key, else 0. A batch fetches it into
-    /// the cache ahead of its command, which is worth a third of the speed of sets.
+    /// The position of the first argument that is a member or a field of the collection at the first key; otherwise 0. A batch
+    /// fetches it into the cache ahead of its command. This saves sets a third of their time.
     /// </summary>
     public int FirstMember { get; init; }
 
-    /// <summary>Exactly one key, at a fixed position: the fast way through the router.</summary>
+    /// <summary>Whether the command has exactly one key at a fixed position, which the router handles fastest.</summary>
     public bool HasSingleKey { get; }
 
     public bool IsWrite => (Flags & CommandFlags.Write) != 0;
@@ -166,7 +171,7 @@ internal sealed class CommandRow
         return request[argument];
     }
 
-    /// <summary>Finds the keys of a request; false when its arguments do not follow the rules.</summary>
+    /// <summary>Finds the keys of a request. Returns false if the arguments do not follow the rules.</summary>
     public bool CollectKeys(in Request request, ref KeyPositions into)
     {
         if (FindKeys is { } find)
@@ -179,10 +184,10 @@ internal sealed class CommandRow
         return true;
     }
 
-    /// <summary>The hash of the first key; 0 where there is none at a fixed position.</summary>
+    /// <summary>The hash of the first key; 0 if it has no fixed position.</summary>
     public ulong HashOfFirstKey(in Request request) => FirstKey > 0 && FirstKey < request.Count ? KeyHash.Of(request[FirstKey]) : 0;
 
-    /// <summary>What the command does with the key at a position, given the flags of the rule that found it.</summary>
+    /// <summary>The flags of the key at a position, given the flags of the rule that found it.</summary>
     public KeyFlags FlagsOfKey(in Request request, int position, KeyFlags flags) =>
         (flags & KeyFlags.VariableFlags) != 0 && KeyFlagsOf is { } decide ? decide(request, position) : flags;
 

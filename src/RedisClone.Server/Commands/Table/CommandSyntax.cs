@@ -3,8 +3,9 @@ using System.Text.RegularExpressions;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Reads a command's arguments as manuals and redis-cli's hints write them: WORDS are literal, names stand for values; [x] may be left out;
-/// &lt;x | y&gt; and [x | y] are choices; x [x ...] comes once or more often, as &lt;x ...&gt; does. A word directly before a value is its token.
+/// Parses the arguments of a command in the notation of manuals and of redis-cli's hints. Words in capitals are literal; names
+/// stand for values. [x] is optional. &lt;x | y&gt; and [x | y] are choices. x [x ...] and &lt;x ...&gt; occur once or more. A
+/// word directly before a value is its token.
 /// </summary>
 internal sealed partial class CommandSyntax
 {
@@ -26,7 +27,7 @@ internal sealed partial class CommandSyntax
 
     private string Peek => _next < _tokens.Length ? _tokens[_next] : "";
 
-    /// <exception cref="FormatException">The text is not well-formed: a mistake in the table.</exception>
+    /// <exception cref="FormatException">The text is malformed, which is a mistake in the table.</exception>
     public static CommandArgument[] Parse(string text)
     {
         var reader = new CommandSyntax(text);
@@ -38,7 +39,7 @@ internal sealed partial class CommandSyntax
     private List<CommandArgument> Sequence()
     {
         var items = new List<CommandArgument>();
-        string? word = null;            // as long as what follows has not told whether it stands alone
+        string? word = null;            // until the next token shows whether the word stands alone
         while (Peek is not ("" or "]" or ">" or "|" or Ellipsis))
         {
             bool isWord = IsWord(Peek);
@@ -74,7 +75,7 @@ internal sealed partial class CommandSyntax
         return group with { IsRepeated = group.IsRepeated || repeats };
     }
 
-    /// <summary>What is in brackets may be left out, or is what stands before them once more.</summary>
+    /// <summary>Parses brackets: an optional argument, or a repetition of the arguments before them.</summary>
     private void Bracket(List<CommandArgument> items)
     {
         int open = _next++;
@@ -113,7 +114,9 @@ internal sealed partial class CommandSyntax
         if (!TryTake(token)) throw new FormatException($"'{token}' is missing in '{string.Join(' ', _tokens)}'");
     }
 
-    /// <summary>A block takes the token of its first value for its own: it comes before all of it.</summary>
+    /// <summary>
+    /// The token of a block's first value becomes the token of the block, because it stands before the whole block.
+    /// </summary>
     private static CommandArgument AsOne(List<CommandArgument> items) => items switch
     {
         [] => throw new FormatException("there is an empty group"),

@@ -6,13 +6,13 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>All commands by name. Each family of commands brings its rows from the file that holds its functions.</summary>
+/// <summary>All commands by name. Each family of commands has its rows in the file with its handlers.</summary>
 internal sealed class CommandTable
 {
     private const int LongestName = 64;
 
     private readonly CommandRow?[] _slots;
-    private readonly string[] _names;                   // under which the row in the slot is called; its own, unless it was renamed
+    private readonly string[] _names;                   // the names of the slots' rows: their own, unless they were renamed
     private readonly int _mask;
     private bool _hasRenamed;
     private readonly Dictionary<string, CommandRow> _originals = new(StringComparer.OrdinalIgnoreCase);
@@ -40,22 +40,23 @@ internal sealed class CommandTable
             if (!TryPlace(row.Name, row)) throw new InvalidOperationException($"two rows are called {row.Name}");
     }
 
-    /// <summary>Top-level commands.</summary>
+    /// <summary>The top-level commands.</summary>
     public CommandRow[] Rows { get; }
 
-    /// <summary>Top-level commands and subcommands, by <see cref="CommandRow.Id"/>.</summary>
+    /// <summary>The top-level commands and subcommands, indexed by <see cref="CommandRow.Id"/>.</summary>
     public CommandRow[] All { get; }
 
     public CommandRow? Find(ReadOnlySpan<byte> name) => _slots[SlotOf(name)];
 
     /// <summary>
-    /// Gives a command another name, or with an empty one takes it away; before the first client. Null, or why it cannot be.
+    /// Renames a command, or removes it if the new name is empty. It must run before the first client connects. Returns null, or
+    /// the problem.
     /// </summary>
     public string? Rename(string name, string newName)
     {
         int at = SlotOf(Encoding.UTF8.GetBytes(name));
         if (_slots[at] is not { } row) return "No such command in rename-command";
-        // The slot stays taken, or a probe for another name would end here; but nothing has a name with a blank.
+        // The slot stays in use, because a probe for another name would otherwise end here. No command's name contains a blank.
         _names[at] = " ";
         _hasRenamed = true;
         return newName.Length == 0 || TryPlace(newName.ToLowerInvariant(), row) ? null : "Target command name already exists";
@@ -68,7 +69,10 @@ internal sealed class CommandTable
         return null;
     }
 
-    /// <summary>The row of a request: for a container the subcommand's, the container itself where none is named so.</summary>
+    /// <summary>
+    /// The row of a request. For a container, it is the row of the subcommand, or of the container if there is no such
+    /// subcommand.
+    /// </summary>
     public CommandRow? Resolve(in Request request)
     {
         CommandRow? row = Find(request[0]);
@@ -76,7 +80,7 @@ internal sealed class CommandTable
         return FindSubcommand(row, request[1]) ?? row;
     }
 
-    /// <summary>The row of a name such as config|get.</summary>
+    /// <summary>The row of a full name such as config|get.</summary>
     public CommandRow? FindFull(ReadOnlySpan<byte> fullName)
     {
         int bar = fullName.IndexOf((byte)'|');
@@ -84,18 +88,20 @@ internal sealed class CommandTable
         return Find(fullName[..bar]) is { } container ? FindSubcommand(container, fullName[(bar + 1)..]) : null;
     }
 
-    /// <summary>The row of a name such as config|get that it has from the start: rules for users hold whatever it is called now.</summary>
+    /// <summary>
+    /// The row of an original full name such as config|get. ACL rules use original names, so they apply after a renaming too.
+    /// </summary>
     public CommandRow? FindOriginal(string fullName) => _originals.GetValueOrDefault(fullName);
 
     /// <summary>
-    /// What the journal and the replicas call the command of a request. A renamed command has the table's name there: the effects that
-    /// the server makes have such names too, and the journal stays readable when the renaming changes.
+    /// The name of a request's command in the journal and for replicas. A renamed command has its original name there, as the
+    /// effects that the server makes do, so that the journal stays valid if the renaming changes.
     /// </summary>
     public ReadOnlySpan<byte> EffectName(CommandRow row, in Request request) => _hasRenamed ? row.EffectName : request[0];
 
     /// <summary>
-    /// The row of a command in a journal. The table's names come first; a name of clients is accepted for journals of earlier versions
-    /// and of redis-server, which write it.
+    /// The row of a command in a journal. The original names come first. A client's name is accepted too, because earlier
+    /// versions and redis-server write it.
     /// </summary>
     public CommandRow? FindEffect(ReadOnlySpan<byte> name)
     {
@@ -105,7 +111,7 @@ internal sealed class CommandTable
         return _originals.GetAlternateLookup<ReadOnlySpan<char>>().TryGetValue(text[..length], out CommandRow? row) ? row : Find(name);
     }
 
-    /// <summary>Where the name is, or an empty slot.</summary>
+    /// <summary>The slot of the name, or an empty slot.</summary>
     private int SlotOf(ReadOnlySpan<byte> name)
     {
         int at = Hash(name) & _mask;
@@ -122,7 +128,7 @@ internal sealed class CommandTable
         return true;
     }
 
-    /// <summary>Letters of either case hash alike: bit 5 is set in every byte.</summary>
+    /// <summary>Sets bit 5 of every byte, so that the hash ignores letter case.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int Hash(ReadOnlySpan<byte> name)
     {

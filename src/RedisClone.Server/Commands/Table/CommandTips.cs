@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>The COMMAND TIPS that occur in many rows.</summary>
+/// <summary>Tips of COMMAND INFO that occur in many rows.</summary>
 internal static class CommandTips
 {
     public static readonly string[] Nondeterministic = ["nondeterministic_output"];
@@ -14,6 +14,6 @@ internal static class CommandTips
     public static readonly string[] MultiShard = ["request_policy:multi_shard", "response_policy:all_succeeded"];
     public static readonly string[] MultiShardSum = ["request_policy:multi_shard", "response_policy:agg_sum"];
 
-    /// <summary>Every node answers something of its own.</summary>
+    /// <summary>Every node replies with its own result.</summary>
     public static readonly string[] EachShard = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"];
 }

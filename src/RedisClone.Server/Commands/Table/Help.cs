@@ -3,13 +3,15 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The HELP subcommand that every container has: written from the rows of its siblings, so that it cannot miss one.</summary>
+/// <summary>
+/// The HELP subcommand of every container. It is generated from the rows of the other subcommands, so that it is complete.
+/// </summary>
 internal static class Help
 {
     public static CommandRow Row(string group, string since, params string[] categories) =>
         new("HELP", 2, Keys.None, Loading | Stale, group, since, Reply, "Lists the subcommands.") { Categories = categories };
 
-    /// <summary>The same for a command whose first argument is a word and no row of its own.</summary>
+    /// <summary>Writes the help of a command whose first argument is a word without a row of its own.</summary>
     public static void Reply(ref CommandContext c, string container, IEnumerable<(string Word, string Syntax, string Summary)> entries)
     {
         var lines = new List<string> { $"{container.ToUpperInvariant()} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:" };

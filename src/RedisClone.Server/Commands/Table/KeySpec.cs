@@ -8,29 +8,36 @@ namespace RedisClone.Server.Commands;
 /// <summary>One rule that finds keys among a command's arguments, in the terms of Redis's key specifications.</summary>
 internal sealed record KeySpec(KeyFlags Flags)
 {
-    /// <summary>Where to begin: at an argument, or after a keyword searched from an argument (negative: from the end).</summary>
+    /// <summary>
+    /// The beginning: an argument, or the argument after a keyword that is searched from StartFrom (negative: from the end).
+    /// </summary>
     public int Index { get; init; }
 
     public string? Keyword { get; init; }
 
     public int StartFrom { get; init; }
 
-    /// <summary>A range: up to Last (relative to the beginning, negative from the end of the arguments), every Step; Limit as in XREAD: 2 takes the first half.</summary>
+    /// <summary>
+    /// The range ends at Last, which is relative to the beginning; a negative Last counts from the end of the arguments. Every
+    /// Step-th argument is a key. Limit is used as in XREAD: 2 selects the first half.
+    /// </summary>
     public int Last { get; init; }
 
     public int Step { get; init; } = 1;
 
     public int Limit { get; init; }
 
-    /// <summary>The argument at the beginning counts the keys, which follow it at an offset.</summary>
+    /// <summary>The argument at the beginning is the number of keys, which follow it at an offset.</summary>
     public bool Counted { get; init; }
 
     public int FirstKey { get; init; } = 1;
 
-    /// <summary>There are keys that no rule finds (SORT's BY and GET); the command needs other ways to name its shards.</summary>
+    /// <summary>
+    /// The command has keys that no rule finds (BY and GET of SORT), so it needs another way to determine its shards.
+    /// </summary>
     public bool IsUnknown { get; init; }
 
-    /// <summary>Adds the positions of this rule's keys; false when the arguments do not follow it.</summary>
+    /// <summary>Adds the positions of this rule's keys. Returns false if the arguments do not follow the rule.</summary>
     public bool Collect(in Request request, ref KeyPositions into)
     {
         if (IsUnknown) return true;
@@ -68,31 +75,31 @@ internal sealed record KeySpec(KeyFlags Flags)
     }
 }
 
-/// <summary>How the rows of the command table say where their keys are.</summary>
+/// <summary>Builds the key rules of the command table's rows.</summary>
 internal static class Keys
 {
     public static readonly KeySpec[] None = [];
 
     public static KeySpec[] At(int index, KeyFlags flags = KeyFlags.None) => [new KeySpec(flags) { Index = index }];
 
-    /// <summary>From first to last, negative last counting from the end.</summary>
+    /// <summary>From first to last; a negative last counts from the end.</summary>
     public static KeySpec[] Range(int first, int last, int step = 1, KeyFlags flags = KeyFlags.None) =>
         [new KeySpec(flags) { Index = first, Last = last < 0 ? last : last - first, Step = step }];
 
-    /// <summary>An argument tells how many keys follow it.</summary>
+    /// <summary>The argument at the index is the number of the keys that follow it.</summary>
     public static KeySpec[] Counted(int index, KeyFlags flags = KeyFlags.None) => [new KeySpec(flags) { Index = index, Counted = true }];
 
     /// <summary>The argument after a keyword is a key.</summary>
     public static KeySpec[] After(string keyword, int startFrom, KeyFlags flags = KeyFlags.None) =>
         [new KeySpec(flags) { Keyword = keyword, StartFrom = startFrom }];
 
-    /// <summary>Keys that no rule finds, beside those that the other rules do.</summary>
+    /// <summary>Keys that no rule finds, in addition to those of the other rules.</summary>
     public static KeySpec Unknown(KeyFlags flags) => new(flags | KeyFlags.Incomplete) { IsUnknown = true };
 
     public static KeySpec[] And(this KeySpec[] first, params KeySpec[] more) => [.. first, .. more];
 }
 
-/// <summary>Positions of keys in a request, on the caller's stack where they fit.</summary>
+/// <summary>Positions of keys in a request, on the caller's stack if they fit.</summary>
 internal ref struct KeyPositions(Span<int> room)
 {
     private Span<int> _room = room;

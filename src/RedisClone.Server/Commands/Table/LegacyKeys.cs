@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// The first key, the last and the step between them, which is all that COMMAND told before there were key specifications; and
-/// whether that is not enough to find all keys.
+/// The first key, the last key and the step, which COMMAND reported before key specifications existed, and whether these do not
+/// find all keys.
 /// </summary>
 internal readonly record struct LegacyKeys(int First, int Last, int Step, bool Movable)
 {
@@ -24,7 +24,7 @@ internal readonly record struct LegacyKeys(int First, int Last, int Step, bool M
             }
             movable |= IsIncomplete(spec);
             first = Math.Min(first, spec.Index);
-            // Counted from the end is beyond anything counted from the beginning.
+            // A position counted from the end is beyond every position counted from the beginning.
             last = (int)Math.Max((uint)last, (uint)LastOf(spec));
             lastOfPrevious = last;
         }

@@ -4,18 +4,18 @@ using System.Net.Sockets;
 
 namespace RedisClone.Server.Net.Listening;
 
-/// <summary>An address to listen on, and how the parameter named it; one that is optional may be missing on the machine.</summary>
+/// <summary>An address to listen on, and its name in the parameter. An optional address may be missing on the machine.</summary>
 internal readonly record struct TcpAddress(string Name, IPEndPoint EndPoint, bool IsOptional)
 {
-    /// <summary>Redis's words for one that cannot be listened on.</summary>
+    /// <summary>Redis's message for an address that the server cannot listen on.</summary>
     public static string Failure(string name, int port, string reason) =>
         string.Create(CultureInfo.InvariantCulture, $"Warning: Could not create server TCP listening socket {name}:{port}: {reason}");
 }
 
-/// <summary>What the parameter bind means.</summary>
+/// <summary>Resolves the names of the parameter bind.</summary>
 internal static class TcpAddresses
 {
-    /// <summary>Null and a reason where a name means nothing.</summary>
+    /// <summary>Returns null and a reason if a name cannot be resolved.</summary>
     public static List<TcpAddress>? Resolve(IEnumerable<string> bind, int port, out string problem)
     {
         problem = "";

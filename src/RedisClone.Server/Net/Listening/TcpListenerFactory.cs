@@ -7,7 +7,7 @@ using RedisClone.Server.Net.Tls;
 
 namespace RedisClone.Server.Net.Listening;
 
-/// <summary>A port that clients connect to, whatever addresses and number it has at the time.</summary>
+/// <summary>A port for clients. Its number and addresses may change while the server runs.</summary>
 internal sealed class ClientPort(string name, string parameter, Func<ServerConfig, int> number) : EndPoint
 {
     public static readonly ClientPort Plain = new("tcp", "port", static config => config.Port);
@@ -16,7 +16,7 @@ internal sealed class ClientPort(string name, string parameter, Func<ServerConfi
 
     public static readonly ClientPort Metrics = new("metrics", "metrics-port", static config => config.MetricsPort);
 
-    /// <summary>What CONFIG calls its number.</summary>
+    /// <summary>The name of its parameter in CONFIG.</summary>
     public string Parameter => parameter;
 
     public int NumberIn(ServerConfig config) => number(config);
@@ -25,8 +25,8 @@ internal sealed class ClientPort(string name, string parameter, Func<ServerConfi
 }
 
 /// <summary>
-/// Listens on the <see cref="ClientPort"/>s: on the plain one by means of the transport that other endpoints use too, on those for TLS and metrics
-/// on the framework's sockets, whose pipes its TLS and its HTTP are made for.
+/// Listens on the <see cref="ClientPort"/>s. The plain port uses the transport of the other endpoints. The ports for TLS and
+/// metrics use Kestrel's sockets, because Kestrel's TLS and HTTP are made for the pipes of these sockets.
 /// </summary>
 internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<TcpListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
@@ -57,12 +57,14 @@ internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parame
         return listeners;
     }
 
-    /// <summary>CONFIG SET runs on a worker: it may wait for sockets.</summary>
+    /// <summary>CONFIG SET runs on a worker, so it may wait for sockets.</summary>
     private static bool Adapts(TcpListeners listeners) => listeners.AdaptAsync().GetAwaiter().GetResult() is null;
 
     private string? LoadTlsFor(ClientPort port) => port == ClientPort.Tls && port.NumberIn(config) > 0 ? tls.Load() : null;
 
-    /// <summary>Those that take addresses: first the framework's sockets, last the one that the framework itself would choose.</summary>
+    /// <summary>
+    /// The transports that accept IP addresses: first Kestrel's sockets, last the one that Kestrel itself would choose.
+    /// </summary>
     private IEnumerable<IConnectionListenerFactory> Transports() => services.GetServices<IConnectionListenerFactory>()
         .Where(factory => factory != this && (factory as IConnectionListenerFactorySelector)?.CanBind(Sample) != false);
 }

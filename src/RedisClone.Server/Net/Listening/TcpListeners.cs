@@ -8,26 +8,26 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Net.Listening;
 
 /// <summary>
-/// All the sockets that one port is listened on. To the framework they are one listener; underneath they can be exchanged while it runs,
-/// and whoever is connected stays connected.
+/// All listening sockets of one port. Kestrel sees them as one listener. They can be replaced while the server runs, and
+/// existing connections stay open.
 /// </summary>
 internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnectionListenerFactory transport, ILogger log) : IConnectionListener
 {
     private readonly Dictionary<IPEndPoint, IConnectionListener> _listeners = [];
-    private readonly List<IConnectionListener> _closed = [];    // whose connections may still be there: they share its buffers
+    private readonly List<IConnectionListener> _closed = [];    // their connections may still be open and share their buffers
     private readonly Channel<ConnectionContext> _accepted = Channel.CreateUnbounded<ConnectionContext>();
 
     public EndPoint EndPoint => new IPEndPoint(IPAddress.Any, Number);
 
     private int Number => port.NumberIn(config);
 
-    /// <summary>Listens on what the configuration says now, and on nothing else. Null, or what went wrong.</summary>
+    /// <summary>Listens on exactly the addresses that the configuration names now. Returns null, or the problem.</summary>
     public async Task<string?> AdaptAsync()
     {
         if (TcpAddresses.Resolve(config.Bind, Number, out string problem) is not { } wanted) return Report(problem);
         IPEndPoint[] obsolete = [.. _listeners.Keys.Where(old => !wanted.Exists(address => address.EndPoint.Equals(old)))];
-        // On another port the new sockets come first, so that a port which is taken changes nothing. On the same port an address may be
-        // part of another (*), so the old ones go first.
+        // If the port changes, the new sockets are opened first, so that a port in use leaves everything as it was. On the same
+        // port, one address may include another (*), so the old sockets are closed first.
         bool samePort = obsolete.Length > 0 && obsolete[0].Port == Number;
         if (samePort) await CloseAsync(obsolete);
         foreach (TcpAddress address in wanted)
@@ -35,7 +35,7 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
             if (_listeners.ContainsKey(address.EndPoint)) continue;
             try
             {
-                // A port that the system chose with the first address is that of the others too.
+                // If the system chose the port for the first address, the other addresses use the same port.
                 if (Number != ServerConfig.AnyPort) address.EndPoint.Port = Number;
                 IConnectionListener listener = await transport.BindAsync(address.EndPoint);
                 if (Number == ServerConfig.AnyPort) config.Port = address.EndPoint.Port = ((IPEndPoint)listener.EndPoint).Port;
@@ -87,7 +87,7 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
         }
     }
 
-    /// <summary>The machine has no such address, or nothing of its kind.</summary>
+    /// <summary>Whether the machine lacks the address or its address family.</summary>
     private static bool IsMissing(Exception error) => (error as SocketException ?? error.InnerException as SocketException)?.SocketErrorCode
         is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolFamilyNotSupported or SocketError.ProtocolNotSupported;
 

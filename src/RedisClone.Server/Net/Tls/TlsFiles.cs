@@ -6,12 +6,15 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Net.Tls;
 
-/// <summary>Reads what the parameters of TLS name: certificates, keys, authorities, versions, suites. Every method answers null and a reason, or what it read.</summary>
+/// <summary>
+/// Reads the files and names of the TLS parameters: certificates, keys, authorities, versions and suites. If a method fails, it
+/// returns null and a problem.
+/// </summary>
 internal static class TlsFiles
 {
     private const string EncryptedKey = "ENCRYPTED";
 
-    /// <summary>What TLS 1.2 may use beside suites that are named for TLS 1.3.</summary>
+    /// <summary>The suites for TLS 1.2, which are added to the suites that the parameter names for TLS 1.3.</summary>
     private static readonly TlsCipherSuite[] ModernSuites =
     [
         TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -19,7 +22,7 @@ internal static class TlsFiles
         TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TlsCipherSuite.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ];
 
-    /// <summary>The server's certificate with its key, and the intermediate ones that its file has behind it.</summary>
+    /// <summary>The server's certificate with its key, and the intermediate certificates of the same file.</summary>
     public static SslStreamCertificateContext? Certificate(ServerConfig config, out string problem)
     {
         problem = config.TlsCertFile.Length == 0 ? "No tls-cert-file configured!" : config.TlsKeyFile.Length == 0 ? "No tls-key-file configured!" : "";
@@ -49,7 +52,7 @@ internal static class TlsFiles
         }
     }
 
-    /// <summary>Whom clients' certificates may come from.</summary>
+    /// <summary>The authorities that may have issued the certificates of clients.</summary>
     public static X509Certificate2Collection? Authorities(ServerConfig config, out string problem)
     {
         var authorities = new X509Certificate2Collection();
@@ -75,7 +78,7 @@ internal static class TlsFiles
         }
     }
 
-    /// <summary>TLS 1.2 and 1.3 unless one of them is picked; what came before them is not offered to anybody.</summary>
+    /// <summary>TLS 1.2 and 1.3, unless the parameter selects one of them. Older versions are not offered.</summary>
     public static SslProtocols? Protocols(ServerConfig config, out string problem)
     {
         problem = "";
@@ -91,7 +94,7 @@ internal static class TlsFiles
         return problem.Length > 0 ? null : protocols;
     }
 
-    /// <summary>Null without a problem: the system's own choice.</summary>
+    /// <summary>The cipher suites. Null without a problem stands for the system's choice.</summary>
     public static CipherSuitesPolicy? CipherSuites(ServerConfig config, out string problem)
     {
         problem = "";

@@ -7,8 +7,8 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Net.Tls;
 
 /// <summary>
-/// Puts TLS under an endpoint. A handshake costs much and proves nothing of the client, so only so many may be under way, each only for so
-/// long: whoever stalls them keeps others out for no longer than that.
+/// Adds TLS to an endpoint. A handshake is expensive and does not authenticate the client, so the number of concurrent
+/// handshakes and the duration of each are limited. A client that stalls them can delay others only for that long.
 /// </summary>
 internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
 {
@@ -49,7 +49,9 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
         }
     }
 
-    /// <summary>A place among the handshakes, given back once: when it is done, or when the connection ends before that.</summary>
+    /// <summary>
+    /// A place among the concurrent handshakes. It is returned once: after the handshake, or when the connection ends earlier.
+    /// </summary>
     private sealed class Ticket(TlsHandshakes owner)
     {
         private int _returned;

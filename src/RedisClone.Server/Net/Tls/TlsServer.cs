@@ -6,23 +6,23 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Net.Tls;
 
 /// <summary>
-/// What handshakes go by: made of the files and parameters as a whole, and exchanged as a whole when they are read again. Handshakes that
-/// have begun end by the old one; what cannot be read changes nothing.
+/// The options for TLS handshakes. They are made from all files and parameters and replaced as a whole after these are read
+/// again. A handshake in progress keeps the old options. If a file cannot be read, nothing changes.
 /// </summary>
 internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
 {
     private volatile SslServerAuthenticationOptions? _options;
 
-    /// <summary>Set before the first connection can come.</summary>
+    /// <summary>Set before the first connection is accepted.</summary>
     public SslServerAuthenticationOptions Options => _options!;
 
-    /// <summary>The parameters that decide it.</summary>
+    /// <summary>The parameters that the options depend on.</summary>
     public static readonly string[] Parameters =
     [
         "tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching",
     ];
 
-    /// <summary>Reads everything again; null, or what is wrong.</summary>
+    /// <summary>Reads all files and parameters again. Returns null, or the problem.</summary>
     public string? Load()
     {
         if (TryMake(out string problem) is { } options)
@@ -67,7 +67,7 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
         return options;
     }
 
-    /// <summary>A client's certificate counts if it comes from one of these, and not from whomever the machine trusts.</summary>
+    /// <summary>Trusts the certificates of these authorities only, and not those that the machine trusts.</summary>
     private static X509ChainPolicy PolicyOf(X509Certificate2Collection authorities)
     {
         var policy = new X509ChainPolicy
