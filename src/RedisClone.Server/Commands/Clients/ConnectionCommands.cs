@@ -8,7 +8,7 @@ namespace RedisClone.Server.Commands;
 /// <summary>What clients send on connecting and to stay connected.</summary>
 internal static class ConnectionCommands
 {
-    private const CommandFlags Handshake = NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | EndsBatch;
+    private const CommandFlags Handshake = NoScript | Loading | Stale | Fast | NoAuth | AllowBusy;
 
     public static readonly CommandRow[] Rows =
     [
@@ -17,7 +17,7 @@ internal static class ConnectionCommands
             { Tips = CommandTips.AllShards },
         new("ECHO message", 2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Echo, "Returns its argument."),
         new("SELECT index",
-            2, Keys.None, Fast | Loading | Stale | EndsBatch, "connection", "1.0.0", Select, "Changes the connection's database."),
+            2, Keys.None, Fast | Loading | Stale, "connection", "1.0.0", Select, "Changes the connection's database."),
         new("QUIT",
             -1, Keys.None, Handshake | NotQueued | InSubscribedMode, "connection", "1.0.0", Quit, "Closes the connection.")
             { DeprecatedSince = "7.2.0", ReplacedBy = "just closing the connection" },

@@ -9,7 +9,7 @@ namespace RedisClone.Server.Commands;
 /// <summary>Publishing to channels, and listening to them.</summary>
 internal static class PubSubCommands
 {
-    private const CommandFlags Listening = PubSub | NoScript | Loading | Stale | EndsBatch | InSubscribedMode;
+    private const CommandFlags Listening = PubSub | NoScript | Loading | Stale | InSubscribedMode;
 
     public static readonly CommandRow[] Rows =
     [

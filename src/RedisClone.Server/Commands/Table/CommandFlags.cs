@@ -25,9 +25,6 @@ internal enum CommandFlags
     NoMandatoryKeys = 1 << 18,
     Protected = 1 << 19,
 
-    /// <summary>Changes the session or the execution of the commands that follow (AUTH, SELECT, MULTI …).</summary>
-    EndsBatch = 1 << 24,
-
     /// <summary>Needs every shard (KEYS, FLUSHALL, scripts …).</summary>
     AllShards = 1 << 25,
 

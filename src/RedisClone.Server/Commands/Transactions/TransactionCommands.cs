@@ -15,19 +15,19 @@ internal static class TransactionCommands
     public static readonly CommandRow[] Rows =
     [
         new("MULTI",
-            1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "1.2.0", Multi,
+            1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions", "1.2.0", Multi,
             "Starts a transaction; the following commands are queued."),
         new("EXEC",
-            1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | EndsBatch | NotQueued, "transactions", "1.2.0", ExecHandler,
+            1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | NotQueued, "transactions", "1.2.0", ExecHandler,
             "Runs the queued commands as one transaction.") { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD",
-            1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions", "2.0.0", Discard,
+            1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions", "2.0.0", Discard,
             "Discards the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
         new("WATCH key [key ...]",
-            -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Grows | Loading | Stale | Fast | AllowBusy | EndsBatch | NotQueued, "transactions",
+            -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Grows | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions",
             "2.2.0", Watch,
             "Watches keys; the next EXEC fails if one of them changes before it.") { Complexity = "O(1) for every key." },
-        new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | EndsBatch, "transactions", "2.2.0", Unwatch,
+        new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy, "transactions", "2.2.0", Unwatch,
             "Stops watching all keys.") { Route = ShardsOfWatch },
     ];
 
