@@ -77,8 +77,8 @@ internal sealed class KeyEvents(ServerCore server)
     }
 
     /// <summary>
-    /// Removes the expired fields that these arguments of a command name. One effect names all of them and is complete before
-    /// the first field is removed. The entry is invalid if its last field was removed.
+    /// Removes the expired fields that these arguments of a command name, and the key with its last field. One effect names
+    /// all of the fields and is complete before the first is removed. If the key is removed, the entry becomes invalid.
     /// </summary>
     public void DropFields(in Entry entry, in Request request, scoped ReadOnlySpan<int> arguments, int database, Lane lane)
     {
