@@ -16,9 +16,9 @@ internal enum BackupState
 }
 
 /// <summary>
-/// Backups. A backup is a separate journal beside the server's own, if that exists. It begins with a snapshot as its base,
-/// receives every effect from that moment on, and is complete once it is sealed. A server can start on its directory as on
-/// any append-only directory.
+/// Creates, seals and removes backups. A backup is a separate journal beside the server's own journal, if there is one. It
+/// begins with a snapshot as its base, receives every effect from that moment on, and is complete once it is sealed. A server
+/// can start on its directory as on any append-only directory.
 /// </summary>
 internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSink, IJournalObserver
 {
