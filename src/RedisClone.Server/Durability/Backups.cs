@@ -16,22 +16,23 @@ internal enum BackupState
 }
 
 /// <summary>
-/// A backup is a journal of its own, beside the server's if it keeps one: it begins with a snapshot of one moment as its base, takes every effect from
-/// there on, and is complete once it is sealed. A server starts on its directory as on any append-only directory.
+/// Creates, seals and removes backups. A backup is a separate journal beside the server's own journal, if there is one. It
+/// begins with a snapshot as its base, receives every effect from that moment on, and is complete once it is sealed. A server
+/// can start on its directory as on any append-only directory.
 /// </summary>
 internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSink, IJournalObserver
 {
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
     private JournalEngine? _engine;
-    private volatile string? _lost;     // why an effect is missing in it
+    private volatile string? _lost;     // why an effect is missing in the backup
 
     public BackupState State { get; private set; }
 
-    /// <summary>Why the last one failed; empty when it did not.</summary>
+    /// <summary>The reason why the last backup failed; empty if it did not.</summary>
     public string Error { get; private set; } = "";
 
-    /// <summary>Unix seconds, 0 for never.</summary>
+    /// <summary>In Unix seconds; 0 for never.</summary>
     public long StartedAt { get; private set; }
 
     /// <inheritdoc cref="StartedAt"/>
@@ -41,7 +42,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     private JournalNames Names => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
 
-    /// <summary>Null, or why no backup can begin. The caller holds every shard.</summary>
+    /// <summary>Starts a backup. Returns null, or an error. The caller holds every shard.</summary>
     public string? Start(bool inTransaction)
     {
         lock (_gate)
@@ -68,7 +69,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
     }
 
-    /// <summary>Completes the backup: from here on nothing of it changes. Null, or why it cannot be.</summary>
+    /// <summary>Completes the backup, so that its files do not change any more. Returns null, or an error.</summary>
     public string? Seal()
     {
         lock (_gate)
@@ -79,7 +80,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
                 Fail(lost);
                 return $"ERR {lost}";
             }
-            // What is just being executed comes into the backup or does not: nobody has seen it yet.
+            // A command that is executing now may or may not be in the backup. No client has seen its effect yet.
             server.Effects.Detach(this);
             if (_engine!.Stop() is { } failure)
             {
@@ -93,7 +94,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
     }
 
-    /// <summary>Gives up a backup that is not sealed. Null, or why there is none.</summary>
+    /// <summary>Aborts a backup that is not sealed. Returns null, or an error.</summary>
     public string? Abort()
     {
         lock (_gate)
@@ -106,7 +107,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
     }
 
-    /// <summary>Removes the files of a backup that is sealed or failed. Null, or why not.</summary>
+    /// <summary>Removes the files of a sealed or failed backup. Returns null, or an error.</summary>
     public string? CleanUp()
     {
         lock (_gate)
@@ -135,7 +136,10 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
     }
 
-    /// <summary>Ten times a second: begins what waits, hands on what was appended, removes what was kept long enough.</summary>
+    /// <summary>
+    /// Begins a pending backup, flushes appended effects and removes an expired sealed backup; called in every round of
+    /// background work.
+    /// </summary>
     public void Tend(long now)
     {
         if (State == BackupState.Idle) return;
@@ -155,7 +159,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     public static string Text(BackupState state) => state.ToString().ToLowerInvariant();
 
-    /// <summary>The position is the backup's own: no reply waits for it.</summary>
+    /// <summary>
+    /// Appends a unit of effects to the backup. The LSN in the backup is not returned, because no reply waits for it.
+    /// </summary>
     long IEffectSink.Append(EffectBuffer unit)
     {
         if (_lost is not null) return 0;
@@ -165,7 +171,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
         catch (Exception e)
         {
-            // Under the holds of the command's shards; the next round of background work gives the backup up.
+            // The shards of the command are held here. The next round of background work ends the backup.
             _lost = e.Message;
         }
         return 0;
@@ -177,7 +183,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     void IJournalObserver.OnFailed(string reason)
     {
-        // The engine calls from its own thread, under its locks, while others wait for those with ours.
+        // The engine calls this on its own thread while it holds its locks. Taking the gate here could deadlock with a thread
+        // that holds the gate and waits for those locks.
         Error = reason;
         server.Log.LogWarning("The backup has failed: {Reason}", reason);
     }

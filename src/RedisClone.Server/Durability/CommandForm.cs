@@ -4,10 +4,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Keys as the commands that make them, as Redis writes a base without a preamble.</summary>
+/// <summary>Writes keys as the commands that create them, as Redis writes a base without an RDB preamble.</summary>
 internal sealed class CommandForm : IKeyForm
 {
-    /// <summary>Elements of one command; Redis's number.</summary>
+    /// <summary>The number of elements in one command, as in Redis.</summary>
     private const int CommandElements = 64;
 
     private readonly RdbMemoryTarget _elements = new();
@@ -142,7 +142,9 @@ internal sealed class CommandForm : IKeyForm
         return place.Cursor == 0;
     }
 
-    /// <summary>The same fields once more, since each must be there before it can expire.</summary>
+    /// <summary>
+    /// Writes the expiry of the fields. It scans the same fields again, because each must exist before it can get an expiry.
+    /// </summary>
     private void FieldExpiries(in Entry entry, ulong from, ulong to)
     {
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
@@ -175,7 +177,7 @@ internal sealed class CommandForm : IKeyForm
         _arguments++;
     }
 
-    /// <summary>Writes down the command whose elements were added.</summary>
+    /// <summary>Writes the command with the elements that were added.</summary>
     private void Command(ReadOnlySpan<byte> name, ReadOnlySpan<byte> key)
     {
         if (_arguments == 0) return;

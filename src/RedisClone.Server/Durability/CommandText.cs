@@ -4,12 +4,12 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Writes commands down as a client would send them.</summary>
+/// <summary>Writes commands in RESP, as a client sends them.</summary>
 internal sealed class CommandText
 {
     private IRdbTarget _target = null!;
 
-    /// <summary>Bytes of arguments written since somebody set it.</summary>
+    /// <summary>The number of argument bytes written; the caller may reset it.</summary>
     public long Written { get; set; }
 
     public void Begin(IRdbTarget target) => (_target, Written) = (target, 0);
@@ -44,7 +44,7 @@ internal sealed class CommandText
         Bulk(text[..(length + more)]);
     }
 
-    /// <summary>Begins an argument whose bytes follow as <see cref="Raw"/>, and behind them a line end.</summary>
+    /// <summary>Begins an argument. Its bytes follow through <see cref="Raw"/>, and then a line end.</summary>
     public void BeginBulk(int length) => Line(_target, (byte)'$', length);
 
     public void Raw(ReadOnlySpan<byte> bytes)

@@ -2,7 +2,9 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Connections of one loop (or of the thread pool) whose replies wait until what they saw is durable.</summary>
+/// <summary>
+/// The connections of one event loop, or of the thread pool, whose replies wait until the effects they saw are durable.
+/// </summary>
 internal sealed class DurableGate
 {
     private readonly Lock _gate = new();
@@ -16,14 +18,17 @@ internal sealed class DurableGate
     {
         lock (_gate)
         {
-            // A release takes no memory: it must not fail half way.
+            // Release must not allocate, because it must not fail half way.
             _released.EnsureCapacity(_waiting.Count + 1);
             _waiting.Add((lsn, connection));
             Volatile.Write(ref _count, _waiting.Count);
         }
     }
 
-    /// <summary>Lets all go on whose replies are durable. Called by one thread at a time, and where a connection may go on inline.</summary>
+    /// <summary>
+    /// Resumes all connections whose replies are durable. One thread at a time calls it, on a thread where a connection may
+    /// continue inline.
+    /// </summary>
     public void Release(long durable)
     {
         lock (_gate)

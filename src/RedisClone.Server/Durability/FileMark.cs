@@ -3,10 +3,13 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>What tells a snapshot's file from another by the same name: its length, and its end, which is a checksum of the whole.</summary>
+/// <summary>
+/// Distinguishes a snapshot file from another file of the same name, by its length and its last bytes, which are a checksum
+/// of the whole.
+/// </summary>
 internal readonly record struct FileMark(long Length, long End)
 {
-    /// <summary>Null where there is no such file, or where nothing can be learnt of it.</summary>
+    /// <summary>The mark of a file; null if it does not exist or cannot be read.</summary>
     public static FileMark? Of(IDisk disk, string path)
     {
         try

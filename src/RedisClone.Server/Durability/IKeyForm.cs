@@ -3,20 +3,20 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>How a snapshot writes keys down: as an RDB, or as commands. One thread uses it at a time.</summary>
+/// <summary>The form in which a snapshot writes keys: RDB or commands. One thread at a time uses an instance.</summary>
 internal interface IKeyForm
 {
-    /// <summary>Where what follows is written.</summary>
+    /// <summary>Sets the target for the following calls.</summary>
     void Begin(IRdbTarget target);
 
     void Select(int database);
 
-    /// <summary>A whole key.</summary>
+    /// <summary>Writes a whole key.</summary>
     void Key(in Entry entry);
 
-    /// <summary>A part of a large one; true when it was the last.</summary>
+    /// <summary>Writes a part of a large key; true after the last part.</summary>
     bool Part(in Entry entry, ref CapturePlace place);
 
-    /// <summary>Ends what <see cref="Begin"/> began: all of it is handed to the target.</summary>
+    /// <summary>Ends the output since <see cref="Begin"/> and passes all of it to the target.</summary>
     void End();
 }

@@ -14,7 +14,8 @@ using RedisClone.Transport;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// The server's side of the journal: effects go in, replies wait until what they saw is durable, and at start the data comes back.
+/// The server's side of the journal. It passes effects to the journal, holds replies until what they saw is durable, and
+/// loads the data at startup.
 /// </summary>
 internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 {
@@ -24,7 +25,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly PoolGate _pool;
     private readonly int _maxLoops;
 
-    /// <summary>A rewrite begins, and ends, before the journal is turned off or on, or after it, not in between.</summary>
+    /// <summary>
+    /// Held while a rewrite begins or installs its base, and while the journal is turned on or off, so that neither happens
+    /// in the middle of the other.
+    /// </summary>
     private readonly Lock _turning = new();
 
     private volatile JournalDirectory? _directory;
@@ -47,23 +51,29 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public bool IsOn => _engine.State != JournalState.Off;
 
-    /// <summary>Why writes are refused; empty while the journal is healthy.</summary>
+    /// <summary>The reason why writes are refused; empty if the journal has not failed.</summary>
     public string Failure => _engine.State == JournalState.Failed ? _engine.Failure : "";
 
-    /// <summary>What a look at something that will never be durable is answered, after a failure where replies wait for the disk; else null.</summary>
+    /// <summary>
+    /// The error reply for a read of data that will never be durable. It is null unless the journal has failed and replies
+    /// wait for the disk.
+    /// </summary>
     public string? NeverDurable => _engine.State == JournalState.Failed && _engine.Policy == FlushPolicy.Always ? Errors.JournalFailed(_engine.Failure) : null;
 
-    /// <summary>Whether replies wait for the disk.</summary>
+    /// <summary>Whether replies wait until the effects that they saw are durable.</summary>
     public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
 
-    /// <summary>The disk takes less than clients write: they are to wait for it, or memory would.</summary>
+    /// <summary>
+    /// Whether clients write faster than the disk. Commands that write must then wait, because the pending bytes are in
+    /// memory.
+    /// </summary>
     public bool IsBehind => _engine.BytesPending > Limits.JournalBacklog;
 
     public long DurableLsn => _engine.DurableLsn;
 
     /// <summary>
-    /// How far what clients did is on the disk, or nothing (-1) where the first base is still to come: what was done between turning the journal on and its
-    /// beginning has no place in it, and is in that base only.
+    /// The LSN up to which the commands of clients are durable, or -1 while the first base is not installed. Effects between
+    /// turning the journal on and the start of the base are only in that base.
     /// </summary>
     public long SafeLsn => _awaitsBase ? -1 : _engine.DurableLsn;
 
@@ -74,24 +84,26 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _ => FlushPolicy.EverySecond,
     };
 
-    /// <summary>The setting was changed.</summary>
+    /// <summary>Adopts a changed setting of appendfsync.</summary>
     public void Adapt() => _engine.Policy = PolicyOf(_server.Config.AppendFsync);
 
-    /// <summary>Loads what the directory holds and starts to keep the journal in it; the reason when the server must not start.</summary>
+    /// <summary>
+    /// Loads the journal from its directory and continues it. Returns null, or the reason why the server must not start.
+    /// </summary>
     public string? Start()
     {
         return TakeDirectory() ?? Begin(_directory!);
     }
 
-    /// <summary>Bytes of all files that a start would read.</summary>
+    /// <summary>The size in bytes of all files that a startup would read.</summary>
     public long Size => _closedBytes + _engine.IncrementSize;
 
-    /// <summary>What that was at the last rewrite, or at the start.</summary>
+    /// <summary>The value of <see cref="Size"/> after the last rewrite, or at startup.</summary>
     public long SizeAtRewrite { get; private set; }
 
     /// <summary>
-    /// Ends the increment here, and says where the base for that moment is to be written; null when the journal was turned off before. One that had failed,
-    /// or did not run, begins anew. The caller holds every shard.
+    /// Ends the current increment and returns where the base for this moment is to be written; null if the journal was turned
+    /// off meanwhile. A journal that has failed or was not running begins a new increment. The caller holds every shard.
     /// </summary>
     public SnapshotOrder? BeginBase(bool asRdb)
     {
@@ -105,7 +117,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         }
     }
 
-    /// <summary>The base is complete; null, or why it is not in force.</summary>
+    /// <summary>Installs a complete base. Returns null, or the reason of a failure.</summary>
     public string? InstallBase(long lsn, bool asRdb)
     {
         lock (_turning)
@@ -117,7 +129,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         }
     }
 
-    /// <summary>Takes the directory without reading what is there: a rewrite brings all that is in memory. The reason when it cannot.</summary>
+    /// <summary>
+    /// Opens the journal directory without reading its files, because a rewrite will write all data from memory. Returns
+    /// null, or the reason of a failure.
+    /// </summary>
     public string? TakeDirectory()
     {
         lock (_turning)
@@ -130,13 +145,16 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public static JournalNames NamesOf(ServerConfig config) => new(config.PathOf(""), config.AppendDirname, config.AppendFilename);
 
-    /// <summary>Loads everything again from the files, over databases that the caller has emptied; the caller holds every shard.</summary>
+    /// <summary>
+    /// Loads all data again from the files, into databases that <paramref name="empty"/> empties. The caller holds every
+    /// shard.
+    /// </summary>
     public string? Reload(Action empty)
     {
         if (_directory is not { } directory) return "there is no append-only directory";
         if (Stop() is { } failure) return failure;
         empty();
-        // The data in memory are gone, and nothing is journalled: a restart decides what the files are worth.
+        // The data in memory is gone, and the journal is stopped. A restart must decide whether the files are usable.
         if (Begin(directory) is { } reason) Fatal.End(reason);
         return null;
     }
@@ -166,7 +184,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         return null;
     }
 
-    /// <summary>All data are in the files, as of now.</summary>
+    /// <summary>Called when the files contain all data.</summary>
     private void Begun()
     {
         MeasureFiles();
@@ -175,7 +193,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         WakeWaiters();
     }
 
-    /// <summary>There is no journal yet: it begins with a base of what there is, which is nothing, as Redis's does. Every shard is held.</summary>
+    /// <summary>
+    /// Begins a new journal with a base of the current, empty data, as Redis does. The caller holds every shard.
+    /// </summary>
     private string? BeginEmpty()
     {
         foreach (string other in OtherJournals.Beside(NamesOf(_server.Config), except: _server.Config.BackupDirname))
@@ -195,7 +215,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _attached = true;
     }
 
-    /// <summary>The files but the increment that is being written.</summary>
+    /// <summary>Measures all files except the increment that is being written.</summary>
     private void MeasureFiles()
     {
         JournalDirectory directory = _directory!;
@@ -211,7 +231,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     }
 
     /// <summary>
-    /// The command has taken effect: when its effects cannot be kept, memory and journal differ, and only a restart cures that.
+    /// Appends a unit of effects to the journal. The keyspace has the change already, so after a failure memory and journal
+    /// differ, and only a restart resolves that.
     /// </summary>
     long IEffectSink.Append(EffectBuffer unit)
     {
@@ -245,23 +266,27 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _pool.Durable();
     }
 
-    /// <summary>The rounds of a connection's loop; null where the transport has none.</summary>
+    /// <summary>The rounds of a connection's loop; null if the transport has no event loops.</summary>
     public LoopRounds? RoundsOf(IConnectionScheduler scheduler) =>
         scheduler is IEventLoop loop
             ? _loops.GetOrAdd(loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine))
             : null;
 
-    /// <summary>Registers a connection whose replies have seen what is not durable yet; it is resumed when that has changed.</summary>
+    /// <summary>
+    /// Registers a connection whose replies have seen effects that are not durable yet. The connection is resumed once they
+    /// are durable or the journal has failed.
+    /// </summary>
     public void Hold(long lsn, Connection connection, LoopRounds? rounds)
     {
         (rounds?.Gate ?? _pool.Gate).Add(lsn, connection);
-        // Race: it may have become durable between the connection's look and its registration, with nobody to tell it any more.
+        // Race: the LSN may have become durable after the connection checked it and before it was registered. That report did
+        // not include the connection.
         if (_engine.DurableLsn < lsn && IsKept(_engine)) return;
         if (rounds is not null) rounds.Durable();
         else _pool.Durable();
     }
 
-    /// <summary>Lets a blocked client go on once this position is durable (WAITAOF).</summary>
+    /// <summary>Resumes a blocked client once an LSN is durable (WAITAOF).</summary>
     public void WakeWhenDurable(long lsn, Waiter waiter)
     {
         lock (_waiters)
@@ -269,14 +294,14 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
             _waiters.Add((lsn, waiter));
             Volatile.Write(ref _awaited, _waiters.Count);
         }
-        // By its own choice the system may write much later: somebody wants to know now.
+        // With appendfsync no, the operating system may write much later, but a client waits for the flush now.
         if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
         else AppendedElsewhere();
-        // Race: it may have become durable before the waiter was there to be told.
+        // Race: the LSN may have become durable before the waiter was registered.
         WakeWaiters();
     }
 
-    /// <summary>Lets go who waits for no more than is safe; everybody, where there is no journal any more.</summary>
+    /// <summary>Wakes the waiters whose LSN is safe, or all of them if there is no journal any more.</summary>
     private void WakeWaiters()
     {
         if (Volatile.Read(ref _awaited) == 0) return;
@@ -290,7 +315,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         }
     }
 
-    /// <summary>After units were appended by a thread that is no loop.</summary>
+    /// <summary>Called after a thread that is not an event loop has appended units of effects.</summary>
     public void AppendedElsewhere() => _engine.Appended();
 
     public string? Stop()
@@ -300,7 +325,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         return _engine.Stop();
     }
 
-    /// <summary>Turns the journal off and lets its directory go; it can be turned on again.</summary>
+    /// <summary>Turns the journal off and closes its directory. It can be turned on again.</summary>
     public void TurnOff()
     {
         lock (_turning)
@@ -318,13 +343,16 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _directory?.Dispose();
     }
 
-    /// <summary>A failed journal lets everybody go, to be closed; so does one that was turned off, to go on.</summary>
+    /// <summary>
+    /// The LSN up to which connections are released. A journal that failed releases all of them, and they are closed. One
+    /// that was turned off releases all of them too, and they continue.
+    /// </summary>
     private long ReleasedLsn => IsKept(_engine) ? _engine.DurableLsn : long.MaxValue;
 
-    /// <summary>What is appended becomes durable at some time, or the journal fails.</summary>
+    /// <summary>Whether appended effects will become durable, unless the journal fails.</summary>
     public static bool IsKept(JournalEngine engine) => engine.State is JournalState.Running or JournalState.Rebuilding;
 
-    /// <summary>Those who have no loop wait here; the thread pool lets them go on.</summary>
+    /// <summary>The gate for connections without an event loop. The thread pool resumes them.</summary>
     private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem
     {
         private readonly Lock _releasing = new();
@@ -341,7 +369,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
             }
             catch
             {
-                // The engine tells it again.
+                // The engine reports progress again, and that report can queue the work.
                 Volatile.Write(ref _posted, 0);
                 throw;
             }

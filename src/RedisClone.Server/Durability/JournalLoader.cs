@@ -9,13 +9,13 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Applies what a journal holds, before anybody is served: the same handlers run, over shards that nobody else can hold, and nothing
-/// expires while they do, since every expiry is an effect of its own.
+/// Applies the units of effects of a journal before the server accepts clients. It runs the handlers that serve clients, and
+/// no other thread can hold a shard. Keys do not expire meanwhile, because each expiry is in the journal as an effect.
 /// </summary>
 /// <remarks>
-/// A command with one key goes to the thread that replays its key's shard, so each shard sees its own in order. Any other is run here, when
-/// all that came before it is done. Nobody looks before the end, so the commands of a transaction go their ways one by one: that it is
-/// there as a whole, the reader has seen to.
+/// A command with one key goes to the thread that replays the shard of its key, so each shard sees its commands in order.
+/// Every other command runs on the calling thread after all earlier commands are done. The commands of a transaction are
+/// distributed one by one: no client can see a part of it, and the reader passes on only complete transactions.
 /// </remarks>
 internal sealed class JournalLoader : IJournalSink, IDisposable
 {
@@ -33,7 +33,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
         server.ExpiryEnabled = false;
     }
 
-    /// <summary>How far the reading of a base is, 0 when none is read.</summary>
+    /// <summary>The offset that the reading of a base has reached; 0 while no base is read.</summary>
     public long SnapshotOffset => Volatile.Read(ref _snapshot)?.Offset ?? 0;
 
     string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
@@ -65,7 +65,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     private string? Apply(in JournalCommand command)
     {
         if ((uint)command.Database >= (uint)_server.Config.Databases) return $"no database {command.Database}";
-        // Only clients are concerned by a command that is renamed or taken away: effects have the names of the table.
+        // Renamed and disabled commands concern clients only. Effects use the names of the command table.
         CommandRow? row = _server.Commands.FindEffect(command[0]);
         if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
         if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))

@@ -6,8 +6,8 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// The journal's rewrites: a snapshot of one moment becomes its base, and a new increment begins there. On demand, when the journal has grown, and by
-/// itself when it has failed, since that makes it whole again.
+/// The rewrites of the journal: a snapshot becomes its base, and a new increment begins at that moment. A rewrite begins on
+/// demand, when the journal has grown, or to repair a journal that has failed.
 /// </summary>
 internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 {
@@ -16,7 +16,10 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     private bool _isRequested;
     private RetryTime _retry = new(firstDelay: 5000, longestDelay: 60_000);
 
-    /// <summary>The server's only one, whether its journal is on or off: the positions that sessions have seen, and where they wait, are its.</summary>
+    /// <summary>
+    /// The server's only journal keeper. It exists also while the journal is off, because sessions have LSNs of it and
+    /// connections wait in it.
+    /// </summary>
     public JournalKeeper Keeper => _keeper ??= new JournalKeeper(server);
 
     public long Rewrites { get; private set; }
@@ -25,18 +28,24 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
     public long ConsecutiveFailures { get; private set; }
 
-    /// <summary>Seconds that the last one took, -1 when there was none.</summary>
+    /// <summary>The duration of the last rewrite in seconds; -1 if there was none.</summary>
     public long Seconds { get; private set; } = -1;
 
     public bool IsScheduled => _scheduled;
 
-    /// <summary>Whether a rewrite is under way or about to begin.</summary>
+    /// <summary>Whether a rewrite is in progress or about to begin.</summary>
     public bool IsRunning => slot.Kind == SnapshotKind.Rewrite;
 
-    /// <summary>The journal was just turned on, or begins anew after it had failed, and its base is being written: there is no other copy of the data.</summary>
+    /// <summary>
+    /// Whether the journal was just turned on, or restarted after a failure, and its base is still being written. The files
+    /// then have no complete copy of the data.
+    /// </summary>
     public bool IsInitial => server.Journal is { Failure.Length: 0 } journal && server.Loading is null && journal.Engine.State != JournalState.Running;
 
-    /// <summary>BGREWRITEAOF's answer, or its refusal. The caller holds every shard.</summary>
+    /// <summary>
+    /// Starts or schedules a rewrite. <paramref name="answer"/> is the reply of BGREWRITEAOF, or its error if false is
+    /// returned. The caller holds every shard.
+    /// </summary>
     public bool TryStart(bool inTransaction, out string answer)
     {
         answer = "ERR Background append only file rewriting already in progress";
@@ -62,7 +71,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return true;
     }
 
-    /// <summary>The setting <c>appendonly</c> was changed while the server runs; null, or why it cannot be.</summary>
+    /// <summary>
+    /// Turns the journal on or off after <c>appendonly</c> was changed at runtime. Returns null, or an error.
+    /// </summary>
     public string? TurnJournal(bool on)
     {
         if (on == server.Journal is not null) return null;
@@ -71,7 +82,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is called off");
             slot.Cancel(SnapshotKind.Rewrite);
             _scheduled = false;
-            // In this order: what is written from here on is in no journal, and nobody may be told that it is safe.
+            // Order: effects from here on are in no journal, and no client may be told that they are durable.
             JournalKeeper journal = server.Journal!;
             server.Journal = null;
             journal.TurnOff();
@@ -82,7 +93,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
             return "Unable to turn on AOF. Check server logs.";
         }
-        // Nothing of it counts before it has its first base, which is begun as soon as can be.
+        // No effect counts as durable before the first base is installed, so that base is begun as soon as possible.
         server.Journal = Keeper;
         var job = new RewriteJob(this, server, Keeper);
         if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(job);
@@ -91,7 +102,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     }
 
     /// <summary>
-    /// Loads everything again from the append-only directory, over databases that the caller has emptied; null, or why not. Every shard is held.
+    /// Loads all data again from the append-only directory, into databases that <paramref name="empty"/> empties. Returns
+    /// null, or the reason of a failure. The caller holds every shard.
     /// </summary>
     public string? Reload(Action empty)
     {
@@ -105,7 +117,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
     }
 
-    /// <summary>Ten times a second.</summary>
+    /// <summary>Begins a rewrite if one is due; called in every round of background work.</summary>
     public void Tend(long now)
     {
         if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
@@ -117,10 +129,10 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         else slot.Release();
     }
 
-    /// <summary>The journal has failed, or could not begin: a rewrite makes it whole.</summary>
+    /// <summary>Whether the journal has failed or could not begin, so that a rewrite is needed.</summary>
     private bool IsWanted(JournalKeeper journal) => journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
 
-    /// <summary>For a claimed slot, which is released if an exception comes.</summary>
+    /// <summary>Creates the job for a slot that the caller has claimed. The slot is released if this throws.</summary>
     private string? NewJobOrRelease(out ISnapshotJob? job)
     {
         try
@@ -134,7 +146,10 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>The job, or why there is none. Without a journal the append-only directory is taken for so long, and holds nothing but the base then.</summary>
+    /// <summary>
+    /// Creates the job. Returns null, or the reason why there is none. If the server keeps no journal, the job opens the
+    /// append-only directory for its duration, and the directory then contains only the base.
+    /// </summary>
     private string? NewJob(out ISnapshotJob? job)
     {
         job = null;
@@ -163,7 +178,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (run.IsCancelled)
         {
             server.Log.LogWarning("Background AOF rewrite was called off");
-            // Something else came between: SAVE, DEBUG RELOAD. A journal that was turned off has no need of it.
+            // SAVE or DEBUG RELOAD cancelled it, so it is repeated. A journal that was turned off does not need it.
             _scheduled = server.Config.AppendOnly;
             return;
         }
@@ -203,7 +218,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>For a server that keeps no journal.</summary>
+    /// <summary>A rewrite on a server that keeps no journal.</summary>
     private sealed class LoneBaseJob(JournalRewrites rewrites, ServerCore server, JournalDirectory directory) : ISnapshotJob
     {
         private readonly bool _asRdb = server.Config.AofUseRdbPreamble;

@@ -1,9 +1,9 @@
 namespace RedisClone.Server.Durability;
 
-/// <summary>What one thread is to bring back, in order, all of it in one database. Reused.</summary>
+/// <summary>Items that one thread loads in order, all of one database. Reused.</summary>
 internal abstract class LoadBatch
 {
-    /// <summary>About what a second-level cache holds beside the data.</summary>
+    /// <summary>About the size that fits into a second-level cache together with the loaded data.</summary>
     private const int UsualBytes = 64 * 1024, MostItems = 256;
 
     private int _length;
@@ -12,10 +12,12 @@ internal abstract class LoadBatch
 
     public int Count { get; private set; }
 
-    /// <summary>Where <see cref="Append"/> copies to.</summary>
+    /// <summary>The buffer that <see cref="Append"/> copies to.</summary>
     protected byte[] Bytes { get; private set; } = new byte[UsualBytes];
 
-    /// <summary>Whether there is room for another item, of so many bytes; one that is larger than usual is alone in its batch.</summary>
+    /// <summary>
+    /// Whether another item of this many bytes fits. An item that is larger than the buffer is alone in its batch.
+    /// </summary>
     public bool Takes(int database, int bytes) =>
         Count == 0 || database == Database && Count < MostItems && bytes <= Bytes.Length - _length;
 
@@ -25,7 +27,7 @@ internal abstract class LoadBatch
         _length = Count = 0;
     }
 
-    /// <summary>Begins the next item; its number.</summary>
+    /// <summary>Begins the next item and returns its number.</summary>
     protected int Begin(int database, int bytes)
     {
         if (bytes > Bytes.Length) Bytes = new byte[bytes];
@@ -33,7 +35,7 @@ internal abstract class LoadBatch
         return Count++;
     }
 
-    /// <summary>Copies bytes of the item; where they begin.</summary>
+    /// <summary>Copies bytes of the item and returns their offset.</summary>
     protected int Append(ReadOnlySpan<byte> bytes)
     {
         int start = _length;

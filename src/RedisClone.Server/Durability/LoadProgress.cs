@@ -1,23 +1,23 @@
 namespace RedisClone.Server.Durability;
 
-/// <summary>The data is being brought back: how far that is, for INFO, and whether it is still wanted. Any thread may ask.</summary>
+/// <summary>The progress of loading, for INFO, and its cancellation. Any thread may read it.</summary>
 internal sealed class LoadProgress
 {
     private Func<long> _done = static () => 0, _total = static () => 0;
 
     public long StartedAt { get; } = ServerCore.UnixMilliseconds();
 
-    /// <summary>Bytes of all files, 0 while that is not known.</summary>
+    /// <summary>The size of all files in bytes; 0 while it is not known.</summary>
     public long TotalBytes => Volatile.Read(ref _total)();
 
     public long LoadedBytes => Volatile.Read(ref _done)();
 
-    /// <summary>The server is to end: nothing more needs to be loaded.</summary>
+    /// <summary>Whether loading was cancelled because the server shuts down.</summary>
     public bool IsCancelled { get; private set; }
 
     public double Percent => TotalBytes == 0 ? 0 : 100.0 * LoadedBytes / TotalBytes;
 
-    /// <summary>Seconds that the rest will take if it goes on as it did.</summary>
+    /// <summary>The estimated seconds until the end, at the average speed so far.</summary>
     public long SecondsLeft
     {
         get

@@ -1,9 +1,12 @@
 namespace RedisClone.Server.Durability;
 
-/// <summary>A thread that brings back the keys of some shards, batch by batch, in the order in which they come.</summary>
+/// <summary>A thread that loads the keys of some shards, batch by batch, in order.</summary>
 internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch, new()
 {
-    /// <summary>Who fills batches waits when so many wait for the thread, until half of them are done: to wake it for each would cost more than a batch does.</summary>
+    /// <summary>
+    /// The length of the queue at which the thread that fills batches waits, until half of them are done. A wake-up for each
+    /// batch would cost more than the batch itself.
+    /// </summary>
     private const int MostWaiting = 8;
 
     private readonly object _gate = new();
@@ -20,10 +23,10 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         _thread.Start();
     }
 
-    /// <summary>What is being filled for it; the owner's alone until it is handed over.</summary>
+    /// <summary>The batch that is being filled. It belongs to the filling thread until <see cref="HandOver"/>.</summary>
     public TBatch Filling { get; private set; } = new();
 
-    /// <summary>Why it cannot go on; null while it can.</summary>
+    /// <summary>The reason why loading cannot continue, else null.</summary>
     public string? Error
     {
         get
@@ -32,7 +35,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         }
     }
 
-    /// <summary>Nothing that was handed over is left to be done.</summary>
+    /// <summary>Whether all batches that were handed over are done.</summary>
     public bool IsIdle
     {
         get
@@ -41,7 +44,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         }
     }
 
-    /// <summary>False when what was handed over before has failed.</summary>
+    /// <summary>Hands <see cref="Filling"/> over to the thread. False if an earlier batch has failed.</summary>
     public bool HandOver()
     {
         lock (_gate)
@@ -49,14 +52,15 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             if (_waiting.Count == MostWaiting)
                 while (_waiting.Count > MostWaiting / 2) Monitor.Wait(_gate);
             _waiting.Enqueue(Filling);
-            // The thread may sleep only where nothing waited. It and we never wait at the same time, so the pulse reaches the right one.
+            // The thread sleeps only if the queue was empty. The two threads never wait at the same time, so the pulse
+            // reaches the right one.
             if (_waiting.Count == 1) Monitor.Pulse(_gate);
             Filling = _free.TryPop(out TBatch? free) ? free : new TBatch();
             return _error is null;
         }
     }
 
-    /// <summary>Waits until all that was handed over is done.</summary>
+    /// <summary>Waits until all batches that were handed over are done.</summary>
     public void WaitUntilIdle()
     {
         lock (_gate)
@@ -80,7 +84,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             string? error;
             try
             {
-                // After an error what still waits is let go: nothing of it will count.
+                // After an error, the batches that still wait are dropped: their data would not be used.
                 error = Error is null ? run(batch) : null;
                 batch.Clear();
             }
@@ -101,7 +105,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         lock (_gate) _error = error;
     }
 
-    /// <summary>The next batch, null at the end; the last one is done.</summary>
+    /// <summary>Recycles the batch that is done and takes the next one; null at the end.</summary>
     private TBatch? Next(TBatch? done)
     {
         lock (_gate)

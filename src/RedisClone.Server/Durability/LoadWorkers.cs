@@ -3,8 +3,8 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Brings data back on several threads, each of which has the keys of its own shards: what belongs to one key stays in order. Who reads the
-/// data fills batches, and has what concerns all shards done when the threads have nothing left to do.
+/// Loads data on several threads. Each thread loads the keys of its own shards, so the data of one key stays in order. The
+/// reader of the data fills batches. Work that concerns all shards is done when the threads are idle.
 /// </summary>
 internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch, new()
 {
@@ -13,8 +13,8 @@ internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch
     private readonly LoadWorker<TBatch>[] _workers;
     private readonly Func<TBatch, string?> _runHere;
 
-    /// <param name="name">What the threads are called.</param>
-    /// <param name="newRun">Gives what runs a batch, one for each thread.</param>
+    /// <param name="name">The names of the threads begin with this.</param>
+    /// <param name="newRun">Creates the function that runs a batch, one for each thread.</param>
     public LoadWorkers(string name, Func<Func<TBatch, string?>> newRun)
     {
         _runHere = newRun();
@@ -22,21 +22,24 @@ internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch
         for (int i = 0; i < _workers.Length; i++) _workers[i] = new LoadWorker<TBatch>($"{name} {i}", newRun());
     }
 
-    /// <summary>Where the next item of a shard goes, of so many bytes; null when nothing more counts, since something has failed.</summary>
+    /// <summary>
+    /// The batch for the next item of a shard, of this many bytes; null if a thread has failed, so that the rest does not
+    /// matter.
+    /// </summary>
     public TBatch? BatchFor(Shard shard, int database, int bytes)
     {
         LoadWorker<TBatch> worker = _workers[shard.Index % _workers.Length];
         return worker.Filling.Takes(database, bytes) || worker.HandOver() ? worker.Filling : null;
     }
 
-    /// <summary>Waits until all is done; null, or why it cannot be.</summary>
+    /// <summary>Waits until all batches are done. Returns null, or the reason of a failure.</summary>
     public string? Settle()
     {
         string? error = null;
         foreach (LoadWorker<TBatch> worker in _workers)
         {
             if (worker.Filling.Count == 0) continue;
-            // What an idle worker has not been handed yet is quicker done here than over there.
+            // An idle worker would first have to wake up, so its batch is done sooner on this thread.
             if (worker.IsIdle && worker.Error is null)
             {
                 error ??= _runHere(worker.Filling);

@@ -4,8 +4,8 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// One event loop's part in group commit: it says when it begins to execute and when it is done, and its connections wait here for the
-/// flush. At the end of a round the group is closed, and what it made durable leaves in the same round.
+/// Group commit for one event loop. The loop reports when it begins and ends executing commands, and its connections wait
+/// here for the flush. The end of a round closes the group; the replies that it made durable leave in the same round.
 /// </summary>
 internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engine)
 {
@@ -16,7 +16,7 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
 
     public DurableGate Gate { get; } = new();
 
-    /// <summary>Before a connection executes; on the loop.</summary>
+    /// <summary>Called before a connection executes commands. It has an effect only on the loop's thread.</summary>
     public void Enter()
     {
         if (_inRound || !loop.IsOnLoop) return;
@@ -25,7 +25,9 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
         loop.AtEndOfRound(EndRound, this);
     }
 
-    /// <summary>The journal's thread made something durable.</summary>
+    /// <summary>
+    /// Called when the durable LSN has advanced or the journal has failed; schedules a release of the gate on the loop.
+    /// </summary>
     public void Durable()
     {
         if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
@@ -35,7 +37,7 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
         }
         catch
         {
-            // The engine tells it again.
+            // The engine reports progress again, and that report can post.
             Volatile.Write(ref _posted, 0);
             throw;
         }
@@ -50,11 +52,14 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
 
     private void Release()
     {
-        // Reset first: what becomes durable from here on posts again.
+        // Race: the flag is reset before the release, so a later durable LSN posts again.
         Interlocked.Exchange(ref _posted, 0);
         Gate.Release(Released);
     }
 
-    /// <summary>A failed journal lets everybody go, to be closed; so does one that was turned off.</summary>
+    /// <summary>
+    /// The LSN up to which connections are released. A journal that failed releases all of them, and they are closed. One
+    /// that was turned off releases all of them too.
+    /// </summary>
     private long Released => JournalKeeper.IsKept(engine) ? engine.DurableLsn : long.MaxValue;
 }

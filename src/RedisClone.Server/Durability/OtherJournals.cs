@@ -3,14 +3,17 @@ using RedisClone.Journal.Format;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Journals by other names than the configured ones. A start finds none of them and begins empty, as Redis does; its log names
-/// them, since a change of the names is more often meant to rename a journal than to leave it behind.
+/// Finds journals with names other than the configured ones. A server does not load them and starts empty, as Redis does. Its
+/// log names them, because a change of the configured names usually means to rename a journal, not to abandon it.
 /// </summary>
 internal static class OtherJournals
 {
     private const int MostLookedAt = 1000;
 
-    /// <summary>Where they are: in the append-only directory, and in the other directories beside it but one.</summary>
+    /// <summary>
+    /// The paths of the other journals, in the append-only directory and in the directories beside it, except
+    /// <paramref name="except"/>.
+    /// </summary>
     public static IReadOnlyList<string> Beside(JournalNames names, string except)
     {
         var found = new List<string>();
@@ -31,7 +34,7 @@ internal static class OtherJournals
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            // Whatever cannot be looked at is not what this server will load.
+            // This server cannot load a directory that it cannot read.
         }
         return found;
     }

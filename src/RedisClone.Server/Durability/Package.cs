@@ -3,7 +3,7 @@ using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Bytes of a snapshot on their way to its file: whole keys, or a part of one large value.</summary>
+/// <summary>Captured data on its way to the snapshot's file: whole keys, or a part of one large value.</summary>
 internal sealed class Package : IRdbTarget, IDisposable
 {
     private const int BufferBytes = 16 * 1024;
@@ -14,10 +14,12 @@ internal sealed class Package : IRdbTarget, IDisposable
 
     public long Length { get; private set; }
 
-    /// <summary>Keys that end in it.</summary>
+    /// <summary>The number of keys that end in this package.</summary>
     public int Keys { get; set; }
 
-    /// <summary>Goes on with a value, or begins one that goes on in the next: nothing else may come between.</summary>
+    /// <summary>
+    /// Whether the package is a part of a large value. No other package may come between the parts of a value.
+    /// </summary>
     public bool IsPart { get; init; }
 
     public bool IsLastPart { get; set; }

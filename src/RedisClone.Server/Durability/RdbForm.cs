@@ -3,13 +3,16 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Keys as an RDB has them. Large values are written plainly, element by element, and with the fields that have expired: their number comes first.</summary>
+/// <summary>
+/// Writes keys in the RDB format. A large value is written element by element in a plain encoding. Expired fields are
+/// included, because the number of fields is written first.
+/// </summary>
 internal sealed class RdbForm : IKeyForm, IRdbTarget
 {
-    /// <summary>About so many bytes are written of a large value at a time.</summary>
+    /// <summary>The approximate size of one part of a large value.</summary>
     public const int PartBytes = 64 * 1024;
 
-    /// <summary>Nodes of a stream that take about as much.</summary>
+    /// <summary>The number of stream nodes that have about the same size.</summary>
     private const int StreamNodes = 16;
 
     private readonly RdbWriter _writer;
@@ -84,7 +87,7 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
         }
     }
 
-    /// <summary>What stands before the elements: expiry, type, key and how many they are.</summary>
+    /// <summary>Writes what precedes the elements: expiry, type, key and the number of elements.</summary>
     private void Head(in Entry entry)
     {
         (RdbType type, long count) = entry.Type switch
@@ -112,7 +115,7 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
         {
             foreach (HashField field in HashValue.ScanAll(entry, ref place.Cursor))
             {
-                // Relative to the least, plus one, since zero is none.
+                // The expiry is relative to the earliest one, plus one, because zero means none.
                 if (first != 0) _writer.Length(field.Expiry == 0 ? 0 : (ulong)(field.Expiry - first + 1));
                 Text(field.Name);
                 Text(field.Value);

@@ -5,7 +5,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Commands of a journal, as they were parsed when it was read, each with its row and the hash of its first key.</summary>
+/// <summary>Parsed commands of a journal, each with its row and the hash of its first key.</summary>
 internal sealed class ReplayBatch : LoadBatch
 {
     private Prepared[] _prepared = new Prepared[16];

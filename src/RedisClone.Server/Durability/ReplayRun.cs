@@ -8,8 +8,8 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Runs commands of a journal on one thread: the handlers that clients' commands run, and what they will touch fetched ahead for a whole
-/// batch. What any of them answers beyond an error is of no interest.
+/// Runs commands of a journal on one thread, with the handlers that serve clients. The records that a batch needs are
+/// prefetched before it runs. Replies are discarded, except for errors.
 /// </summary>
 internal sealed class ReplayRun
 {
@@ -27,7 +27,10 @@ internal sealed class ReplayRun
         _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
-    /// <summary>Null, or why it cannot go on. Nothing is counted or told, and what the commands do is no new effect.</summary>
+    /// <summary>
+    /// Runs a batch. Returns null, or the reason why the replay cannot continue. No statistics, key events or effects arise
+    /// from it.
+    /// </summary>
     public string? Run(ReplayBatch batch)
     {
         RequestBatch requests = batch.Requests;

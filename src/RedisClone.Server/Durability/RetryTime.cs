@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// When the server tries again by itself what has failed: after a delay that doubles with each failure, up to a longest one.
-/// Attempts that clients request begin the delay anew and do not double it.
+/// The time at which the server repeats a failed operation on its own. The delay doubles with each failure, up to a limit. A
+/// failed attempt that a client requested restarts the delay but does not double it.
 /// </summary>
 internal struct RetryTime(long firstDelay, long longestDelay)
 {

@@ -2,7 +2,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Where one shard's records are written down, by whichever thread holds the shard, and packed for the snapshot's file.</summary>
+/// <summary>Writes the captured records of one shard into packages, on whichever thread holds the shard.</summary>
 internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
 {
     private const int PackageBytes = 32 * 1024;
@@ -10,7 +10,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
     private Package? _package;
     private int _database;
 
-    /// <summary>Sends what is packed.</summary>
+    /// <summary>Sends the current package.</summary>
     public void Flush()
     {
         if (_package is null) return;
@@ -35,7 +35,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
         }
         catch (Exception bug)
         {
-            // A client's command is being run: it must not fail because the snapshot does.
+            // This may run within a client's command, which must not fail because of the snapshot.
             run.Fail(bug.Message);
         }
     }
@@ -49,7 +49,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
             var package = new Package { IsPart = true };
             form.Begin(package);
             if (!place.Begun) form.Select(database);
-            // Once sent it is the writing thread's.
+            // Once sent, the package belongs to the writing thread.
             bool done = package.IsLastPart = form.Part(entry, ref place);
             form.End();
             if (done) package.Keys = 1;

@@ -2,7 +2,7 @@ using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Keys of a snapshot, their values as they stand there.</summary>
+/// <summary>Keys of a snapshot with their encoded values.</summary>
 internal sealed class SnapshotBatch : LoadBatch
 {
     private Part[] _parts = new Part[16];
@@ -22,12 +22,12 @@ internal sealed class SnapshotBatch : LoadBatch
         _parts[number] = new Part(start, key.Name.Length, value.Length, type, hash, key.ExpireMilliseconds, offset);
     }
 
-    /// <param name="Start">Where the name begins, and behind it the value.</param>
-    /// <param name="NameLength">The name's length.</param>
-    /// <param name="ValueLength">The value's.</param>
-    /// <param name="Type">The value's form.</param>
-    /// <param name="Hash">Of the name.</param>
-    /// <param name="Expire">An absolute time, or -1.</param>
-    /// <param name="Offset">Where the value begins in the file.</param>
+    /// <param name="Start">The offset of the name in the buffer; the value follows the name.</param>
+    /// <param name="NameLength">The length of the name.</param>
+    /// <param name="ValueLength">The length of the value.</param>
+    /// <param name="Type">The encoding of the value.</param>
+    /// <param name="Hash">The hash of the name.</param>
+    /// <param name="Expire">An absolute time in milliseconds, or -1.</param>
+    /// <param name="Offset">The offset of the value in the file.</param>
     internal readonly record struct Part(int Start, int NameLength, int ValueLength, RdbType Type, ulong Hash, long Expire, long Offset);
 }

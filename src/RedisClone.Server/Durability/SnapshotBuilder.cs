@@ -5,22 +5,22 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Makes keys of what a snapshot says of them, on one thread.</summary>
+/// <summary>Builds keys from their form in a snapshot, on one thread.</summary>
 internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
 {
     private readonly ValueReader _value = new();
     private readonly RdbReader _reader = new(ReadOnlyMemory<byte>.Empty);
 
-    /// <summary>Collections without elements, which are no keys.</summary>
+    /// <summary>The number of collections without elements, which are skipped.</summary>
     public long Empty { get; private set; }
 
-    /// <summary>Why <see cref="Run"/> could not go on, else null.</summary>
+    /// <summary>The reason why <see cref="Run"/> stopped, else null.</summary>
     public string? Failure { get; private set; }
 
-    /// <summary>About where in the file that is.</summary>
+    /// <summary>The approximate offset of the failure in the file.</summary>
     public long FailedAt { get; private set; }
 
-    /// <summary>Null, or why it cannot go on.</summary>
+    /// <summary>Builds the keys of a batch. Returns null, or the reason why loading cannot continue.</summary>
     public string? Run(SnapshotBatch batch)
     {
         for (int i = 0; i < batch.Count; i++) FetchAhead.Bucket(server.Shards, batch.Database, batch[i].Hash);
@@ -41,22 +41,22 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
         return null;
     }
 
-    /// <summary>Begins a key; its value goes to what is returned.</summary>
+    /// <summary>Begins a key and returns the visitor that builds its value.</summary>
     public IRdbValueVisitor Begin(int database, ReadOnlySpan<byte> name, ulong hash, long expireMilliseconds)
     {
         ShardStore store = server.Shards.Of(hash).Store;
         store.Now = now;
-        // In storage 0 is never: what expired in 1970 did so a millisecond later.
+        // The storage uses 0 for no expiry, so an expiry of 0 becomes 1.
         long expiry = expireMilliseconds < 0 ? 0 : Math.Max(expireMilliseconds, 1);
         Keyspace keyspace = store.Database(database);
         if (replace && keyspace.Find(name, hash) is { Exists: true } old) keyspace.Remove(old);
         return _value.Start(keyspace, name, hash, expiry);
     }
 
-    /// <summary>The next value is not to be taken at all, for this reason.</summary>
+    /// <summary>Returns a visitor that rejects the next value for this reason.</summary>
     public IRdbValueVisitor Reject(string reason) => _value.Reject(reason);
 
-    /// <summary>The key that was begun last has no value after all.</summary>
+    /// <summary>Removes the key that was begun last because its collection has no elements.</summary>
     public void DropEmpty()
     {
         server.Log.LogInformation("Loading: skipping empty key: {Key}", _value.KeyText);
@@ -64,7 +64,10 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
         Empty++;
     }
 
-    /// <summary>Removes what was built of a value that is damaged; why it is, if that is known here.</summary>
+    /// <summary>
+    /// Removes the incomplete key of a damaged value. Returns the reason of the refusal if <see cref="ValueReader"/> knows
+    /// it.
+    /// </summary>
     public string? Drop()
     {
         _value.Drop();

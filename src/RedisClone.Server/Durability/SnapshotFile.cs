@@ -8,18 +8,21 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>What is to be written, and where.</summary>
+/// <summary>The content and place of a snapshot.</summary>
 /// <param name="Disk">The file system.</param>
-/// <param name="Path">A temporary name; whoever ordered the snapshot gives it its own.</param>
-/// <param name="AsRdb">As an RDB, else as commands.</param>
-/// <param name="Lsn">The position in the stream of effects that it stands for where it becomes the journal's base, else -1.</param>
+/// <param name="Path">A temporary name; the owner of the snapshot renames the file.</param>
+/// <param name="AsRdb">True for an RDB file, false for a file of commands.</param>
+/// <param name="Lsn">The LSN of the snapshot if it becomes the base of a journal, else -1.</param>
 internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true, long Lsn = -1)
 {
-    /// <summary>Without keys.</summary>
+    /// <summary>Whether the snapshot has the function libraries but no keys.</summary>
     public bool OnlyFunctions { get; init; }
 }
 
-/// <summary>A snapshot's file: what stands before the keys and behind them is decided at the mark, the keys come as they are ready.</summary>
+/// <summary>
+/// The file of a snapshot. Header and trailer are decided at the moment of the snapshot; the keys are appended as they are
+/// captured.
+/// </summary>
 internal sealed class SnapshotFile : IDisposable
 {
     private readonly SnapshotOrder _order;
@@ -32,7 +35,7 @@ internal sealed class SnapshotFile : IDisposable
     private RdbWriter? _rdb;
     private RdbFileTarget? _target;
 
-    /// <summary>The caller holds every shard.</summary>
+    /// <summary>Collects the content of the file's header. The caller holds every shard.</summary>
     public SnapshotFile(ServerCore server, SnapshotOrder order)
     {
         _order = order;
@@ -55,7 +58,7 @@ internal sealed class SnapshotFile : IDisposable
         _version = ValueWriter.VersionFor(fieldsExpire);
     }
 
-    /// <summary>How many keys there were at the mark.</summary>
+    /// <summary>The number of keys at the moment of the snapshot.</summary>
     public long Keys { get; }
 
     public void Open()
@@ -96,14 +99,14 @@ internal sealed class SnapshotFile : IDisposable
         else _rdb.Raw(bytes);
     }
 
-    /// <summary>All keys were appended: the file is complete when this returns, and on the disk.</summary>
+    /// <summary>Ends the file after all keys are appended, and flushes it to the disk.</summary>
     public void End()
     {
         _rdb?.End(_withChecksum);
         _file!.Flush();
     }
 
-    /// <summary>The file is not to be: nothing of it stays, if the disk lets go of it.</summary>
+    /// <summary>Deletes the file if the disk allows it.</summary>
     public void Discard()
     {
         try
@@ -113,7 +116,7 @@ internal sealed class SnapshotFile : IDisposable
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
-            // What could not be written may not be removable either; its name says that it is temporary.
+            // A disk that fails to write may fail to delete too. The file's name shows that it is temporary.
         }
     }
 

@@ -8,8 +8,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Brings back what an RDB holds, over shards that nobody else can hold: values of a usual size are read by the threads that have their shards,
-/// a long one here, as it comes from the file, when all that came before is done.
+/// Loads an RDB while no other thread can hold a shard. Values of usual size are built by the threads that own their shards.
+/// A long value is built on this thread as it is read, after all earlier values are done.
 /// </summary>
 internal sealed class SnapshotLoader : IRdbVisitor
 {
@@ -26,11 +26,12 @@ internal sealed class SnapshotLoader : IRdbVisitor
     private long _handed;
     private long _owed;
 
-    /// <param name="server">The server, whose databases the file's keys are added to.</param>
+    /// <summary>Prepares a load.</summary>
+    /// <param name="server">The server to load the keys into.</param>
     /// <param name="keepExpired">
-    /// Whether keys whose time has passed are kept: in a journal's base they are, since the effect that removes them may follow.
+    /// Whether expired keys are kept. The base of a journal keeps them, because an effect that removes them may follow.
     /// </param>
-    /// <param name="replace">Whether what the file holds may replace what is there already.</param>
+    /// <param name="replace">Whether the file's keys and libraries may replace existing ones.</param>
     public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false)
     {
         (_server, _keepExpired, _replace) = (server, keepExpired, replace);
@@ -39,19 +40,19 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     public long Loaded => _handed - Empty;
 
-    /// <summary>How far the reading is; may be asked from any thread.</summary>
+    /// <summary>The offset that the reading has reached. Any thread may read it.</summary>
     public long Offset => _reader?.Offset ?? 0;
 
     public long Expired { get; private set; }
 
     public long Empty => _builders.Sum(b => b.Empty);
 
-    /// <summary>The position in the stream of effects that the file says it stands for, -1 when it says none.</summary>
+    /// <summary>The LSN that the file says it stands for, or -1.</summary>
     public long Lsn { get; private set; } = -1;
 
     bool IRdbVisitor.TakesValues => true;
 
-    /// <summary>Reads a whole RDB and tells where it ends; null, or why it cannot be loaded.</summary>
+    /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
     public string? Load(IDiskFile file, out long end)
     {
         _reader = new RdbReader(file);
@@ -68,7 +69,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
         end = _reader.Offset;
         if (error is not null) error = _here.Drop() ?? error;
         error = workers.Settle() ?? error;
-        // What the threads found lies before what ended the reading; of several, the first in the file counts.
+        // The threads fail at earlier offsets than the reader. Of several failures, the first in the file is reported.
         if (_builders.Where(b => b.Failure is not null).MinBy(b => b.FailedAt) is not { } first) return error;
         end = first.FailedAt;
         return first.Failure;
@@ -139,7 +140,9 @@ internal sealed class SnapshotLoader : IRdbVisitor
             _server.Log.LogInformation("Loading: {Keys} keys, {Offset} of {Length} bytes", _handed, _reader!.Offset, _reader.Offset + _reader.Remaining);
     }
 
-    /// <summary>For tests of what is done meanwhile: a little time for each key, in sleeps that are long enough for the clock.</summary>
+    /// <summary>
+    /// Delays each key by key-load-delay, for tests. Delays are collected until a sleep is long enough for the clock.
+    /// </summary>
     private void Pause()
     {
         int delay = _server.Config.KeyLoadDelay;

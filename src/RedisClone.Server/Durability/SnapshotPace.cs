@@ -4,24 +4,28 @@ using System.Globalization;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// How fast a snapshot goes: as fast as it can while there is processor time to spare. Where clients could use all there is, its thread rests most of the
-/// time: they are served, and the snapshot takes a few times as long.
+/// The pace of a snapshot. The snapshot's thread runs at full speed while there is idle processor time. If the processors are
+/// busy with other threads of this process, it rests most of the time: latencies stay low, and the snapshot takes a few times
+/// as long.
 /// </summary>
 /// <remarks>
-/// A lower priority would not do: the thread would wait for the processor with a shard in its hands, and clients would wait with it. Where the system does
-/// not tell what a thread has used, there are no rests.
+/// A lower thread priority would not help. The thread would wait for a processor while it holds a shard, and clients would
+/// wait for that shard. On a system that does not report the processor time of a thread, there are no rests.
 /// </remarks>
 internal sealed class SnapshotPace
 {
-    /// <summary>Rests are this many times as long as the work before them: a fourteenth of one core is the snapshot's.</summary>
+    /// <summary>
+    /// A rest is this many times as long as the work before it, so the snapshot gets a fourteenth of one core.
+    /// </summary>
     private const int RestsPerWork = 13;
 
-    // Of the time since the last look. What a host of virtual machines gives to others is idle to this process, so that waiting counts too.
+    // Shares of the time since the last look. A host of virtual machines may give time to other machines; this process sees
+    // that time as idle, so the time that the thread waited for a processor counts too.
     private const double IdleShare = 0.1, WaitedShare = 0.1, SpareShare = 0.25, WantedShare = 0.2;
 
     private static readonly TimeSpan LookEvery = TimeSpan.FromMilliseconds(100);
 
-    // Short rests make for short turns, and each turn begins with cold caches.
+    // Shorter rests would mean shorter turns, and each turn begins with cold caches.
     private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(10), MostRest = TimeSpan.FromMilliseconds(20);
 
     private long _looked = Stopwatch.GetTimestamp();
@@ -30,7 +34,7 @@ internal sealed class SnapshotPace
     private TimeSpan _owed;
     private bool _isCrowded;
 
-    /// <summary>After so much work: how long to rest, often not at all. On the snapshot's thread.</summary>
+    /// <summary>How long to rest after this much work, often zero. Called on the snapshot's thread.</summary>
     public TimeSpan RestAfter(TimeSpan work)
     {
         TimeSpan elapsed = Stopwatch.GetElapsedTime(_looked);
@@ -43,8 +47,9 @@ internal sealed class SnapshotPace
     }
 
     /// <summary>
-    /// Crowded is where hardly anything was idle, or this thread had to wait for the processor, and others of this process had their part in that. It ends
-    /// when there is much to spare: while this thread rests, it does not wait.
+    /// Decides whether the processors are crowded: hardly any time was idle, or this thread had to wait for a processor, and
+    /// other threads of this process used a large part. The state ends only when much time is idle, because a thread that
+    /// rests does not wait.
     /// </summary>
     private void Look(TimeSpan elapsed)
     {
@@ -56,7 +61,9 @@ internal sealed class SnapshotPace
         (_looked, _all, _own) = (Stopwatch.GetTimestamp(), all, own);
     }
 
-    /// <summary>How long the calling thread has run, and waited to run; zero where the system does not tell.</summary>
+    /// <summary>
+    /// How long the calling thread has run and has waited for a processor; zero if the system does not report it.
+    /// </summary>
     private static (TimeSpan Ran, TimeSpan Waited) Own()
     {
         const string path = "/proc/thread-self/schedstat";

@@ -11,13 +11,15 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// One snapshot of one moment, taken while clients go on. Made with every shard held, which is the mark; then one thread takes the shards one after the
-/// other in slices, and writes the file in between. What changes before it was taken is taken by whoever changes it (see <see cref="Capture"/>).
+/// One snapshot of one moment, taken while clients continue. It is created while every shard is held; that is the moment of
+/// the snapshot. One thread then captures the shards one after the other in slices and writes the file in between. A record
+/// that is about to change is captured first, by the thread that changes it (see <see cref="Capture"/>).
 /// </summary>
 /// <remarks>
-/// A value in parts lies in one piece in the file: what else comes meanwhile waits in memory. That, and a slow disk, is bounded: beyond
-/// <see cref="_most"/> bytes, commands that write wait, and the walk does too, since it is the same thread that writes. After a failure the walk goes on
-/// without taking anything: every record has to have the new bit before the next snapshot.
+/// The parts of a large value are contiguous in the file, so everything else that is captured meanwhile waits in memory. This
+/// memory is limited: beyond <see cref="_most"/> bytes, commands that write wait. The walk waits too, since the same thread
+/// writes the file. After a failure the walk continues without capturing data, because every record must have the new epoch
+/// bit before the next snapshot.
 /// </remarks>
 internal sealed class SnapshotRun : IShardWork, IDisposable
 {
@@ -43,7 +45,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     private int _shard;
     private int _walked;
 
-    /// <summary>The caller holds every shard.</summary>
+    /// <summary>Marks the moment of the snapshot. The caller holds every shard.</summary>
     public SnapshotRun(ServerCore server, SnapshotOrder order)
     {
         _server = server;
@@ -51,7 +53,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         _most = Math.Max(LeastBuffer, server.Eviction.UsedBytes / 32);
         bool compress = server.Config.RdbCompression;
         _forms = new ThreadLocal<IKeyForm>(() => order.AsRdb ? new RdbForm(compress) : new CommandForm());
-        // Of nothing there is nothing to capture: what others are still capturing goes on.
+        // Without keys there is nothing to capture, and a capture that is in progress for another snapshot continues.
         int shards = _file.Keys == 0 ? 0 : server.Shards.Count;
         _sinks = new ShardCapture[shards];
         _captures = new Capture[shards];
@@ -63,7 +65,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         }
         catch (OutOfMemoryException failure)
         {
-            // What has begun is walked to its end.
+            // The captures that have begun must still be walked to their end.
             _captures = _captures[..begun];
             Fail(failure.Message);
         }
@@ -75,16 +77,19 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     public long Seconds => (long)Stopwatch.GetElapsedTime(_started).TotalSeconds;
 
-    /// <summary>It failed or was called off: nothing is taken any more.</summary>
+    /// <summary>Whether the snapshot has failed or was cancelled. No more records are captured then.</summary>
     public bool IsOver => Volatile.Read(ref _failure) is not null;
 
-    /// <summary>Called off, which is no failure.</summary>
+    /// <summary>Whether the snapshot was cancelled, which is not a failure.</summary>
     public bool IsCancelled { get; private set; }
 
-    /// <summary>How the calling thread writes keys down.</summary>
+    /// <summary>The form that the calling thread writes keys with.</summary>
     public IKeyForm Form => _forms.Value!;
 
-    /// <summary>Writes the whole file; null, or why there is none. <paramref name="failed"/> is told at once, before the rest of the walk.</summary>
+    /// <summary>
+    /// Writes the whole file. Returns null, or the reason of a failure. <paramref name="failed"/> is called at once, before
+    /// the rest of the walk.
+    /// </summary>
     public string? Write(Action<string> failed)
     {
         Guarded(_file.Open);
@@ -115,7 +120,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         return _failure;
     }
 
-    /// <summary>The same for whoever holds every shard and keeps them all until it is done.</summary>
+    /// <summary>Writes the whole file for a caller that holds every shard until the end.</summary>
     public string? WriteHeld()
     {
         Guarded(_file.Open);
@@ -134,7 +139,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         return _failure;
     }
 
-    /// <summary>Takes a slice of one shard, on this thread or by its worker; false when all shards are walked.</summary>
+    /// <summary>Captures a slice of one shard, on this thread or on a worker. False when all shards are captured.</summary>
     public bool Slice()
     {
         if (NextShard() is not (>= 0 and var index)) return false;
@@ -164,7 +169,10 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         return false;
     }
 
-    /// <summary>Never throws: the snapshot fails, and the walk goes on without taking anything.</summary>
+    /// <summary>
+    /// Captures a slice of a held shard. It does not throw: after an exception the snapshot fails, and the walk continues
+    /// without capturing data.
+    /// </summary>
     private void TakeHeld(Shard shard)
     {
         try
@@ -178,7 +186,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         }
     }
 
-    /// <summary>Under the shard's hold.</summary>
+    /// <summary>Passes a package to the thread that writes the file. The caller holds the shard.</summary>
     public void Send(Package package)
     {
         Interlocked.Add(ref _waiting, package.Length);
@@ -191,7 +199,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         _over.Set();
     }
 
-    /// <summary>The snapshot is not wanted any more.</summary>
+    /// <summary>Cancels the snapshot.</summary>
     public void Cancel()
     {
         IsCancelled = true;
@@ -199,8 +207,8 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     }
 
     /// <summary>
-    /// Whether a command whose shards are held had better wait: too much is waiting to be written, or it would change a large value that has to be taken in
-    /// parts first, which is then done next.
+    /// Whether a command must wait although its shards are held. It waits if too much captured data is not written yet, or if
+    /// it would change a large value that is not captured yet. The capture of that value's shard then comes next.
     /// </summary>
     public bool MustWait(ref CommandContext c)
     {
@@ -247,7 +255,10 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         return true;
     }
 
-    /// <summary>The shard whose turn it is: that of a value begun, one that somebody waits for, the next in order.</summary>
+    /// <summary>
+    /// The shard to capture next: the one with an unfinished large value, then one that a command waits for, then the next in
+    /// order.
+    /// </summary>
     private int NextShard()
     {
         if (_captures.Length == 0) return -1;
@@ -258,7 +269,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         return _walked < _captures.Length ? _shard = _walked : -1;
     }
 
-    /// <summary>Commands wait for what comes next, or soon will.</summary>
+    /// <summary>Whether commands wait for the walk, or soon will.</summary>
     private bool IsAwaited => !_hurried.IsEmpty || _captures[_shard].IsWithinValue || Interlocked.Read(ref _waiting) > _most / 2;
 
     private void TakeSlice(int index)
@@ -268,7 +279,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         if (_captures[index].Step(SliceRecords)) _sinks[index].Flush();
     }
 
-    /// <summary>Writes what was sent, in order, but for what waits until a value in parts is complete.</summary>
+    /// <summary>Writes the packages in order. While a large value is incomplete, all other packages wait behind it.</summary>
     private void WriteSent()
     {
         while (_sent.TryDequeue(out Package? package))
@@ -302,7 +313,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         }
         catch (Exception failure)
         {
-            // A lack of memory too: the walk has to go on, and then there is no file.
+            // This includes a lack of memory. The walk must continue, and no file is produced.
             Fail(failure.Message);
         }
     }

@@ -3,7 +3,7 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>What a snapshot is for.</summary>
+/// <summary>The purpose of a snapshot.</summary>
 internal enum SnapshotKind
 {
     None,
@@ -13,21 +13,25 @@ internal enum SnapshotKind
     Replicas,
 }
 
-/// <summary>What is done with a snapshot that is taken beside running clients.</summary>
+/// <summary>A snapshot that is taken while clients are served, and what happens with its file.</summary>
 internal interface ISnapshotJob
 {
-    /// <summary>Every shard is held: this is the moment. Says what is to be written; null when nothing is any more.</summary>
+    /// <summary>
+    /// Called while every shard is held, at the moment of the snapshot. Returns what to write; null if the snapshot is no
+    /// longer needed.
+    /// </summary>
     SnapshotOrder? Mark();
 
-    /// <summary>The file is complete; null, or why it cannot take its place.</summary>
+    /// <summary>Called when the file is complete. Returns null, or the reason why the file cannot be used.</summary>
     string? Publish();
 
-    /// <summary>It is over; null, or why it failed.</summary>
+    /// <summary>Called at the end. <paramref name="failure"/> is null, or the reason of a failure.</summary>
     void Ended(SnapshotRun run, string? failure);
 }
 
 /// <summary>
-/// The one snapshot at a time that is taken beside running clients: claimed by a kind, marked with every shard held, written by a thread of its own.
+/// The slot for the one snapshot at a time that is taken while clients are served. It is claimed for a purpose, the moment is
+/// marked while every shard is held, and a thread of its own writes the file.
 /// </summary>
 internal sealed class SnapshotSlot : IHeldWork
 {
@@ -36,7 +40,7 @@ internal sealed class SnapshotSlot : IHeldWork
     private ISnapshotJob? _job;
     private SnapshotRun? _running;
     private int _kind;
-    private bool _held;                 // the shards that a start waited for were held
+    private bool _held;                 // the acquisition succeeded, so the job was started
 
     public SnapshotSlot(ServerCore server)
     {
@@ -44,18 +48,18 @@ internal sealed class SnapshotSlot : IHeldWork
         _hold = new ShardHold(server.Shards, this);
     }
 
-    /// <summary>What is under way or about to begin.</summary>
+    /// <summary>The purpose of the snapshot that is in progress or about to begin.</summary>
     public SnapshotKind Kind => (SnapshotKind)Volatile.Read(ref _kind);
 
-    /// <summary>Null while nothing is taken.</summary>
+    /// <summary>The snapshot in progress, or null.</summary>
     public SnapshotRun? Running => Volatile.Read(ref _running);
 
     public bool TryClaim(SnapshotKind kind) => Interlocked.CompareExchange(ref _kind, (int)kind, 0) == 0;
 
-    /// <summary>For whoever claimed it and cannot begin.</summary>
+    /// <summary>Releases a claimed slot whose snapshot cannot begin.</summary>
     public void Release() => Volatile.Write(ref _kind, 0);
 
-    /// <summary>For whoever claimed it and holds every shard.</summary>
+    /// <summary>Starts a snapshot. The caller has claimed the slot and holds every shard.</summary>
     public void Start(ISnapshotJob job)
     {
         SnapshotRun? run = null;
@@ -78,20 +82,20 @@ internal sealed class SnapshotSlot : IHeldWork
             InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
             if (run is null)
             {
-                // The journal has switched its increment, or a backup has begun: neither can be told that there is no snapshot.
+                // After Mark, the journal has switched its increment or a backup has begun. Neither can be undone.
                 if (marked) Fatal.End("a snapshot could not begin", e);
                 Release();
                 throw;
             }
             run.Fail(e.Message);
-            // The walk goes to its end all the same, so that the next snapshot finds every record alike.
+            // The walk still runs to its end, because the next snapshot requires that all records have the same epoch bit.
             run.WriteHeld();
             End(job, run, e.Message);
             run.Dispose();
         }
     }
 
-    /// <summary>For whoever claimed it: starts as soon as every shard is held.</summary>
+    /// <summary>Starts a snapshot as soon as every shard is held. The caller has claimed the slot.</summary>
     public void StartWhenHeld(ISnapshotJob job)
     {
         _job = job;
@@ -106,7 +110,9 @@ internal sealed class SnapshotSlot : IHeldWork
         }
     }
 
-    /// <summary>Calls off what is under way, if it is of this kind (None: of any). It ends soon after.</summary>
+    /// <summary>
+    /// Cancels the snapshot in progress if it has this purpose (None matches any). The snapshot ends soon after.
+    /// </summary>
     public void Cancel(SnapshotKind kind = SnapshotKind.None)
     {
         if (kind == SnapshotKind.None || Kind == kind) Running?.Cancel();
@@ -121,7 +127,8 @@ internal sealed class SnapshotSlot : IHeldWork
 
     void IHeldWork.Released(Exception? failure)
     {
-        // What RunHeld threw is reported, and the next round of background work may try again.
+        // Start has released the slot after a failure of its own. If the acquisition failed, the slot is released here, so
+        // that a later round can try again.
         if (failure is not null && !_held) Release();
         _held = false;
     }

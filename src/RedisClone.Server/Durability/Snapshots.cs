@@ -8,11 +8,12 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// The server's dump file: saved on demand, beside running clients or with all of them waiting, at save points and at the end; loaded at the start.
+/// The server's dump file. It is saved on demand (while clients are served, or while all of them wait), at save points and at
+/// shutdown, and loaded at startup.
 /// </summary>
 internal sealed class Snapshots
 {
-    /// <summary>Names the file of a snapshot that replicas are sent.</summary>
+    /// <summary>The infix in the name of the snapshot file for replicas.</summary>
     public const string ForReplicas = "sync-";
 
     private const long RetryMilliseconds = 5000;
@@ -25,7 +26,7 @@ internal sealed class Snapshots
     private bool _scheduled;
     private SnapshotRun? _saving;
     private string _knownPath = "";
-    private FileMark? _known;           // what was there at the start, or was put there by this server since
+    private FileMark? _known;           // the file at startup, or the last one that this server saved
 
     public Snapshots(ServerCore server, SnapshotSlot slot)
     {
@@ -38,15 +39,15 @@ internal sealed class Snapshots
 
     public IDisk Disk => _server.Disk;
 
-    /// <summary>Unix milliseconds of the last snapshot that succeeded, or of the start.</summary>
+    /// <summary>The time of the last successful snapshot, or of the startup, in Unix milliseconds.</summary>
     public long LastSave { get; private set; }
 
-    /// <summary>Why the last snapshot failed; null when it did not.</summary>
+    /// <summary>The reason why the last snapshot failed; null if it succeeded.</summary>
     public string? Failure { get; private set; }
 
     public long Saves { get; private set; }
 
-    /// <summary>Seconds that the last one took, -1 when there was none.</summary>
+    /// <summary>The duration of the last snapshot in seconds; -1 if there was none.</summary>
     public long SaveSeconds { get; private set; } = -1;
 
     public long KeysLoaded { get; private set; }
@@ -55,10 +56,10 @@ internal sealed class Snapshots
 
     public long ChangesSinceSave => Changes - _changesSaved;
 
-    /// <summary>Whether a snapshot is being saved beside running clients, or about to be.</summary>
+    /// <summary>Whether a background save is in progress or about to begin.</summary>
     public bool IsSaving => Slot.Kind == SnapshotKind.Save;
 
-    /// <summary>Snapshots are wanted and fail: writes are refused if the configuration says so.</summary>
+    /// <summary>Whether writes are refused because snapshots are configured and fail (stop-writes-on-bgsave-error).</summary>
     public bool RefusesWrites => Failure is not null && _server.Config.StopWritesOnBgsaveError && _server.Config.SavePoints.Length > 0;
 
     private bool HasKeys
@@ -76,14 +77,17 @@ internal sealed class Snapshots
 
     private string Path => _server.Config.PathOf(_server.Config.DbFilename);
 
-    /// <summary>Whether a dump file is wanted that tells of the end of all data at once: where there are save points.</summary>
+    /// <summary>Whether FLUSHALL must save an empty dump file: yes if there are save points.</summary>
     public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && _server.Loading is null;
 
-    /// <summary>Replaces the dump file; null, or why not, and then the old one is untouched. The caller holds every shard.</summary>
-    /// <param name="uncounted">Changes that the running command has made and that are not counted yet.</param>
+    /// <summary>
+    /// Replaces the dump file. Returns null, or the reason of a failure; the old file is then unchanged. The caller holds
+    /// every shard.
+    /// </summary>
+    /// <param name="uncounted">Changes of the running command that are not counted yet.</param>
     public string? Save(long uncounted = 0)
     {
-        // There is one walk over a shard at a time, and the data may be about to go.
+        // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Slot.Cancel();
         long changes = Changes + uncounted;
         var order = new SnapshotOrder(Disk, TemporaryPath(""));
@@ -102,10 +106,12 @@ internal sealed class Snapshots
         return failure;
     }
 
-    /// <summary>Begins to save beside running clients: BGSAVE's answer, or its refusal. The caller holds every shard.</summary>
-    /// <param name="schedule">Where something else is under way, it is done behind that.</param>
-    /// <param name="inTransaction">The caller is a transaction or a script, of which a snapshot must not hold a part.</param>
-    /// <param name="answer">What the client is told.</param>
+    /// <summary>Starts or schedules a background save. The caller holds every shard.</summary>
+    /// <param name="schedule">Whether the save is scheduled if another snapshot is in progress.</param>
+    /// <param name="inTransaction">
+    /// Whether the caller is a transaction or a script. A snapshot must not contain a part of one.
+    /// </param>
+    /// <param name="answer">The reply of BGSAVE, or its error if false is returned.</param>
     public bool TryStart(bool schedule, bool inTransaction, out string answer)
     {
         if (IsSaving)
@@ -127,10 +133,10 @@ internal sealed class Snapshots
         return _scheduled;
     }
 
-    /// <summary>All data is gone: what is being saved of it is not wanted any more.</summary>
+    /// <summary>Cancels a background save because all data was deleted.</summary>
     public void CallOff() => Slot.Cancel(SnapshotKind.Save);
 
-    /// <summary>The process is about to end at once: nothing half written stays.</summary>
+    /// <summary>Deletes incomplete files before the process ends at once.</summary>
     public void Discard()
     {
         _saving?.Cancel();
@@ -148,7 +154,10 @@ internal sealed class Snapshots
         }
     }
 
-    /// <summary>Says at the start what would otherwise be found out at the first save point, or at the end, which it keeps from coming.</summary>
+    /// <summary>
+    /// Warns at startup if snapshots cannot be saved. Otherwise the first failure would show at a save point or at shutdown,
+    /// which it would prevent.
+    /// </summary>
     public void WarnIfImpossible()
     {
         if (_server.Config.SavePoints.Length == 0) return;
@@ -156,14 +165,16 @@ internal sealed class Snapshots
             _server.Log.LogWarning("Snapshots cannot be saved, also not at shutdown: {Problem}", problem);
     }
 
-    /// <summary>What was loaded are no changes.</summary>
+    /// <summary>Resets the count of changes after the data was loaded.</summary>
     public void CountFromHere()
     {
         _changesSaved = Changes;
         Remember();
     }
 
-    /// <summary>Brings back the dump file, if there is one; why not, if it is damaged. Nobody else holds a shard.</summary>
+    /// <summary>
+    /// Loads the dump file if there is one. Returns null, or the reason of a failure. No other thread holds a shard.
+    /// </summary>
     public string? Load(bool replace = false)
     {
         long started = Stopwatch.GetTimestamp();
@@ -190,7 +201,9 @@ internal sealed class Snapshots
         }
     }
 
-    /// <summary>Ten times a second: saves when a save point is reached, or somebody asked for it while it was not possible.</summary>
+    /// <summary>
+    /// Begins a save if a save point is reached or one is scheduled; called in every round of background work.
+    /// </summary>
     public void Tend(long now)
     {
         if (Slot.Kind != SnapshotKind.None || _server.Loading is not null) return;
@@ -216,21 +229,21 @@ internal sealed class Snapshots
         }
     }
 
-    /// <summary>At the end of the server: saves if the options or the save points want it. False when that failed.</summary>
+    /// <summary>Saves at shutdown if the options or the save points require it. False if that failed.</summary>
     public bool SaveAtShutdown(ShutdownOptions options)
     {
         Slot.Cancel();
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
-        // Only the end of the server waits here: nobody else needs this thread.
+        // Only the shutdown needs this thread, so the thread may block.
         bool saved = false;
-        // If the server has to stay, it is no worse off than before.
+        // If the save fails, the shutdown is cancelled, and the failure must not make the server refuse writes.
         string? before = Failure;
         new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
         if (!saved) Failure = before;
         return saved;
     }
 
-    /// <summary>Of a file that is not complete, or is nobody's for long.</summary>
+    /// <summary>The path of a file that is incomplete or short-lived.</summary>
     public string TemporaryPath(string infix) =>
         _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
 
@@ -273,7 +286,10 @@ internal sealed class Snapshots
 
     private void Remember() => (_knownPath, _known) = (Path, FileMark.Of(Disk, Path));
 
-    /// <summary>Nothing keeps servers from having one dump file, as with Redis; but whose data is replaced should be able to find out why.</summary>
+    /// <summary>
+    /// Warns if another server has replaced the dump file. As with Redis, nothing prevents two servers from using the same
+    /// file, but the log should explain where the data went.
+    /// </summary>
     private void WarnOfOthers()
     {
         if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)

@@ -2,10 +2,14 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>A stream as the commands that make it: its entries, what it knows of itself, its groups with what they have pending.</summary>
+/// <summary>
+/// Writes a stream as the commands that create it: entries, state, groups with pending entries, and producers.
+/// </summary>
 internal sealed class StreamCommandForm(CommandText text)
 {
-    /// <summary>Some entries; with the last of them, all that follows; true then.</summary>
+    /// <summary>
+    /// Writes some entries. With the last of them it also writes everything that follows, and returns true.
+    /// </summary>
     public bool Part(in Entry entry, ref CapturePlace place)
     {
         foreach (StreamEntry next in StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max))
@@ -36,7 +40,7 @@ internal sealed class StreamCommandForm(CommandText text)
         StreamState state = StreamValue.State(entry);
         if (StreamValue.Count(entry) == 0)
         {
-            // A stream without entries comes about by an entry that is trimmed at once.
+            // An entry that is trimmed at once creates a stream without entries.
             text.Head(7);
             text.Bulk("XADD"u8);
             text.Bulk(entry.Key);

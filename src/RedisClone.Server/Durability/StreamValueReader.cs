@@ -4,8 +4,8 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Builds a stream from what an RDB says of it. Entries must ascend, and every pending entry must have one owner: whatever contradicts itself is
-/// refused.
+/// Builds a stream from its RDB form. Entries must be in ascending order, and every pending entry must have one owner.
+/// Contradictory data is refused.
 /// </summary>
 internal sealed class StreamValueReader
 {
@@ -21,7 +21,7 @@ internal sealed class StreamValueReader
     private long _unowned;
     private bool _estimatesRead;
 
-    /// <summary>Whether a stream was begun.</summary>
+    /// <summary>Whether a stream is being built.</summary>
     public bool IsOpen { get; private set; }
 
     public void Start()
@@ -99,7 +99,7 @@ internal sealed class StreamValueReader
         return true;
     }
 
-    /// <summary>A pending entry that was given back: it belongs to nobody, and is the first to be claimed.</summary>
+    /// <summary>Adds a pending entry that a consumer returned. It has no consumer and is the first to be claimed.</summary>
     public bool Returned(in Entry stream, RdbStreamId id)
     {
         StreamGroup group = GroupOf(stream);
@@ -109,7 +109,7 @@ internal sealed class StreamValueReader
         return true;
     }
 
-    /// <summary>A message that is remembered; how long and how many are comes after all of them.</summary>
+    /// <summary>Adds a message to the history of a producer. The limits of the history follow after all messages.</summary>
     public static bool Message(in Entry stream, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id)
     {
         StreamProducers producers = StreamProducers.Obtain(stream, MostSeconds, MostMessages);

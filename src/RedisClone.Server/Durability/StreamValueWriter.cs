@@ -3,7 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Writes streams in the form of redis-server 7.0, or a later one where they have what that lacks: a block becomes a node.</summary>
+/// <summary>
+/// Writes streams in the encoding of redis-server 7.0, or in a later one if the stream has data that 7.0 does not know. Each
+/// block becomes a node.
+/// </summary>
 internal sealed class StreamValueWriter(RdbWriter writer)
 {
     private const long DefaultSeconds = 100, DefaultMessages = 100;
@@ -12,7 +15,10 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     private readonly RdbStreamNodeWriter _node = new();
     private RdbType _type;
 
-    /// <summary>The oldest form that has all of a stream; when a consumer was last active is told by when it was last seen.</summary>
+    /// <summary>
+    /// The oldest encoding that has all data of the stream. It need not have the active time of consumers; readers use the
+    /// seen time instead.
+    /// </summary>
     public static RdbType TypeOf(in Entry entry)
     {
         for (long i = 0; i < StreamGroup.Count(entry); i++)
@@ -27,14 +33,17 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         End(entry);
     }
 
-    /// <summary>What stands before the entries.</summary>
+    /// <summary>Writes what precedes the entries.</summary>
     public void Begin(in Entry entry, RdbType type)
     {
         _type = type;
         _stream.BeginNodes(type, StreamValue.Blocks(entry));
     }
 
-    /// <summary>Some nodes, from a place that the part before left; true when they were the last, and all that follows them was written too.</summary>
+    /// <summary>
+    /// Writes some nodes, from the place where the previous part ended. With the last of them it also writes everything that
+    /// follows, and returns true.
+    /// </summary>
     public bool Part(in Entry entry, int nodes, ref CapturePlace place)
     {
         if (!Nodes(StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max), nodes, out StreamId next))
@@ -63,7 +72,9 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         if (_type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
     }
 
-    /// <summary>Writes up to so many nodes; false when there are more, which begin at <paramref name="behind"/>.</summary>
+    /// <summary>
+    /// Writes up to <paramref name="nodes"/> nodes. False if there are more, which begin at <paramref name="behind"/>.
+    /// </summary>
     private bool Nodes(StreamEntries entries, long nodes, out StreamId behind)
     {
         RdbStreamId master = default;
@@ -118,7 +129,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
 
     private void Producers(StreamProducers producers)
     {
-        // A stream that knows no producers, in a form that has room for them, names the defaults.
+        // The encoding requires limits. A stream without producers writes the defaults.
         _stream.Producers(producers.Exist ? producers.Seconds : DefaultSeconds, producers.Exist ? producers.Most : DefaultMessages, producers.Exist ? producers.Count : 0);
         for (long i = 0; producers.Exist && i < producers.Count; i++)
         {

@@ -8,8 +8,8 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Loads one journal or snapshot as a start would, into a server that nobody reaches and that is thrown away: only so is it known what a start would say,
-/// since what a file means is decided by whoever loads it.
+/// Loads one journal or snapshot as a server does at startup, into a server that has no clients and is discarded afterwards.
+/// Only a complete load shows whether a file is valid, because the handlers decide what its content means.
 /// </summary>
 internal sealed class TrialLoad
 {
@@ -29,7 +29,7 @@ internal sealed class TrialLoad
         return JournalTools.Verify(_server.Disk, names, new ReadOptions(_server.Config.AofLoadTruncated), loader);
     }
 
-    /// <summary>Null when it can be loaded, or what is wrong at about which offset.</summary>
+    /// <summary>Returns null if the snapshot can be loaded, else the reason and its approximate offset.</summary>
     public string? Snapshot(string path, out long offset)
     {
         offset = 0;

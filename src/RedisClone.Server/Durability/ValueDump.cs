@@ -3,7 +3,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Writes single values as DUMP gives them and RESTORE takes them. Reused.</summary>
+/// <summary>Writes single values in the format of DUMP and RESTORE. Reused.</summary>
 internal sealed class ValueDump
 {
     private readonly RdbMemoryTarget _target = new();
@@ -16,10 +16,10 @@ internal sealed class ValueDump
         _values = new ValueWriter(_writer);
     }
 
-    /// <summary>The payload, valid until <see cref="Clear"/>; empty where nothing of the value is alive.</summary>
+    /// <summary>The payload, valid until <see cref="Clear"/>; empty if all fields of a hash have expired.</summary>
     public ReadOnlySpan<byte> Dump(in Entry entry)
     {
-        // The dump before this one may have failed half way.
+        // The previous dump may have failed half way.
         Clear();
         if (!_values.TryWrite(entry)) return default;
         bool fieldsExpire = entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0;

@@ -5,12 +5,12 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Builds a key from what an RDB says of it, element by element. A damaged value leaves a part of it behind, which
-/// <see cref="Drop"/> removes.
+/// Builds a key from its RDB form, element by element. A damaged value leaves an incomplete key, which <see cref="Drop"/>
+/// removes.
 /// </summary>
 internal sealed class ValueReader : IRdbValueVisitor
 {
-    /// <summary>Longer elements than any client can send: lengths must stay far from what an int counts.</summary>
+    /// <summary>A longer element than any client can send. The limit keeps lengths far below the range of an int.</summary>
     private const int MaxElement = 1 << 30;
 
     private const string Twice = "a key is there twice";
@@ -25,18 +25,21 @@ internal sealed class ValueReader : IRdbValueVisitor
     private uint _handle;
     private bool _begun, _mayBeSmall;
 
-    /// <summary>Why the value cannot be taken, where the reader of the RDB does not know; else null.</summary>
+    /// <summary>The reason why the value is refused, if it is not known to the reader of the RDB; else null.</summary>
     public string? Refusal { get; private set; }
 
-    /// <summary>The key that is being read, for messages.</summary>
+    /// <summary>The current key, for messages.</summary>
     public string KeyText => Encoding.UTF8.GetString(Key);
 
     private ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
 
-    /// <summary>The record is found by its handle, which is cheaper than by its key, and changes when the record moves.</summary>
+    /// <summary>
+    /// The entry of the current key. It is located by its handle, which is cheaper than a lookup by key. The handle changes
+    /// when the record moves.
+    /// </summary>
     private Entry Built => _keyspace.Locate(_hash, _handle);
 
-    /// <summary>The next value is that of this key; <paramref name="expiry"/> 0 is never.</summary>
+    /// <summary>Sets the key of the next value. An <paramref name="expiry"/> of 0 means none.</summary>
     public ValueReader Start(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry)
     {
         if (_key.Length < key.Length) _key = new byte[key.Length * 2];
@@ -47,14 +50,14 @@ internal sealed class ValueReader : IRdbValueVisitor
         return this;
     }
 
-    /// <summary>The next value is not to be taken at all, for this reason.</summary>
+    /// <summary>Rejects the next value for this reason.</summary>
     public ValueReader Reject(string reason)
     {
         (_begun, Refusal) = (false, reason);
         return this;
     }
 
-    /// <summary>Removes what was built of a value that was not complete.</summary>
+    /// <summary>Removes the key of an incomplete value.</summary>
     public void Drop()
     {
         if (!_begun) return;
@@ -63,13 +66,15 @@ internal sealed class ValueReader : IRdbValueVisitor
         if (entry.Exists) _keyspace.Remove(entry);
     }
 
-    /// <summary>There is no next value for now: a reader that waits for one must not keep a keyspace alive.</summary>
+    /// <summary>
+    /// Releases the keyspace until the next <see cref="Start"/>, so that an idle reader does not keep it alive.
+    /// </summary>
     public void End() => _keyspace = null!;
 
     bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
     {
         if (Refusal is not null) return false;
-        // A string is made at once, and then it is looked whether its key is there.
+        // A string is created in one step, which checks whether the key exists.
         if (kind == RdbValueKind.String) return true;
         Entry entry = _keyspace.Find(Key, _hash);
         if (entry.Exists) return Refuse(Twice);
@@ -131,7 +136,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (field.Length > MaxElement || value.Length > MaxElement) return false;
         Entry entry = Built;
-        // In storage 0 is never: a field that expired in 1970 did so a millisecond later.
+        // The storage uses 0 for no expiry, so an expiry of 0 becomes 1.
         return HashValue.Set(entry, field, value, expireMilliseconds < 0 ? 0 : Math.Max(expireMilliseconds, 1)) && Keep(entry);
     }
 
@@ -139,7 +144,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     {
         if (member.Length > MaxElement || double.IsNaN(score)) return false;
         Entry entry = Built;
-        // Only a large form tells -0 from 0: the value has it at least until it is complete.
+        // Only the large encoding distinguishes -0 from 0, so the value keeps that encoding at least until it is complete.
         if (score == 0 && double.IsNegative(score))
         {
             SortedSetValue.Reserve(entry, long.MaxValue, 0);

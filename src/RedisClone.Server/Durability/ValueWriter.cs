@@ -5,27 +5,29 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Durability;
 
 /// <summary>
-/// Writes keys and values in the forms of an RDB that redis-server 7.0 loads, but for hashes of which fields expire: those have the form of 7.4.
-/// Fields whose time has passed are left out, unless they are wanted.
+/// Writes keys and values in RDB encodings that redis-server 7.0 loads. Only hashes with expiring fields use the encoding of
+/// 7.4. Expired fields are omitted unless <paramref name="withExpired"/> is set.
 /// </summary>
 internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
 {
-    /// <summary>What Redis makes of its default for a list's nodes.</summary>
+    /// <summary>The size of a list node in bytes that Redis's default for list-max-listpack-size gives.</summary>
     private const int NodeBytes = 8192;
 
-    /// <summary>From here on an element is a node of its own, and no listpack around it.</summary>
+    /// <summary>An element of this size or more becomes a plain node of its own, without a listpack.</summary>
     private const int PlainFrom = 1 << 20;
 
-    /// <summary>More than an element's encoding and the length behind it take.</summary>
+    /// <summary>An upper bound for an element's encoding and the length that follows it.</summary>
     private const int EntryOverhead = 10;
 
     private readonly ListpackWriter _pack = new();
     private readonly StreamValueWriter _streams = new(writer);
 
-    /// <summary>The version of the format that a value needs.</summary>
+    /// <summary>The RDB version that a value needs.</summary>
     public static int VersionFor(bool fieldsExpire) => fieldsExpire ? RdbVersion.Redis74 : RdbVersion.Redis70;
 
-    /// <summary>Type and value, as DUMP has them; false, and nothing written, where all fields of a hash have expired.</summary>
+    /// <summary>
+    /// Writes type and value as in DUMP. Returns false and writes nothing if all fields of a hash have expired.
+    /// </summary>
     public bool TryWrite(in Entry entry)
     {
         Shape shape = ShapeOf(entry);
@@ -35,7 +37,9 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
         return true;
     }
 
-    /// <summary>A key with its expiry and value, as a file has them; false as above.</summary>
+    /// <summary>
+    /// Writes a key with its expiry and value as in an RDB file. Returns false as <see cref="TryWrite"/> does.
+    /// </summary>
     public bool TryWriteKey(in Entry entry)
     {
         Shape shape = ShapeOf(entry);
@@ -47,14 +51,16 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
         return true;
     }
 
-    /// <summary>What must be known before the first byte: the form, how many elements, and the time of the first field that expires.</summary>
+    /// <summary>
+    /// Determines what precedes the elements: the encoding, the number of elements and the earliest expiry of a field.
+    /// </summary>
     private Shape ShapeOf(in Entry entry)
     {
         bool isPacked = entry.Encoding is ValueEncoding.Packed or ValueEncoding.Shaped;
         switch (entry.Type)
         {
             case ValueType.Stream:
-                // It is there even without entries.
+                // A stream exists even without entries, so its count must not be 0.
                 return new Shape(StreamValueWriter.TypeOf(entry), 1);
             case ValueType.String:
                 return new Shape(RdbType.String, 1);
@@ -142,7 +148,7 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
         writer.Length((ulong)shape.Count);
         foreach (HashField field in Fields(entry))
         {
-            // Relative to the least, plus one, since zero is none.
+            // The expiry is relative to the earliest one, plus one, because zero means none.
             if (expires) writer.Length(field.Expiry == 0 ? 0 : (ulong)(field.Expiry - shape.FirstExpiry + 1));
             Text(field.Name);
             Text(field.Value);
@@ -209,7 +215,10 @@ internal sealed class ValueWriter(RdbWriter writer, bool withExpired = false)
         else _pack.Append(element.Bytes);
     }
 
-    /// <summary>Cuts a list into nodes by the lengths of its elements alone, so that they can be counted before they are written.</summary>
+    /// <summary>
+    /// Divides a list into nodes by the lengths of its elements alone, so that the nodes can be counted before they are
+    /// written.
+    /// </summary>
     private struct NodeCutter
     {
         private long _bytes;

@@ -5,12 +5,18 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Durability;
 
-/// <summary>Whether this process may write where it is to keep its data: found out at the start, where somebody reads it, and not at the end.</summary>
+/// <summary>
+/// Checks whether this process can write to its data directory. The check runs at startup, when an operator is likely to read
+/// the log, and not only at shutdown.
+/// </summary>
 internal static partial class WritableDirectory
 {
-    /// <summary>Null, or who cannot write where, and why. Only a file that was made tells: permissions are not all that can be in the way.</summary>
-    /// <param name="disk">Where it is.</param>
-    /// <param name="probe">The path of a file that nobody has.</param>
+    /// <summary>
+    /// Returns null, or a text with the user, the directory and the error. The check creates a file, because permissions are
+    /// not the only possible obstacle.
+    /// </summary>
+    /// <param name="disk">The file system.</param>
+    /// <param name="probe">The path of a file that does not exist yet.</param>
     public static string? Problem(IDisk disk, string probe)
     {
         try

@@ -4,8 +4,8 @@ using RedisClone.Storage;
 namespace RedisClone.Server;
 
 /// <summary>
-/// Keeps the 24 access bits of a key: for least recently used the time of last access in seconds, for least frequently
-/// used the minutes of its last decay (16 bits) and a logarithmic counter (8 bits), as Redis does.
+/// Keeps the 24 access bits of a key, in Redis's format. With an LRU policy they are the time of the last access in seconds.
+/// With an LFU policy they are the minute of the last decay (16 bits) and a logarithmic counter (8 bits).
 /// </summary>
 internal sealed class AccessClock(ServerConfig config)
 {
@@ -17,28 +17,30 @@ internal sealed class AccessClock(ServerConfig config)
     private uint _seconds;
     private uint _minutes;
 
-    /// <summary>Seconds, of which records keep 24 bits; advanced by the server's clock.</summary>
+    /// <summary>The current second, in 24 bits as records keep it. The server's clock advances it.</summary>
     public uint Seconds => _seconds;
 
-    /// <summary>The eviction policy goes by how often keys are used, not by when.</summary>
+    /// <summary>
+    /// Whether the eviction policy is an LFU policy: the access bits then hold the frequency of use, not the time.
+    /// </summary>
     public bool CountsFrequency { get; private set; } = IsByFrequency(config);
 
-    /// <summary>What a record that is written now starts with.</summary>
+    /// <summary>The access bits of a record that is created now.</summary>
     public uint New => CountsFrequency ? _minutes << 8 | NewFrequency : _seconds;
 
-    /// <summary>Called about ten times a second.</summary>
+    /// <summary>Sets the current time; called in every round of background work.</summary>
     public void Advance(long unixMilliseconds)
     {
         _seconds = (uint)(unixMilliseconds / 1000) & AccessMask;
         _minutes = (uint)(unixMilliseconds / MillisecondsPerMinute) & 0xFFFF;
     }
 
-    /// <summary>The eviction policy changed.</summary>
+    /// <summary>Adopts a changed eviction policy.</summary>
     public void Adapt() => CountsFrequency = IsByFrequency(config);
 
     public long IdleSeconds(in Entry entry) => (_seconds - entry.Access) & AccessMask;
 
-    /// <summary>The counter as it is now: it loses one every lfu-decay-time minutes.</summary>
+    /// <summary>The counter after its decay: it loses one every lfu-decay-time minutes.</summary>
     public uint Frequency(in Entry entry)
     {
         uint counter = entry.Access & MaxFrequency;
@@ -47,10 +49,10 @@ internal sealed class AccessClock(ServerConfig config)
         return counter - Math.Min(counter, periods);
     }
 
-    /// <summary>The access bits of a key that was last used so long ago.</summary>
+    /// <summary>The access bits of a key that was last used this many seconds ago.</summary>
     public uint OfIdle(long idleSeconds) => (uint)(_seconds - idleSeconds) & AccessMask;
 
-    /// <summary>The access bits of a key that has this counter now.</summary>
+    /// <summary>The access bits of a key whose counter has this value now.</summary>
     public uint OfFrequency(uint frequency) => _minutes << 8 | frequency;
 
     public void Touch(in Entry entry)
@@ -61,11 +63,11 @@ internal sealed class AccessClock(ServerConfig config)
             target.Access = _minutes << 8 | Used(Frequency(entry), entry.Keyspace.Store.Random);
             return;
         }
-        // Most accesses of a hot key fall into the same second: the line stays clean.
+        // Most accesses of a hot key happen in the same second. Not writing an equal value keeps its cache line clean.
         if (target.Access != _seconds) target.Access = _seconds;
     }
 
-    /// <summary>Counts one use, the less likely the more there were already.</summary>
+    /// <summary>Counts a use with a probability that falls as the counter grows.</summary>
     private uint Used(uint frequency, Random random)
     {
         if (frequency == MaxFrequency) return frequency;

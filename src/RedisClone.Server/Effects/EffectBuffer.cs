@@ -5,45 +5,48 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server;
 
-/// <summary>A place in an <see cref="EffectBuffer"/>.</summary>
+/// <summary>A position in an <see cref="EffectBuffer"/>, to roll back to.</summary>
 internal readonly record struct EffectMark(int Length, int Commands, int Database, int Current);
 
 /// <summary>
-/// Where one thread writes down, in RESP, the effects of the command that it is running. One unit: all or nothing. Reused.
+/// The buffer in which a thread writes, in RESP, the effects of the commands that it runs. They form one unit of effects: all
+/// of it takes place or nothing. The buffer is reused.
 /// </summary>
 internal sealed class EffectBuffer
 {
     private const int InitialSize = 4096;
     private const int KeptSize = 1 << 20;
-    private const int MostHeader = 16;              // a type, a number of ten digits, the end of a line
-    private const int MostSelects = 96;             // two of them may come with one command
+    private const int MostHeader = 16;              // a type, a number of ten digits, a line end
+    private const int MostSelects = 96;             // two SELECTs, the most that one command adds
 
-    // Room is kept in front, so that a unit of several commands becomes a transaction without being moved.
+    // Room for MULTI is kept in front, so that a unit of several commands becomes a transaction without being moved.
     private static readonly int Front = "*1\r\n$5\r\nMULTI\r\n"u8.Length;
 
-    // EXEC has room at all times: a unit that is complete is ended without an allocation.
+    // Room for EXEC is always kept, so that a complete unit is ended without an allocation.
     private static readonly int Tail = "*1\r\n$4\r\nEXEC\r\n"u8.Length;
 
     private readonly byte[] _initial = new byte[InitialSize];
     private byte[] _bytes;
     private int _length = Front;
-    private int _last = Front;       // where the last command begins
-    private int _owed;               // arguments announced and not yet added
+    private int _last = Front;       // the start of the last command
+    private int _owed;               // arguments that were announced but not added yet
     private int _current;            // the database of the last command
-    private int _moved;              // by so many bytes the unit moved when it began to select its databases
+    private int _moved;              // bytes by which the first SELECT moved the unit
 
     public EffectBuffer() => _bytes = _initial;
 
-    /// <summary>Commands in the unit.</summary>
+    /// <summary>The number of commands in the unit.</summary>
     public int Commands { get; private set; }
 
-    /// <summary>The database of all commands of the unit, -1 when they are of several and the unit selects them itself.</summary>
+    /// <summary>
+    /// The database of all commands of the unit, or -1 if they are of several databases and the unit has SELECTs of its own.
+    /// </summary>
     public int Database { get; private set; }
 
-    /// <summary>Its commands alone.</summary>
+    /// <summary>The commands of the unit, without MULTI and EXEC.</summary>
     public ReadOnlySpan<byte> Body => _bytes.AsSpan(Front, _length - Front);
 
-    /// <summary>The unit as RESP: one command, or MULTI to EXEC.</summary>
+    /// <summary>The unit in RESP: one command, or several between MULTI and EXEC.</summary>
     public ReadOnlySpan<byte> Unit
     {
         get
@@ -55,20 +58,21 @@ internal sealed class EffectBuffer
         }
     }
 
-    /// <summary>The longest unit; tests have shorter ones.</summary>
+    /// <summary>The largest size of a unit in bytes. Tests set a smaller one.</summary>
     public long MostBytes { get; set; } = Limits.UnitBytes;
 
-    /// <summary>What is written now is not kept.</summary>
+    /// <summary>While true, effects are discarded.</summary>
     public bool IsMuted { get; set; }
 
     /// <summary>
-    /// Bytes of a command that has so many arguments, the name included, of so many bytes together; never too few.
+    /// An upper bound for the bytes of a command with <paramref name="arguments"/> arguments, its name included, whose texts
+    /// have <paramref name="textBytes"/> bytes together.
     /// </summary>
     public static long SizeOf(long arguments, long textBytes) => MostHeader + arguments * (MostHeader + 2) + textBytes;
 
     /// <summary>
-    /// Makes room for effects of so many bytes: adding them does not fail then. False where they would make the unit too
-    /// long; nothing has changed if so, nor where the memory cannot be had.
+    /// Makes room for effects of this many bytes, so that adding them cannot fail. False if they would make the unit too
+    /// long. Nothing has changed if the method returns false or throws for lack of memory.
     /// </summary>
     public bool TryReserve(long bytes)
     {
@@ -105,18 +109,18 @@ internal sealed class EffectBuffer
         Add(text[..RedisNumber.WriteInt64(number, text)]);
     }
 
-    /// <summary>Adds a request, under a name that may differ from the client's.</summary>
+    /// <summary>Adds a request as an effect, under a name that may differ from the client's.</summary>
     public void AddCommand(int database, ReadOnlySpan<byte> name, in Request request)
     {
         if (IsMuted) return;
-        // All its room at once: it is added as a whole or not at all.
+        // All of the room is made first, so the command is added as a whole or not at all.
         Room(MostSelects + SizeOf(request.Count, (long)name.Length + request.WireLength));
         Begin(database, request.Count);
         Add(name);
         for (int i = 1; i < request.Count; i++) Add(request[i]);
     }
 
-    /// <summary>A DEL of one key: what expiry and eviction become.</summary>
+    /// <summary>Adds a DEL of one key, which is the effect of an expiry or an eviction.</summary>
     public void AddDelete(int database, ReadOnlySpan<byte> key)
     {
         if (IsMuted) return;
@@ -126,23 +130,23 @@ internal sealed class EffectBuffer
         Add(key);
     }
 
-    /// <summary>Where the unit ends now.</summary>
+    /// <summary>The current end of the unit.</summary>
     public EffectMark Mark() => new(_length, Commands, Database, _current);
 
-    /// <summary>Takes back what was added since a mark.</summary>
+    /// <summary>Removes everything that was added since a mark.</summary>
     public void Rollback(EffectMark mark)
     {
-        // Where the unit has begun to select its databases since, what stood before the mark has moved by one command.
+        // If the first SELECT was inserted after the mark, everything before the mark has moved by that one command.
         bool moved = Database < 0 && mark is { Database: >= 0, Commands: > 0 };
         (_length, Commands) = moved ? (mark.Length + _moved, mark.Commands + 1) : (mark.Length, mark.Commands);
         if (!moved) Database = mark.Database;
         (_current, _owed) = (mark.Current, 0);
     }
 
-    /// <summary>Whether a command that took so many bytes may be written down besides.</summary>
+    /// <summary>Whether a request of this many bytes still fits into the unit.</summary>
     public bool HasRoomFor(int bytes) => _length + (long)bytes <= MostBytes;
 
-    /// <summary>A command whose author failed before it was complete is no effect.</summary>
+    /// <summary>Removes the last command if not all of its arguments were added, because its handler failed.</summary>
     public void DropUnfinished()
     {
         if (_owed == 0) return;
@@ -159,7 +163,8 @@ internal sealed class EffectBuffer
     }
 
     /// <summary>
-    /// Later commands of the unit are of another database: from then on the unit says of each which it is. The room is there.
+    /// Adds a SELECT because the next command is of another database. The first time, a SELECT for the commands so far is
+    /// inserted in front of them. The caller has made the room.
     /// </summary>
     private void Select(int database)
     {
@@ -217,7 +222,10 @@ internal sealed class EffectBuffer
         if (_length + bytes + Tail > _bytes.Length || FaultPoint.IsArmed) Grow(_length + bytes + Tail);
     }
 
-    /// <summary>Without the memory the command that is being added is dropped: what came before it is whole.</summary>
+    /// <summary>
+    /// Makes the buffer larger. If there is no memory, the unfinished command is removed; the commands before it stay
+    /// complete.
+    /// </summary>
     private void Grow(long needed)
     {
         try

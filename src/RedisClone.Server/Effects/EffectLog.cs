@@ -2,29 +2,34 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server;
 
-/// <summary>Receives units of effects in the order in which they took place; called under the holds of the shards concerned.</summary>
+/// <summary>
+/// Receives units of effects in the order in which they took place. It is called while the shards concerned are held.
+/// </summary>
 internal interface IEffectSink
 {
-    /// <summary>Places a unit in the global order; returns the position behind it (LSN).</summary>
+    /// <summary>Places a unit in the global order and returns the LSN behind it.</summary>
     long Append(EffectBuffer unit);
 
-    /// <summary>Others hear of what it is given: by then the journal must have given it its place.</summary>
+    /// <summary>
+    /// Whether the sink passes units on to other servers. The journal is called before such a sink, so that a unit has its
+    /// LSN by then.
+    /// </summary>
     bool TellsOthers => false;
 }
 
 /// <summary>
-/// The one stream of effects: what every write did goes through here while its shards are held. With nobody listening it costs a
-/// field read.
+/// The one stream of effects. Each write passes its unit through here while its shards are held. Without a sink the cost is
+/// one field read.
 /// </summary>
 internal sealed class EffectLog
 {
     private readonly Lock _changing = new();
     private IEffectSink[] _sinks = [];
 
-    /// <summary>Whether effects must be written down at all.</summary>
+    /// <summary>Whether there is a sink, so that handlers must write effects.</summary>
     public bool Wanted => _sinks.Length > 0;
 
-    /// <summary>The caller holds every shard.</summary>
+    /// <summary>Adds a sink. The caller holds every shard.</summary>
     public void Attach(IEffectSink sink)
     {
         lock (_changing) _sinks = [.. _sinks.Append(sink).OrderBy(static s => s.TellsOthers)];
@@ -35,13 +40,13 @@ internal sealed class EffectLog
         lock (_changing) _sinks = [.. _sinks.Where(s => s != sink)];
     }
 
-    /// <summary>Nothing that happens from here on is written down.</summary>
+    /// <summary>Removes all sinks: effects are discarded from now on.</summary>
     public void DetachAll()
     {
         lock (_changing) _sinks = [];
     }
 
-    /// <summary>Places the unit, if it has anything, and returns the position behind it; 0 otherwise.</summary>
+    /// <summary>Places the unit and returns the LSN behind it, or 0 if the unit is empty.</summary>
     internal long Append(EffectBuffer unit)
     {
         if (unit.Commands == 0) return 0;
@@ -54,7 +59,7 @@ internal sealed class EffectLog
         }
         catch (Exception failure)
         {
-            // Memory has the change, and one of the listeners may have it: none can be told that it did not happen.
+            // The keyspace has the change, and some of the sinks may have it. Nothing can undo it there.
             Fatal.End("an effect cannot be placed in the stream of effects", failure);
             throw;
         }

@@ -1,18 +1,20 @@
 namespace RedisClone.Server;
 
-/// <summary>Who can be told something; any thread may, also under a hold.</summary>
+/// <summary>A receiver of messages. Any thread may send to it, also under a hold.</summary>
 internal interface IMessageTarget
 {
     void PushNow(byte[] message);
 
-    /// <summary>A message could not be sent: the client is not to go on as if it had been. Must not throw.</summary>
+    /// <summary>
+    /// Reports that a message was lost, so that the receiver does not continue as if it had arrived. It must not throw.
+    /// </summary>
     void Lose();
 }
 
 /// <summary>
-/// Messages to clients (published messages, key events, invalidations) of the unit that a thread executes. They leave when its effects
-/// have their place in the one order: whoever gets such a message waits until everything placed by then is durable, and so
-/// cannot learn of an effect that a crash may still take back.
+/// Holds back the messages (published messages, key events, invalidations) of the unit of effects that a thread executes.
+/// They leave when the unit has its LSN. A receiver then waits until this LSN is durable, so it cannot learn of an effect
+/// that a crash may still undo.
 /// </summary>
 internal sealed class HeldMessages
 {
@@ -22,7 +24,7 @@ internal sealed class HeldMessages
 
     public void Hold() => IsHolding = true;
 
-    /// <summary>False when nothing is held back now.</summary>
+    /// <summary>Holds a message back; false if messages are not held back now.</summary>
     public bool TryAdd(IMessageTarget to, byte[] message)
     {
         if (IsHolding) _held.Add((to, message));

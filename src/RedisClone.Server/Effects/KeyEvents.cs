@@ -8,12 +8,13 @@ using RedisClone.Storage;
 namespace RedisClone.Server;
 
 /// <summary>
-/// What happens besides when a key changes: transactions that watch it fail, clients blocked on it may be served, caching clients hear of
-/// it, key events are published. Called under the hold of the key's shard.
+/// The consequences of a change of a key: transactions that watch it fail, clients that are blocked on it may be served,
+/// clients with tracking receive invalidations, and key events are published. It is called while the shard of the key is
+/// held.
 /// </summary>
 internal sealed class KeyEvents(ServerCore server)
 {
-    /// <summary>A key was changed or removed by a command of <paramref name="author"/>.</summary>
+    /// <summary>Reports that a command of <paramref name="author"/> changed or removed a key.</summary>
     public void Modified(
         Shard shard, ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Session? author, Lane lane)
     {
@@ -21,7 +22,7 @@ internal sealed class KeyEvents(ServerCore server)
         Notify(key, database, kind, keyEvent, lane);
     }
 
-    /// <summary>The same without an event: the key may have changed.</summary>
+    /// <summary>Reports that a key may have changed, without a key event.</summary>
     public void Touched(Shard shard, ReadOnlySpan<byte> key, int database, Session? author, Lane lane, bool expires = false)
     {
         if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key, expires);
@@ -30,7 +31,9 @@ internal sealed class KeyEvents(ServerCore server)
         if (server.Invalidations.IsOn) server.Invalidations.Invalidate(shard, key, author, lane);
     }
 
-    /// <summary>Publishes what happened to a key; if the command found it absent before, that it is new comes first.</summary>
+    /// <summary>
+    /// Publishes a key event. If the command found the key absent before, the event <c>new</c> is published first.
+    /// </summary>
     public void Notify(ReadOnlySpan<byte> key, int database, NotifyFlags kind, string keyEvent, Lane lane)
     {
         if ((server.Notifications.Enabled & (kind | NotifyFlags.New)) == 0) return;
@@ -38,14 +41,17 @@ internal sealed class KeyEvents(ServerCore server)
         server.Notifications.Publish(kind, keyEvent, key, database);
     }
 
-    /// <summary>Removes a key whose time has passed: an effect of its own, ahead of the command's that noticed it.</summary>
+    /// <summary>
+    /// Removes an expired key. Its effect is a command of its own, before the effect of the command that found the key
+    /// expired.
+    /// </summary>
     public void Expire(in Entry entry, int database, Lane lane)
     {
         lane.ExpiredKeys++;
         Remove(entry, database, lane, NotifyFlags.Expired, "expired");
     }
 
-    /// <summary>Removes a key for want of memory.</summary>
+    /// <summary>Removes a key to free memory.</summary>
     public void Evict(in Entry entry, int database, Lane lane)
     {
         lane.EvictedKeys++;
@@ -53,14 +59,14 @@ internal sealed class KeyEvents(ServerCore server)
     }
 
     /// <summary>
-    /// Removes up to so many fields of a hash whose time has passed, and the hash's key with the last of them. The entry is not valid any more
-    /// then.
+    /// Removes up to <paramref name="limit"/> expired fields of a hash, and the key with its last field. If the key is
+    /// removed, the entry becomes invalid.
     /// </summary>
     public int ExpireFields(in Entry entry, int limit, int database, Lane lane)
     {
         entry.Keyspace.Preserve(entry);
         ReadOnlySpan<byte> key = entry.Key;
-        // The hash, and its key's bytes with it, may move to a smaller buffer while it shrinks.
+        // The record, which contains the key, may move to a smaller buffer while the hash shrinks.
         byte[] copy = ArrayPool<byte>.Shared.Rent(key.Length);
         key.CopyTo(copy);
         var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
@@ -71,8 +77,8 @@ internal sealed class KeyEvents(ServerCore server)
     }
 
     /// <summary>
-    /// Removes the fields that these arguments of a command name and whose time has passed. Their effect is one and complete
-    /// before the first is removed. The entry is not valid any more then.
+    /// Removes the expired fields that these arguments of a command name, and the key with its last field. One effect names
+    /// all of the fields and is complete before the first is removed. If the key is removed, the entry becomes invalid.
     /// </summary>
     public void DropFields(in Entry entry, in Request request, scoped ReadOnlySpan<int> arguments, int database, Lane lane)
     {
@@ -90,7 +96,9 @@ internal sealed class KeyEvents(ServerCore server)
         FieldsExpired(entry, removed, database, lane);
     }
 
-    /// <summary>Says that fields of a hash have expired, and removes its key with the last of them. The entry is not valid any more then.</summary>
+    /// <summary>
+    /// Reports that fields of a hash have expired, and removes the key if no field is left. The entry then becomes invalid.
+    /// </summary>
     public void FieldsExpired(in Entry entry, int removed, int database, Lane lane)
     {
         if (removed == 0) return;
@@ -105,12 +113,12 @@ internal sealed class KeyEvents(ServerCore server)
         }
         finally
         {
-            // The journal has removed the last field already, so the key goes even if an event fails.
+            // The effects already remove the last field, so the key must go even if an event fails.
             if (isEmpty) entry.Keyspace.Remove(entry);
         }
     }
 
-    /// <summary>Writes each expired field down as removed.</summary>
+    /// <summary>Writes an HDEL effect for each expired field.</summary>
     private readonly ref struct FieldDeletion(EffectBuffer? effects, int database, ReadOnlySpan<byte> key) : IElementVisitor
     {
         private readonly ReadOnlySpan<byte> _key = key;
@@ -129,7 +137,8 @@ internal sealed class KeyEvents(ServerCore server)
     private void Remove(in Entry entry, int database, Lane lane, NotifyFlags kind, string keyEvent)
     {
         ReadOnlySpan<byte> key = entry.Key;
-        // The record holds the key's bytes, so it goes last. Until then nothing has happened: a failure takes the effect back.
+        // The record contains the key's bytes, so it is removed last. Nothing has changed until then, so a failure rolls the
+        // effect back.
         EffectMark mark = lane.Effects.Mark();
         try
         {

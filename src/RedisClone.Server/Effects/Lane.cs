@@ -6,8 +6,8 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server;
 
 /// <summary>
-/// What one thread counts and scribbles on while it executes commands, so that no two threads write to the same line. Sums are
-/// taken over all lanes when somebody asks.
+/// The counters and scratch buffers that a thread uses while it executes commands, so that no two threads write to the same
+/// cache line. Readers sum over all lanes.
 /// </summary>
 internal sealed class Lane
 {
@@ -29,22 +29,22 @@ internal sealed class Lane
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
     public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch;
 
-    /// <summary>Error replies by their code, of all lanes.</summary>
+    /// <summary>Error replies of all lanes by their code.</summary>
     public ErrorStatistics Errors => _owner.Errors;
 
-    /// <summary>By <see cref="CommandRow.Id"/>.</summary>
+    /// <summary>Call counters by <see cref="CommandRow.Id"/>.</summary>
     public CommandCounters[] Calls => _calls;
 
-    /// <summary>How long each command took, by <see cref="CommandRow.Id"/>.</summary>
+    /// <summary>Latencies by <see cref="CommandRow.Id"/>.</summary>
     public ReadOnlySpan<LatencyHistogram?> Latencies => _latencies;
 
-    /// <summary>Keys changed by the running command that clients are blocked on, in the order of their change.</summary>
+    /// <summary>Keys that the running command changed and that clients are blocked on, in the order of the changes.</summary>
     public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
 
-    /// <summary>What the running unit has made stale for clients that cache.</summary>
+    /// <summary>The invalidations that the running unit of effects causes.</summary>
     internal PendingInvalidations Invalidations { get; } = new();
 
-    /// <summary>The running unit has ready keys or invalidations: somebody besides its author is to be served or told when it ends.</summary>
+    /// <summary>Whether the running unit needs work at its end: ready keys, invalidations or keys noted as absent.</summary>
     internal bool HasFollowUps { get; set; }
 
     public EffectBuffer Effects { get; } = new();
@@ -57,14 +57,14 @@ internal sealed class Lane
         HasFollowUps = true;
     }
 
-    /// <summary>Remembers until the end of the unit that a key was looked up in vain.</summary>
+    /// <summary>Notes, until the end of the unit, that a lookup did not find a key.</summary>
     internal void NoteAbsent(int database, ReadOnlySpan<byte> key)
     {
         _absent.Set(database, key, true);
         HasFollowUps = true;
     }
 
-    /// <summary>Whether a key was noted as absent, and is no longer.</summary>
+    /// <summary>Removes a key from those noted as absent; false if it was not noted.</summary>
     internal bool TakeAbsent(int database, ReadOnlySpan<byte> key) => _absent.Count > 0 && _absent.Remove(database, key);
 
     internal void EndUnit()
@@ -73,7 +73,7 @@ internal sealed class Lane
         HasFollowUps = false;
     }
 
-    /// <summary>Counts an error reply by its code, the first word of its text.</summary>
+    /// <summary>Counts an error reply by its code, which is the first word of its text.</summary>
     public void CountError(ReadOnlySpan<byte> code)
     {
         ErrorReplies++;
@@ -83,8 +83,8 @@ internal sealed class Lane
     public void CountLatency(int command, long ticks) => (_latencies[command] ??= new LatencyHistogram()).Add(ticks);
 
     /// <summary>
-    /// Begins to count commands anew; called by any thread. The lane's own may count one more command where nobody looks any more, but
-    /// never bring an old number back.
+    /// Resets the command counters. Any thread may call it. The lane's own thread may count one more command in the old
+    /// counters, but never restores an old value.
     /// </summary>
     internal void ForgetCalls()
     {
@@ -93,8 +93,8 @@ internal sealed class Lane
     }
 
     /// <summary>
-    /// Gives the thread another lane for what it does while a command of the present one has not ended: the effects of both must not mix. Returns
-    /// the present one.
+    /// Gives the thread a second lane for commands that it runs while a command on its present lane has not ended, because
+    /// the effects of both must not mix. Returns the present lane.
     /// </summary>
     internal static Lane EnterNested(LaneSet set)
     {
@@ -108,13 +108,13 @@ internal sealed class Lane
     internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.OfThread(nested: false);
 }
 
-/// <summary>Calls of one command on one lane.</summary>
+/// <summary>The counters of one command on one lane.</summary>
 internal struct CommandCounters
 {
     public long Calls, Ticks, Rejected, Failed;
 }
 
-/// <summary>All lanes of one server (a process may host several).</summary>
+/// <summary>All lanes of one server. A process may host several servers.</summary>
 internal sealed class LaneSet(int commands, ErrorStatistics errors)
 {
     private readonly Lock _adding = new();
@@ -142,7 +142,8 @@ internal sealed class LaneSet(int commands, ErrorStatistics errors)
     }
 
     /// <summary>
-    /// A thread that works for several servers finds again what it had here, and one that has ended leaves its lanes to the next with its number.
+    /// The lane of the calling thread for this server. A thread that serves several servers gets the same lane back each
+    /// time. A new thread takes over the lane of an ended thread with the same ID.
     /// </summary>
     internal Lane OfThread(bool nested)
     {

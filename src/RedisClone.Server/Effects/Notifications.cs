@@ -6,10 +6,10 @@ using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server;
 
-/// <summary>Publishes key events to subscribers of __keyspace@…__ and __keyevent@…__ channels.</summary>
+/// <summary>Publishes key events on the channels __keyspace@…__ and __keyevent@…__.</summary>
 internal sealed class Notifications(Hub hub)
 {
-    /// <summary>The classes that are on; None in a default server, which then pays one test.</summary>
+    /// <summary>The enabled classes of events. The default is None, and an event then costs one test.</summary>
     public NotifyFlags Enabled { get; set; }
 
     public void Publish(NotifyFlags kind, string keyEvent, ReadOnlySpan<byte> key, int database)

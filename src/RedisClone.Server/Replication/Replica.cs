@@ -9,7 +9,7 @@ namespace RedisClone.Server.Replication;
 
 internal enum ReplicaState
 {
-    /// <summary>It has said something about itself.</summary>
+    /// <summary>The client has sent REPLCONF, but has not asked for the data.</summary>
     Introduced,
 
     WaitsForSnapshot,
@@ -19,7 +19,7 @@ internal enum ReplicaState
     Follows,
 }
 
-/// <summary>A client that takes all data as they were at one moment, and from there on every effect.</summary>
+/// <summary>A client that receives a snapshot of all data and then every effect from that moment on.</summary>
 internal sealed class Replica(Connection connection, IConnectionScheduler scheduler, ReplicationStream stream) : IDisposable
 {
     private const int FilePart = 64 * 1024;
@@ -41,13 +41,13 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
 
     public ReplicaState State { get; private set; }
 
-    /// <summary>Where it listens itself, as it says.</summary>
+    /// <summary>The port on which the replica listens, as it reported.</summary>
     public int ListeningPort { get; set; }
 
-    /// <inheritdoc cref="ListeningPort"/>
+    /// <summary>The address of the replica, as it reported; empty if it reported none.</summary>
     public string Address { get; set; } = "";
 
-    /// <summary>Where others reach it.</summary>
+    /// <summary>The reported address, or else the address of the connection's peer.</summary>
     public string Host
     {
         get
@@ -58,27 +58,29 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         }
     }
 
-    /// <summary>It wants the snapshot, and is let go then.</summary>
+    /// <summary>Whether the client wants only the snapshot. It is disconnected after that.</summary>
     public bool OnlySnapshot { get; set; }
 
-    /// <summary>It wants no keys in it.</summary>
+    /// <summary>Whether the client wants a snapshot without keys.</summary>
     public bool OnlyFunctions { get; set; }
 
-    /// <summary>It asked by PSYNC: it is told offsets, and tells how far it is.</summary>
+    /// <summary>Whether the client used PSYNC. It then receives the offset of the stream and acknowledges offsets.</summary>
     public bool IsModern { get; set; }
 
-    /// <summary>Up to where it has processed the stream, and up to where it has that on its disk, as it says.</summary>
+    /// <summary>The offset up to which the replica has processed the stream, as it reported.</summary>
     public long Acknowledged { get; private set; }
 
-    /// <inheritdoc cref="Acknowledged"/>
+    /// <summary>The offset up to which the replica has the stream on its disk, as it reported.</summary>
     public long Flushed { get; private set; }
 
     public long AcknowledgedAt { get; private set; }
 
-    /// <summary>Bytes of the stream that it has not been sent.</summary>
+    /// <summary>The number of bytes of the stream that are not sent to the replica yet.</summary>
     public long Behind => IsMarked ? stream.Offset - Volatile.Read(ref _sent) : 0;
 
-    /// <summary>It misses a part of the stream: it gets nothing more, and its connection ends.</summary>
+    /// <summary>
+    /// Whether a part of the stream was lost for this replica. It receives nothing more, and its connection is closed.
+    /// </summary>
     public bool HasGap
     {
         get => _hasGap;
@@ -89,24 +91,24 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
 
     public bool HasSnapshot => State >= ReplicaState.TakesSnapshot;
 
-    /// <summary>The moment of its snapshot is past: what happens is kept for it.</summary>
+    /// <summary>Whether the moment of its snapshot has passed, so that the stream is kept for it.</summary>
     public bool IsMarked => Volatile.Read(ref _piece) is not null;
 
-    /// <summary>It asked for everything. What came of an earlier attempt is forgotten.</summary>
+    /// <summary>Waits for a snapshot, and discards the state of an earlier attempt.</summary>
     public void Await()
     {
         _piece = null;
         State = ReplicaState.WaitsForSnapshot;
     }
 
-    /// <summary>What it gets begins behind what the stream has by now.</summary>
+    /// <summary>Sets the start of its part of the stream: the present end of the stream.</summary>
     public void StartAt(StreamPiece piece, long offset)
     {
         (_position, _sent, _start) = (piece.Length, offset, offset);
         Volatile.Write(ref _piece, piece);
     }
 
-    /// <summary>The snapshot is there; the file is this replica's to close.</summary>
+    /// <summary>Gives the replica its snapshot. The replica closes the file.</summary>
     public void Give(IDiskFile snapshot)
     {
         _snapshot = snapshot;
@@ -114,23 +116,23 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         Step();
     }
 
-    /// <summary>Has the connection look whether there is something to do; any thread may ask.</summary>
+    /// <summary>Signals the connection to check for work. Any thread may call it.</summary>
     public void Step()
     {
         if (Interlocked.Exchange(ref _signalled, 1) == 0) _step.Set();
     }
 
-    /// <summary>For the connection while it has no snapshot.</summary>
+    /// <summary>Waits for <see cref="Step"/>. The connection calls it until the replica has a snapshot.</summary>
     public async ValueTask AwaitStepAsync()
     {
         await _step.Wait();
         Volatile.Write(ref _signalled, 0);
     }
 
-    /// <summary>A sign of life while it waits.</summary>
+    /// <summary>Writes an empty line, so that the replica does not time out while it waits.</summary>
     public void WriteSign(ReplyWriter reply) => Write(reply, "\n"u8);
 
-    /// <summary>Says what follows: the snapshot's length, and before it, to who asked by PSYNC, where the stream goes on.</summary>
+    /// <summary>Writes the length of the snapshot; for PSYNC, the ID and the offset of the stream precede it.</summary>
     public void WriteHead(ReplyWriter reply, string history)
     {
         string head = string.Create(CultureInfo.InvariantCulture, $"${_snapshot!.Length}\r\n");
@@ -138,7 +140,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         Write(reply, Encoding.ASCII.GetBytes(head));
     }
 
-    /// <summary>Writes the next part of the snapshot; false when that was all.</summary>
+    /// <summary>Writes the next part of the snapshot; false if there is none.</summary>
     public bool WritePart(ReplyWriter reply)
     {
         int read = _snapshot!.Read(_snapshotSent, _part);
@@ -147,7 +149,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         return read > 0;
     }
 
-    /// <summary>It has the snapshot: what has happened since follows.</summary>
+    /// <summary>Continues with the stream after the snapshot was sent.</summary>
     public void Follow(long now)
     {
         Dispose();
@@ -163,14 +165,17 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
         AcknowledgedAt = now;
     }
 
-    /// <summary>There is something to send; any thread may say so, also under a hold.</summary>
+    /// <summary>
+    /// Schedules the connection because there is something to send. Any thread may call it, also under a hold.
+    /// </summary>
     public void Wake()
     {
-        // Full fence, and again in WriteTo: either we see the connection's 0 and wake it, or it sees what we have written.
+        // Race: this exchange and the one in WriteTo are full fences. Either this thread sees the 0 and schedules the
+        // connection, or the connection sees the bytes that this thread has written.
         if (State == ReplicaState.Follows && Interlocked.Exchange(ref _woken, 1) == 0) scheduler.Schedule(connection);
     }
 
-    /// <summary>Writes what the replica has not got yet, up to what one flush may have.</summary>
+    /// <summary>Writes the stream from the position that the replica has reached, up to the limit for one flush.</summary>
     public void WriteTo(ReplyWriter reply)
     {
         Interlocked.Exchange(ref _woken, 0);
@@ -182,7 +187,7 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
             if (_position == end)
             {
                 if (_piece.Next is not { } next) return;
-                // It became full before it got a next one.
+                // Race: the piece may have become longer after its length was read. Next is set only after the piece is full.
                 if (_position == _piece.Length) (_piece, _position) = (next, 0);
                 continue;
             }
@@ -194,7 +199,8 @@ internal sealed class Replica(Connection connection, IConnectionScheduler schedu
     }
 
     /// <summary>
-    /// Whether so many bytes, about to be sent to it, are more than what is for replicas: it has been given a reply, of which the stream has no room.
+    /// Whether the replica was sent a reply. That is so if the <paramref name="bytes"/> that are about to be sent are more
+    /// than the bytes written here. A reply would corrupt the stream.
     /// </summary>
     public bool WasAnswered(long bytes)
     {

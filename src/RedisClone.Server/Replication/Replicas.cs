@@ -9,12 +9,12 @@ using RedisClone.Server.Shards;
 namespace RedisClone.Server.Replication;
 
 /// <summary>
-/// Whom this server feeds: replicas, and whatever speaks like one to move data. All that wait share a snapshot; what happens from its moment on is kept for
-/// them until they have taken it.
+/// The replicas that this server feeds, including tools that act as a replica to copy data. All clients that wait share a
+/// snapshot. The stream from its moment on is kept until they have received it.
 /// </summary>
 internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 {
-    // Taken before the stream's own.
+    // Lock order: this lock, then the lock of the stream.
     private readonly Lock _gate = new();
     private readonly List<(Func<bool> IsMet, Waiter Waiter)> _waiters = [];
     private Replica[] _all = [];
@@ -23,28 +23,28 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     public ReplicationStream Stream { get; } = new();
 
-    /// <summary>In the order in which they asked.</summary>
+    /// <summary>All replicas in the order in which they asked.</summary>
     public IReadOnlyList<Replica> All => _all;
 
-    /// <summary>How often everything was asked for.</summary>
+    /// <summary>The number of requests for a full copy.</summary>
     public long FullCopies { get; private set; }
 
     private string SnapshotPath => server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
 
-    /// <summary>Those that follow, and were heard of lately enough for min-replicas-max-lag.</summary>
+    /// <summary>The number of replicas that follow the stream and acknowledged within min-replicas-max-lag.</summary>
     public int CountGood()
     {
         long since = ServerCore.UnixMilliseconds() - server.Config.MinReplicasMaxLag * 1000L;
         return _all.Count(replica => replica.State == ReplicaState.Follows && replica.AcknowledgedAt >= since);
     }
 
-    /// <summary>Those that have processed the stream up to an offset.</summary>
+    /// <summary>The number of replicas that have processed the stream up to an offset.</summary>
     public int CountAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Acknowledged >= offset);
 
-    /// <summary>Those that have it on their disks up to there.</summary>
+    /// <summary>The number of replicas that have the stream up to an offset on their disk.</summary>
     public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= offset);
 
-    /// <summary>A client wants everything, and to be told from then on.</summary>
+    /// <summary>Adds a client that asked for a snapshot and the stream after it.</summary>
     public void Admit(Replica replica)
     {
         FullCopies++;
@@ -53,20 +53,22 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Begin();
     }
 
-    /// <summary>A client is gone.</summary>
+    /// <summary>Removes a replica whose connection has ended.</summary>
     public void Remove(Replica? replica)
     {
         if (replica is null) return;
         lock (_gate)
         {
-            // It leaves the stream first, which needs no memory: what it has not sent would be kept for ever.
+            // It leaves the stream first. If an earlier step failed, the stream would be kept for it forever.
             Leave(replica);
             replica.Dispose();
             _all = [.. _all.Where(other => other != replica)];
         }
     }
 
-    /// <summary>A message that was published goes to the replicas' subscribers too, behind the effects of the unit that it is part of.</summary>
+    /// <summary>
+    /// Passes a published message to the subscribers of the replicas, after the effects of the unit that it is part of.
+    /// </summary>
     public void Relay(in Request request, Lane lane)
     {
         if (!Stream.HasFollowers) return;
@@ -79,7 +81,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         if (!lane.Messages.TryAdd(Stream, message)) ((IMessageTarget)Stream).PushNow(message);
     }
 
-    /// <summary>Lets a blocked client go on once its condition is met; the replicas are asked to tell how far they are.</summary>
+    /// <summary>
+    /// Resumes a blocked client once its condition is met. The replicas are asked to acknowledge their offset.
+    /// </summary>
     public void WakeWhen(Func<bool> isMet, Waiter waiter)
     {
         lock (_waiters) _waiters.Add((isMet, waiter));
@@ -93,7 +97,10 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         WakeWaiters();
     }
 
-    /// <summary>Ten times a second.</summary>
+    /// <summary>
+    /// Runs the periodic work: begins a snapshot, pings replicas and disconnects those that have timed out; called in every
+    /// round of background work.
+    /// </summary>
     public void Tend(long now)
     {
         if (_all.Length == 0) return;
@@ -125,7 +132,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>The snapshot was called off for something more urgent: another follows.</summary>
+    /// <summary>Makes a replica wait for another snapshot after its snapshot was cancelled.</summary>
     private void Restart(Replica replica)
     {
         lock (_gate)
@@ -141,7 +148,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         server.Effects.Attach(Stream);
     }
 
-    /// <summary>With nobody left who follows, effects cost nothing again.</summary>
+    /// <summary>
+    /// Removes a replica from the stream. Without followers the stream is detached, so that effects cost nothing again.
+    /// </summary>
     private void Leave(Replica replica)
     {
         if (Stream.HasFollowers && !Stream.Leave(replica)) server.Effects.Detach(Stream);
@@ -157,7 +166,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>The snapshot for all that wait when it begins, and want the same of it; the others get theirs next.</summary>
+    /// <summary>
+    /// A snapshot for all replicas that wait at its moment and want the same content. The others get the next one.
+    /// </summary>
     private sealed class CopyJob(Replicas replicas) : ISnapshotJob
     {
         private Replica[] _takers = [];
@@ -176,7 +187,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath) { OnlyFunctions = onlyFunctions };
         }
 
-        /// <summary>Each gets the file for itself, and its name goes: it lives as long as somebody reads it.</summary>
+        /// <summary>
+        /// Opens the file for each replica and deletes its name. The file exists until the last replica has closed it.
+        /// </summary>
         public string? Publish()
         {
             IDisk disk = replicas.Server.Disk;

@@ -2,7 +2,10 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Replication;
 
-/// <summary>A part of the stream. Whoever follows holds the part that it is at; what all have passed is the collector's.</summary>
+/// <summary>
+/// A piece of the stream. Each follower references the piece that it has reached. The garbage collector frees a piece that
+/// all followers have passed.
+/// </summary>
 internal sealed class StreamPiece
 {
     public const int Size = 64 * 1024;
@@ -12,14 +15,14 @@ internal sealed class StreamPiece
 
     public byte[] Bytes { get; } = GC.AllocateUninitializedArray<byte>(Size);
 
-    /// <summary>Bytes that are there to be read.</summary>
+    /// <summary>The number of readable bytes.</summary>
     public int Length
     {
         get => Volatile.Read(ref _length);
         set => Volatile.Write(ref _length, value);
     }
 
-    /// <summary>Set once this one is full.</summary>
+    /// <summary>The next piece; set once this piece is full.</summary>
     public StreamPiece? Next
     {
         get => Volatile.Read(ref _next);
@@ -28,28 +31,28 @@ internal sealed class StreamPiece
 }
 
 /// <summary>
-/// The effects as replicas get them, in the form and with the offsets of Redis: kept once, read by each at its own pace. Written under the holds of the
-/// shards concerned.
+/// The stream of effects in the format and with the offsets of Redis's replication. It is stored once, and each replica reads
+/// it at its own pace. Effects are appended while the shards concerned are held.
 /// </summary>
 internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 {
     private const int Unselected = -1;
 
-    /// <summary>MULTI, SELECT and EXEC around a unit.</summary>
+    /// <summary>An upper bound for MULTI, SELECT and EXEC around a unit of effects.</summary>
     private const int MostAround = 128;
 
     private readonly Lock _gate = new();
     private StreamPiece _last = new();
-    private StreamPiece? _spare;        // set aside and not used yet
+    private StreamPiece? _spare;        // allocated in advance and not used yet
     private Replica[] _followers = [];
     private int _database = Unselected;
     private long _offset;
     private bool _grew;
 
-    /// <summary>Bytes of the stream since the server started.</summary>
+    /// <summary>The number of bytes in the stream since the server started.</summary>
     public long Offset => Volatile.Read(ref _offset);
 
-    /// <summary>Bytes of it that are kept: what the one furthest behind has not been sent.</summary>
+    /// <summary>The number of bytes that are kept, which is the backlog of the slowest replica.</summary>
     public long KeptBytes
     {
         get
@@ -80,13 +83,13 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         return 0;
     }
 
-    /// <summary>The stream has a gap: its followers are disconnected, and each begins again with a snapshot.</summary>
+    /// <summary>Records a gap in the stream. All followers are disconnected, and each begins again with a snapshot.</summary>
     public void Lose()
     {
         foreach (Replica follower in _followers) follower.HasGap = true;
     }
 
-    /// <summary>A message that was published: it belongs to no database, but a stream begins with one.</summary>
+    /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>
     void IMessageTarget.PushNow(byte[] message)
     {
         lock (_gate)
@@ -100,7 +103,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         WakeFollowers();
     }
 
-    /// <summary>Says something to the replicas themselves.</summary>
+    /// <summary>Appends a command for the replicas themselves.</summary>
     public void Say(ReadOnlySpan<byte> command)
     {
         lock (_gate)
@@ -110,19 +113,19 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         WakeFollowers();
     }
 
-    /// <summary>From here on the replica gets everything. The caller holds every shard.</summary>
+    /// <summary>Adds a follower at the present end of the stream. The caller holds every shard.</summary>
     public void Join(Replica replica)
     {
         lock (_gate)
         {
-            // It does not know yet of which database we speak.
+            // The new follower does not know the current database, so the next unit begins with a SELECT.
             _database = Unselected;
             replica.StartAt(_last, _offset);
             _followers = [.. _followers, replica];
         }
     }
 
-    /// <summary>False when nobody follows any more.</summary>
+    /// <summary>Removes a follower; false if none is left.</summary>
     public bool Leave(Replica replica)
     {
         lock (_gate)
@@ -138,7 +141,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         _grew = false;
         foreach (Replica follower in _followers)
         {
-            // Outside of the gate: a connection that ends takes other locks.
+            // Called without the lock, because closing a connection takes other locks.
             if (follower.HasGap) follower.Connection.Kill();
             follower.Wake();
             if (grew) follower.Connection.KillIfOverLimit();
@@ -178,8 +181,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     }
 
     /// <summary>
-    /// Sets aside the pieces for so many bytes before any of them is written. Where there is no memory for them, the replicas
-    /// have lost a part of the stream: they are let go, and ask for everything again.
+    /// Allocates the pieces for this many bytes before any of them is written. If there is no memory, the followers have lost
+    /// a part of the stream: they are disconnected and ask for a full copy again.
     /// </summary>
     private bool TryReserve(int bytes)
     {

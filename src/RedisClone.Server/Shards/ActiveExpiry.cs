@@ -5,8 +5,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// Removes keys whose time has passed although nobody asks for them. It walks only the index of keys that expire, and goes
-/// on within its time as long as what it finds is worth it, so keys without expiry cost nothing.
+/// Removes expired keys that no command accesses. It scans only the index of keys with an expiry, so other keys cost nothing.
+/// It continues within its time budget while enough of the scanned keys have expired.
 /// </summary>
 internal sealed class ActiveExpiry(ServerCore server)
 {
@@ -14,7 +14,7 @@ internal sealed class ActiveExpiry(ServerCore server)
     private const int FieldsPerStep = 256;
     private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
 
-    /// <summary>One turn on a shard that the caller holds.</summary>
+    /// <summary>Expires keys and fields of a held shard for one turn.</summary>
     public void Run(Shard shard, long now, TimeSpan budget)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
@@ -44,14 +44,18 @@ internal sealed class ActiveExpiry(ServerCore server)
                     server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
                 }
                 server.Executor.EndOwnUnit(shard, lane);
-                // Redis's bound: go on while more than a tenth of what was looked at had expired, or less with more effort.
+                // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
+                // share.
                 if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
                 if (Stopwatch.GetTimestamp() > deadline) return;
             }
         }
     }
 
-    /// <summary>Removes fields of hashes in the order of their time, so nothing is looked at in vain; false when the time is over.</summary>
+    /// <summary>
+    /// Removes expired fields of hashes in the order of their expiry, so no field is scanned in vain. False when the time is
+    /// up.
+    /// </summary>
     private bool ExpireFields(Shard shard, Keyspace keyspace, int database, Lane lane, long deadline)
     {
         while (keyspace.DueHash is not 0 and var handle)
@@ -60,7 +64,7 @@ internal sealed class ActiveExpiry(ServerCore server)
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
-            // The hash may be due without a field that is: its time could not be brought up to date. The next round tries again.
+            // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.
             if (removed == 0 && keyspace.DueHash == handle) break;
             if (Stopwatch.GetTimestamp() > deadline) return false;
         }
@@ -74,7 +78,7 @@ internal sealed class ActiveExpiry(ServerCore server)
 
         public int Seen { get; private set; }
 
-        /// <summary>The milliseconds that those which are not expired have left, added up.</summary>
+        /// <summary>The sum of the remaining milliseconds of the keys that have not expired.</summary>
         public double Left { get; private set; }
 
         public readonly int Living => Seen - _count;

@@ -7,8 +7,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// Keeps the data within maxmemory: one budget for all shards, keys sampled in the shards that the writing command holds. The bytes
-/// are those of the shards' buffers, exact.
+/// Keeps the data within maxmemory. All shards share one budget, and keys are sampled from the shards that the writing
+/// command holds. The size is exact: the bytes of the shards' buffers.
 /// </summary>
 internal sealed class Eviction(ServerCore server)
 {
@@ -16,25 +16,30 @@ internal sealed class Eviction(ServerCore server)
 
     private int _lastShard = -1;
 
-    /// <summary>Bytes of all keys, values and indexes, those of scripts, and those of clients.</summary>
+    /// <summary>Bytes of all keys, values and indexes, of scripts and of clients.</summary>
     public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
 
     private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes;
 
-    /// <summary>Memory was found above its limit: whatever runs next makes room, even if it asks for none.</summary>
+    /// <summary>
+    /// Whether memory was found above its limit. If so, the next command makes room, even if it needs none itself.
+    /// </summary>
     public bool IsDue { get; private set; }
 
-    /// <summary>There is a limit, and a policy that frees nothing: once memory <see cref="IsOver"/>, what may take more is refused.</summary>
+    /// <summary>
+    /// Whether maxmemory is set with the policy noeviction. Commands that may take more memory are then refused while memory
+    /// <see cref="IsOver"/>.
+    /// </summary>
     public bool RefusesGrowth => server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
 
-    /// <summary>Memory is above its limit; looks at every shard.</summary>
+    /// <summary>Whether memory is above its limit. Reads every shard.</summary>
     public bool IsOver => Excess > 0;
 
     private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
 
     /// <summary>
-    /// Evicts keys of the held shards until the data fits, before a command begins. False when these have nothing to give: the command must hold
-    /// more, or, if it holds all, be refused.
+    /// Evicts keys of the held shards until the data fits, before a command begins. False if these shards have no key left to
+    /// evict. The command must then hold more shards; if it holds all shards, it is refused.
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
@@ -49,11 +54,12 @@ internal sealed class Eviction(ServerCore server)
     {
         if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         int empty = 0;
-        // As of now: clients that are told of each key that goes would make it ever more that has to go.
+        // The limit is computed once. Notifications of evicted keys take client memory; counting them here would evict ever
+        // more keys.
         long most = server.Config.MaxMemoryBytes - server.ClientMemory.Lasting;
         while (DataBytes > most)
         {
-            // In turn, from where the last one left off: a shard that always came first would be a worse cache than the others.
+            // Round robin from the last shard. If one shard always came first, it would cache worse than the others.
             int next = held.Next(_lastShard + 1);
             _lastShard = next = next >= 0 ? next : held.Next(0);
             server.Shards[next].Store.Now = now;
@@ -63,7 +69,7 @@ internal sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>What was deleted already goes before any key has to.</summary>
+    /// <summary>Frees data that is deleted already, before any key is evicted.</summary>
     private static bool FreeSome(ShardStore store)
     {
         if (!store.IsFreeing) return false;
@@ -71,11 +77,12 @@ internal sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>Looks whether memory is above its limit, and something can be done about it.</summary>
+    /// <summary>Checks whether memory is above its limit and the policy allows eviction.</summary>
     public void Look() => IsDue = server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
 
     /// <summary>
-    /// One turn on a shard that the caller holds, so that memory is given back even if nobody sends commands: no shard gives more than its share.
+    /// Evicts keys of a held shard for one turn, so that memory shrinks even if no client sends commands. No shard gives up
+    /// more than its share.
     /// </summary>
     public void Run(Shard shard, TimeSpan budget)
     {
@@ -89,7 +96,7 @@ internal sealed class Eviction(ServerCore server)
         }
     }
 
-    /// <summary>Each eviction is a unit of its own: no part of the command that needs the room.</summary>
+    /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>
     private bool EvictOne(Shard shard, Lane lane)
     {
         bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
@@ -116,7 +123,7 @@ internal sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>The higher, the sooner the key goes.</summary>
+    /// <summary>The key with the highest score is evicted.</summary>
     private double Score(Keyspace keyspace, uint handle, Random random)
     {
         Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);

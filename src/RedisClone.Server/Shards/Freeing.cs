@@ -4,23 +4,25 @@ using RedisClone.Server.Failures;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// Frees what was deleted but was too large to be freed at once, and goes on with what a shard has begun to give back to the system:
-/// in slices of a fraction of a millisecond a shard, one after the other for as long as there is work. Whoever calls it rests between
-/// bursts, so that on one core the event loop has its turn.
+/// Frees deleted data that was too large to free at once, and continues the trimming that a shard has begun, which returns
+/// free pages to the operating system. The work is done in slices of a fraction of a millisecond for each shard. The caller
+/// rests between bursts, so that the event loop gets a turn even on one core.
 /// </summary>
 internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
 {
     private const string FreeingFailed = "the freeing of deleted data failed";
     private const int BucketsPerStep = 64;
     private const int PagesPerStep = 256;
-    private const int LongestSlice = 16;        // of the usual ones
+    private const int LongestSlice = 16;        // times the usual slice
     private static readonly long s_slice = Stopwatch.Frequency / 4_000;
     private static readonly long s_burst = Stopwatch.Frequency / 1_000;
 
     private readonly Slice?[] _posted = new Slice?[shards.Count];
     private int _next;
 
-    /// <summary>Whether anything waits to be freed: read without a hold, so only the next look is sure.</summary>
+    /// <summary>
+    /// Whether any shard has something to free. The shards are read without a hold, so the answer may be out of date.
+    /// </summary>
     public bool HasWork
     {
         get
@@ -31,7 +33,7 @@ internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
         }
     }
 
-    /// <summary>One burst over the shards that have something to free.</summary>
+    /// <summary>Runs one burst over the shards that have something to free.</summary>
     public void Run()
     {
         long end = Stopwatch.GetTimestamp() + s_burst;
@@ -57,13 +59,13 @@ internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
             }
             else
             {
-                // A shard that always has a queue would never be found idle: the slice queues too.
+                // TryEnter never succeeds on a shard whose mailbox always has work, so the slice waits in the mailbox too.
                 (_posted[shard.Index] ??= new Slice(failures)).PostTo(shard);
             }
         }
     }
 
-    /// <summary>Frees for one slice of time what a held shard has to free.</summary>
+    /// <summary>Frees data of a held shard for one slice of time.</summary>
     private static void FreeFor(long ticks, Shard shard)
     {
         long end = Stopwatch.GetTimestamp() + ticks;
@@ -76,8 +78,8 @@ internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
     private static bool Needs(Shard shard) => shard.Store.IsFreeing || shard.Store.Arena.IsTrimming;
 
     /// <summary>
-    /// A slice that waits in a shard's mailbox, at most one a shard. While commands abandon more than it frees, it grows, or memory would;
-    /// once it has caught up, it is short again.
+    /// A slice that waits in a shard's mailbox, at most one for each shard. Its length doubles while commands abandon data
+    /// faster than it frees them, because memory would grow otherwise. The length is reset once nothing is left to free.
     /// </summary>
     private sealed class Slice(FailurePolicy failures) : IShardWork
     {

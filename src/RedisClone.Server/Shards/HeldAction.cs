@@ -2,7 +2,10 @@ using System.Runtime.ExceptionServices;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>Does something with every shard held while the caller's thread waits: for the end of the server, and the like.</summary>
+/// <summary>
+/// Runs an action while every shard is held, and blocks the calling thread until it has finished. It is meant for rare cases
+/// such as shutdown.
+/// </summary>
 internal sealed class HeldAction : IHeldWork
 {
     private readonly ShardMap _shards;

@@ -3,10 +3,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>A key of one database, outside the keyspace: what is watched, waited for or tracked.</summary>
+/// <summary>A key of one database, outside the keyspace: a key that is watched, waited for or tracked.</summary>
 internal readonly record struct DatabaseKey(int Database, byte[] Key);
 
-/// <summary>The same without a copy of the key, for looking up.</summary>
+/// <summary>A <see cref="DatabaseKey"/> for lookups, which does not copy the key.</summary>
 internal readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key)
 {
     public int Database { get; } = database;
@@ -14,7 +14,10 @@ internal readonly ref struct DatabaseKeyRef(int database, ReadOnlySpan<byte> key
     public ReadOnlySpan<byte> Key { get; } = key;
 }
 
-/// <summary>A dictionary by database and key that is looked up by spans. Only for the few keys that somebody waits for.</summary>
+/// <summary>
+/// A dictionary by database and key, with lookups by span. It is meant for the few keys that a client watches, waits for or
+/// tracks.
+/// </summary>
 internal sealed class KeyMap<TValue>
 {
     private readonly Dictionary<DatabaseKey, TValue> _map = new(DatabaseKeyComparer.Instance);

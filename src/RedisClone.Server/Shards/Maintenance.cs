@@ -6,29 +6,31 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// What happens by itself, some times a second (hz): clocks advance, keys expire, sparse memory is packed in slices, free memory goes
-/// back to the system; and for as long as something was abandoned, it is freed in slices. A shard that is busy is left for the
-/// next round, and an idle server does nothing else.
+/// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, expires keys, compacts sparse
+/// memory in slices, and returns free memory to the operating system. While abandoned data is left, it frees that in slices
+/// between the rounds. A busy shard is skipped until the next round. An idle server has no other periodic work.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
-    /// <summary>Milliseconds in a second that a shard's expired keys may take, for each step of active-expire-effort.</summary>
+    /// <summary>
+    /// Milliseconds per second that the expiry of one shard's keys may take, for each step of active-expire-effort.
+    /// </summary>
     private const int ExpiryEffort = 10;
 
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(1);
     private const int CompactBuckets = 512;
     private const long LeastKept = 128 << 10, MostKept = 1 << 20;
-    private const int KeptPart = 16;    // one part of so many of what is used may be kept free
+    private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
     private const int TrimmedPages = 256;
 
     private readonly ServerCore _server = server;
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards, server.Failures);
     private readonly ClientCare _clients = new(server);
-    private int _round, _hz;            // of the present round, as the next three
+    private int _round, _hz;            // of the present round, like the next three fields
     private long _started, _now;
-    private long _expiryTicks;          // spent on expiry
+    private long _expiryTicks;          // spent on expiry in this round
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -48,7 +50,10 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
     }
 
-    /// <summary>A part that fails keeps no other from its turn: not the end that a signal asked for, not the journal.</summary>
+    /// <summary>
+    /// Runs one round. Each part is guarded: a part that fails must not stop the others, such as a shutdown that a signal
+    /// requested, or the journal.
+    /// </summary>
     private void Round(int round, int hz, long now)
     {
         (_round, _hz, _now, _expiryTicks) = (round, hz, now, 0);
@@ -86,7 +91,8 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * _server.Config.ActiveExpireEffort / (double)_hz);
         for (int n = 0; n < _server.Shards.Count && _server.Debug.BackgroundWork; n++)
         {
-            // Another shard comes first each time: where one key too many is looked for, the same one would always give it.
+            // Each round begins with another shard. Eviction stops once memory fits, so a fixed order would always evict from
+            // the same shard.
             int i = (_round + n) % _server.Shards.Count;
             Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
         }

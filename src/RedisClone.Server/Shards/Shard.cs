@@ -10,26 +10,28 @@ namespace RedisClone.Server.Shards;
 internal interface IShardWork
 {
     /// <summary>
-    /// Called by the thread that holds the shard. True when the work keeps the hold and will give it up itself, on whatever thread
-    /// it goes on.
+    /// Runs the work; called by the thread that holds the shard. Returns true if the work keeps the hold. It then releases
+    /// the hold itself, possibly on another thread.
     /// </summary>
     /// <remarks>It must not throw.</remarks>
     bool RunHeld(Shard shard);
 
-    /// <summary>It is one of many that whoever brings it has asked for at once: most of the time others go first.</summary>
+    /// <summary>
+    /// Whether the work is part of a large batch of one client. Such work usually lets other work go first.
+    /// </summary>
     bool IsPatient => false;
 }
 
 /// <summary>
-/// One single-threaded executor: a store, the word that says whether a thread holds it, and the mailbox of what came while it
-/// was held. A thread that brings work to an idle shard runs it right there; what finds the shard busy is run by a
-/// worker of the thread pool. No thread ever blocks on a shard.
+/// One single-threaded executor: a store, a word that says whether a thread holds the shard, and a mailbox for work that
+/// arrives while it is held. A thread that brings work to an idle shard runs it at once. Work that finds the shard busy is
+/// run by a worker. No thread ever blocks on a shard.
 /// </summary>
 internal sealed class Shard : IThreadPoolWorkItem
 {
     private readonly ConcurrentQueue<IShardWork> _mailbox = new(), _patient = new();
     private readonly ShardGate _gate;
-    private int _taken;                 // of the mailbox; whoever holds the shard counts
+    private int _taken;                 // items taken from the mailbox; written only under the hold
     private Padded _state;
 
     internal Shard(int index, ShardStore store, ShardGate gate)
@@ -44,37 +46,44 @@ internal sealed class Shard : IThreadPoolWorkItem
 
     public ShardStore Store { get; }
 
-    /// <summary>What the shard knows of its keys beyond their values: watchers, blocked clients, counters.</summary>
+    /// <summary>What the shard knows about its keys beyond their values: watches, blocked clients, tracking.</summary>
     public ShardKeys Keys { get; }
 
-    /// <summary>The position in the stream of effects behind the last change here: what a reply that saw this shard must wait for.</summary>
+    /// <summary>
+    /// The LSN behind the last change in this shard. A reply that depends on this shard may have to wait until this LSN is
+    /// durable.
+    /// </summary>
     internal long Lsn { get; set; }
 
-    /// <summary>Takes the shard if it is idle and nobody queues for it: inline work never overtakes work that waits.</summary>
+    /// <summary>
+    /// Takes the shard if it is idle and its mailbox is empty. Work that runs inline never overtakes work that waits.
+    /// </summary>
     internal bool TryEnter() => Volatile.Read(ref _state.Waiting) == 0 && TryHold();
 
-    /// <summary>Nobody holds it, and nobody queues for it.</summary>
+    /// <summary>Whether no thread holds the shard and no work waits in its mailbox.</summary>
     internal bool IsIdle => Volatile.Read(ref _state.Held) == 0 && Volatile.Read(ref _state.Waiting) == 0;
 
-    /// <summary>
-    /// Lets go of the shard. The exchange is a full fence: a poster first announces its work and then looks whether the shard is
-    /// held, we first let go and then look whether work waits, so at least one of the two sees the other.
-    /// </summary>
+    /// <summary>Releases the shard.</summary>
+    /// <remarks>
+    /// The exchange is a full fence. <see cref="Post"/> first counts its work and then reads whether the shard is held; this
+    /// method first releases the shard and then reads whether work waits. At least one of the two sees the other and
+    /// schedules the drain.
+    /// </remarks>
     internal void Exit()
     {
         Interlocked.Exchange(ref _state.Held, 0);
         if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
     }
 
-    /// <summary>Leaves work for whoever holds the shard next.</summary>
+    /// <summary>Puts work into the mailbox. A worker runs it once the shard is free.</summary>
     internal void Post(IShardWork work)
     {
         (work.IsPatient ? _patient : _mailbox).Enqueue(work);
-        Interlocked.Increment(ref _state.Waiting);    // full fence, see Exit; and the same with the gate
+        Interlocked.Increment(ref _state.Waiting);    // full fence: pairs with Exit, and with GateOpened
         if (Volatile.Read(ref _state.Held) == 0 && !_gate.IsClosed) ScheduleDrain();
     }
 
-    /// <summary>Looks after work that came while the gate was closed.</summary>
+    /// <summary>Schedules the work that arrived while the gate was closed.</summary>
     internal void GateOpened()
     {
         if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
@@ -83,7 +92,7 @@ internal sealed class Shard : IThreadPoolWorkItem
     void IThreadPoolWorkItem.Execute()
     {
         Volatile.Write(ref _state.Scheduled, 0);
-        // Whoever holds the shard, or all of them, will see that work waits when it lets go.
+        // The thread that holds the shard, or all shards, schedules the drain again when it releases them.
         if (!TryHold()) return;
         try
         {
@@ -95,16 +104,18 @@ internal sealed class Shard : IThreadPoolWorkItem
         }
         catch (Exception bug)
         {
-            // Work answers for its own failures, so it is not known who holds the shard after this one.
+            // Work handles its own failures. After one that it did not handle, it is unknown whether the shard is still held.
             Fatal.End("work in a shard's mailbox failed", bug);
         }
         Exit();
     }
 
-    /// <summary>
-    /// The exchange is a full fence: we first hold the shard and then look at the gate, who closes the gate first closes it and then looks at
-    /// the shards, so at least one of the two sees the other and steps back.
-    /// </summary>
+    /// <summary>Takes the shard unless the gate is closed.</summary>
+    /// <remarks>
+    /// The exchange is a full fence. This method first takes the shard and then reads the gate;
+    /// <see cref="ShardMap.TryEnterAll"/> first closes the gate and then reads the shards. At least one of the two sees the
+    /// other and steps back.
+    /// </remarks>
     private bool TryHold()
     {
         if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return false;
@@ -113,7 +124,10 @@ internal sealed class Shard : IThreadPoolWorkItem
         return false;
     }
 
-    /// <summary>Who asks for much in one piece waits behind who asks for little, but not for ever.</summary>
+    /// <summary>
+    /// Takes the next work of the mailbox. Patient work comes last, but one turn in <see cref="Limits.ImpatientWork"/>
+    /// prefers it, so that it cannot starve.
+    /// </summary>
     private bool TryTake([MaybeNullWhen(false)] out IShardWork work) =>
         ++_taken % Limits.ImpatientWork == 0 && _patient.TryDequeue(out work) || _mailbox.TryDequeue(out work) || _patient.TryDequeue(out work);
 
@@ -126,12 +140,12 @@ internal sealed class Shard : IThreadPoolWorkItem
         }
         catch (Exception failure)
         {
-            // The work is in the mailbox already: without a drain, its clients would wait for ever.
+            // The work is in the mailbox already. Without a drain, its clients would wait forever.
             Fatal.End("a shard's mailbox cannot be drained", failure);
         }
     }
 
-    /// <summary>The words that threads fight over, on cache lines of their own.</summary>
+    /// <summary>The contended words, on cache lines of their own.</summary>
     [StructLayout(LayoutKind.Explicit, Size = 192)]
     private struct Padded
     {

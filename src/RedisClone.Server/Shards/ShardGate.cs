@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// One word that holds all shards at once: while it is closed, nobody enters any of them. It is written only by those who take all, so that
-/// others read it from their own caches.
+/// One word that holds all shards at once. While the gate is closed, no thread can enter a shard. Only threads that take all
+/// shards write the word, so other threads read it from their own caches.
 /// </summary>
 internal sealed class ShardGate
 {

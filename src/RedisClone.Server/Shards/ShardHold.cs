@@ -1,26 +1,24 @@
 namespace RedisClone.Server.Shards;
 
-/// <summary>
-/// Work that needs several shards at once. A hold is a scope: it ends when <see cref="RunHeld"/> returns, and when it throws.
-/// </summary>
+/// <summary>Work that needs several shards at once. The hold ends when <see cref="RunHeld"/> returns or throws.</summary>
 internal interface IHeldWork
 {
     /// <summary>
-    /// Called with every wanted shard held, by the thread that holds them. False: another thread may own the work from now on, so nothing of it
-    /// is touched any more, and <see cref="Released"/> does not follow.
+    /// Runs the work; called by the thread that holds every wanted shard. False means that another thread may already own the
+    /// work: the caller must not touch it again, and <see cref="Released"/> is not called.
     /// </summary>
     bool RunHeld();
 
     /// <summary>
-    /// Called on the same thread once the shards are released. <paramref name="failure"/> is what <see cref="RunHeld"/> or the acquisition threw, else
-    /// null. It must not throw.
+    /// Called on the same thread after the shards are released. <paramref name="failure"/> is the exception that <see
+    /// cref="RunHeld"/> or the acquisition threw, else null. It must not throw.
     /// </summary>
     void Released(Exception? failure);
 }
 
 /// <summary>
-/// Takes several shards, in shard order (so that two never wait for each other in a circle), without blocking a thread: where one is
-/// busy, the hold queues in its mailbox and goes on from there. Each connection has one and reuses it.
+/// Takes several shards without blocking a thread. The shards are taken in ascending order, so that two holds cannot
+/// deadlock. At a busy shard the hold waits in its mailbox and continues from there. Each connection reuses one hold.
 /// </summary>
 internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
 {
@@ -30,18 +28,18 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     private int _next;
     private int _state;
 
-    /// <summary>Whether the owner may be told not to wait any longer; set before it acquires.</summary>
+    /// <summary>Whether <see cref="TryGiveUp"/> may end the wait; set before the acquisition.</summary>
     public bool MayGiveUp { get; set; }
 
-    /// <summary>Set before it acquires.</summary>
+    /// <summary>See <see cref="IShardWork.IsPatient"/>; set before the acquisition.</summary>
     public bool IsPatient { get; set; }
 
-    /// <summary>The shards that are held, after acquisition and until release.</summary>
+    /// <summary>The shards that are held, from the end of the acquisition to the release.</summary>
     public ref readonly ShardSet Shards => ref _wanted;
 
     /// <summary>
-    /// True: all are held by the calling thread now. False: the owner's work will run on a worker as soon as they are, perhaps
-    /// before this returns, so the caller touches nothing of the owner any more.
+    /// Takes the shards. True: the calling thread holds all of them. False: the owner's work runs on a worker once all are
+    /// held, possibly before this method returns. The caller must then not touch the owner any more.
     /// </summary>
     public bool TryAcquire(in ShardSet wanted)
     {
@@ -50,7 +48,9 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         return Continue();
     }
 
-    /// <summary>Acquires and runs on a worker even if all are idle: for work that is long by kind.</summary>
+    /// <summary>
+    /// Acquires the shards and runs the owner's work on a worker, even if all shards are idle. It is meant for long commands.
+    /// </summary>
     public void AcquireOnWorker(in ShardSet wanted)
     {
         _wanted = wanted;
@@ -58,13 +58,18 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
     }
 
-    /// <param name="held">A copy of what is held: with the last shard, the owner may go on and use this object anew.</param>
+    /// <summary>Releases the shards.</summary>
+    /// <param name="held">
+    /// A copy of <see cref="Shards"/>: once the last shard is released, the owner may already reuse this object.
+    /// </param>
     public void Release(in ShardSet held)
     {
         for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) shards[i].Exit();
     }
 
-    /// <summary>Runs the owner's work on the calling thread, which holds every wanted shard, and releases them.</summary>
+    /// <summary>
+    /// Runs the owner's work on the calling thread, which holds every wanted shard, and releases the shards.
+    /// </summary>
     public void RunHere()
     {
         ShardSet held = _wanted;
@@ -86,8 +91,8 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     }
 
     /// <summary>
-    /// Ends the wait in a mailbox: true, and what waited belongs to the caller. The hold itself stays in the mailbox, and is of no other use,
-    /// until its turn comes.
+    /// Ends the wait in a mailbox. True: the waiting work belongs to the caller. This hold stays in the mailbox until its
+    /// turn comes and cannot be used until then.
     /// </summary>
     public bool TryGiveUp() => MayGiveUp && Interlocked.CompareExchange(ref _state, GivenUp, Queued) == Queued;
 
@@ -96,7 +101,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     bool IShardWork.RunHeld(Shard shard)
     {
         _next = shard.Index + 1;
-        // Its turn and giving up exclude each other.
+        // Race with TryGiveUp: exactly one of the two exchanges succeeds.
         if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
         else ContinueAndRun();
         return true;
@@ -117,7 +122,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         if (acquired) RunHere();
     }
 
-    /// <summary>Takes the shards that are left, in order. An exception leaves none of them held.</summary>
+    /// <summary>Takes the remaining shards in order. After an exception, none of them is held.</summary>
     private bool Continue()
     {
         for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))
@@ -128,7 +133,8 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
             Volatile.Write(ref _state, Queued);
             try
             {
-                // Once posted, another thread may go on with this object at once: nothing of it is touched after.
+                // Race: once posted, another thread may continue with this object at once. Nothing of it is touched after
+                // Post.
                 shard.Post(this);
             }
             catch (OutOfMemoryException)

@@ -5,8 +5,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Shards;
 
 /// <summary>
-/// What a shard knows of its keys beyond their values: who is blocked on them, who watches them. Owned by whoever holds the
-/// shard, like the store.
+/// What a shard knows about its keys beyond their values: the clients that are blocked on them or watch them. Like the store,
+/// it is accessed only by the thread that holds the shard.
 /// </summary>
 internal sealed class ShardKeys(Shard shard)
 {
@@ -15,7 +15,7 @@ internal sealed class ShardKeys(Shard shard)
 
     public Shard Shard => shard;
 
-    /// <summary>Which clients that cache have read which keys; null until one has.</summary>
+    /// <summary>The keys that each client with tracking has read; null until the first such read.</summary>
     internal ReaderTable? Readers { get; set; }
 
     public bool HasWaiters => _waiters.Count > 0;
@@ -26,15 +26,16 @@ internal sealed class ShardKeys(Shard shard)
 
     public int BlockedKeys => _waiters.Count;
 
-    /// <summary>Those of them on which somebody is blocked who is served when the key is gone.</summary>
+    /// <summary>The number of keys with at least one waiter that is also served when the key is gone.</summary>
     public int BlockedKeysWithoutValue { get; private set; }
 
     internal void AddWaiter(Waiter waiter, int database, ReadOnlySpan<byte> key)
     {
         if (!_waiters.TryGet(database, key, out WaiterQueue? queue)) _waiters.Set(database, key, queue = []);
-        // A command that names a key twice does so in one go: nobody else has come to the queue meanwhile.
+        // A command that names a key twice registers twice in a row, so its waiter is still the last of the queue.
         if (queue is [.., var last] && last == waiter) return;
-        // What the waiter leaves includes this key before the queue knows the waiter: a failed allocation leaves no waiter that cannot leave.
+        // The waiter records the key before the queue records the waiter. If an allocation fails in between, no queue has a
+        // waiter that cannot be removed.
         try
         {
             waiter.Keys.Add((shard.Index, new DatabaseKey(database, key.ToArray())));
@@ -49,10 +50,10 @@ internal sealed class ShardKeys(Shard shard)
         if (waiter.ServedWithoutValue && queue.ServedWithoutValue++ == 0) BlockedKeysWithoutValue++;
     }
 
-    /// <summary>Takes a waiter out of all its queues in this shard.</summary>
+    /// <summary>Removes a waiter from all its queues in this shard.</summary>
     internal void RemoveWaiter(Waiter waiter)
     {
-        // In one pass: a command may wait for very many keys.
+        // One pass over the keys, because a command may wait for very many.
         List<(int Shard, DatabaseKey Key)> keys = waiter.Keys;
         int kept = 0;
         for (int i = 0; i < keys.Count; i++)
@@ -75,18 +76,18 @@ internal sealed class ShardKeys(Shard shard)
         if (queue.Count == 0) _waiters.Remove(key.Database, key.Key);
     }
 
-    /// <summary>Those blocked on a key, first come first.</summary>
+    /// <summary>The waiters of a key, in the order in which they came.</summary>
     internal List<Waiter>? WaitersOf(int database, ReadOnlySpan<byte> key) =>
         _waiters.TryGet(database, key, out WaiterQueue? queue) ? queue : null;
 
-    /// <summary>The shards of all commands blocked on any key here.</summary>
+    /// <summary>Adds the shards of all commands that are blocked on a key of this shard.</summary>
     internal void AddShardsOfWaiters(ref ShardSet into)
     {
         foreach ((_, WaiterQueue queue) in _waiters)
             foreach (Waiter waiter in queue) into.Add(waiter.Shards);
     }
 
-    /// <summary>Every key of a database that somebody waits for: after SWAPDB and the like, all of them may be served.</summary>
+    /// <summary>All keys of a database that have waiters. A command such as SWAPDB may make any of them ready.</summary>
     internal List<DatabaseKey> AwaitedIn(int database)
     {
         var keys = new List<DatabaseKey>();
@@ -95,11 +96,14 @@ internal sealed class ShardKeys(Shard shard)
         return keys;
     }
 
-    /// <param name="session">Who watches, once a key.</param>
-    /// <param name="database">The key's.</param>
+    /// <summary>Adds a client's watch of a key.</summary>
+    /// <param name="session">The client that watches. It watches a key at most once.</param>
+    /// <param name="database">The database of the key.</param>
     /// <param name="key">The key.</param>
-    /// <param name="expired">Its time had passed already, although it is still there: its removal will be no change.</param>
-    /// <returns>False where it watches the key already.</returns>
+    /// <param name="expired">
+    /// True if the key is still stored but its expiry time has passed. Its removal is then no change to the client.
+    /// </param>
+    /// <returns>False if the client watches the key already.</returns>
     internal bool AddWatch(Session session, int database, ReadOnlySpan<byte> key, bool expired)
     {
         if (!_watchers.TryGet(database, key, out List<Watch>? watches)) _watchers.Set(database, key, watches = []);
@@ -115,15 +119,17 @@ internal sealed class ShardKeys(Shard shard)
         if (watches.Count == 0) _watchers.Remove(database, key);
     }
 
-    /// <summary>Whether a key that a client watches is still there although its time has passed since: a change that nobody has made yet.</summary>
+    /// <summary>
+    /// Whether a watched key has expired since the watch began and is not removed yet. To the client that is a change.
+    /// </summary>
     internal bool HasExpired(Session session, in DatabaseKey key, long now) =>
         _watchers.TryGet(key.Database, key.Key, out List<Watch>? watches) && watches.Find(watch => watch.Session == session) is { Expired: false }
         && IsExpired(Find(shard.Store.ExistingDatabase(key.Database), key.Key), now);
 
-    /// <summary>Makes the transactions of all who watch a key fail.</summary>
-    /// <param name="database">The key's.</param>
+    /// <summary>Makes the transactions of all clients that watch a key fail.</summary>
+    /// <param name="database">The database of the key.</param>
     /// <param name="key">The key.</param>
-    /// <param name="expires">It is removed because its time has passed.</param>
+    /// <param name="expires">Whether the key is removed because it has expired.</param>
     internal void TouchWatched(int database, ReadOnlySpan<byte> key, bool expires)
     {
         if (!_watchers.TryGet(database, key, out List<Watch>? watches)) return;
@@ -134,7 +140,10 @@ internal sealed class ShardKeys(Shard shard)
         }
     }
 
-    /// <summary>The same for every watched key of a database that is replaced as a whole, if it exists there or will.</summary>
+    /// <summary>
+    /// Does the same for all watched keys of a database that is replaced as a whole, as by SWAPDB. A key counts if it exists
+    /// before or after.
+    /// </summary>
     internal void TouchAllWatched(int database, Keyspace? before, Keyspace? after, long now)
     {
         foreach ((DatabaseKey key, List<Watch> watches) in _watchers)
@@ -146,7 +155,7 @@ internal sealed class ShardKeys(Shard shard)
             bool stale = IsExpired(replacement, now);
             foreach (Watch watch in watches)
             {
-                // Nothing to be seen before, nothing now.
+                // To the client, the key did not exist before and does not exist now.
                 bool unchanged = (watch.Expired || !existed) && (stale || !replacement.Exists);
                 if (unchanged) watch.Expired = stale;
                 else watch.Session.WatchedKeyChanged = true;
@@ -162,19 +171,19 @@ internal sealed class ShardKeys(Shard shard)
 
     private static bool IsExpired(in Entry entry, long now) => entry.Exists && entry.Expiry != 0 && entry.Expiry <= now;
 
-    /// <summary>One client's watch of one key.</summary>
+    /// <summary>The watch of one key by one client.</summary>
     private sealed class Watch(Session session)
     {
         public Session Session => session;
 
-        /// <summary>To the client the key does not exist, although it is there.</summary>
+        /// <summary>The key is still stored, but it has expired: to the client it does not exist.</summary>
         public bool Expired { get; set; }
     }
 
-    /// <summary>Those blocked on one key.</summary>
+    /// <summary>The waiters of one key.</summary>
     private sealed class WaiterQueue : List<Waiter>
     {
-        /// <summary>How many of them are served when the key is gone.</summary>
+        /// <summary>The number of waiters that are also served when the key is gone.</summary>
         public int ServedWithoutValue { get; set; }
     }
 }

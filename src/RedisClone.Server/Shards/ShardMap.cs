@@ -6,7 +6,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>All shards, and which one a key's hash belongs to.</summary>
+/// <summary>All shards, and the mapping from a key's hash to its shard.</summary>
 internal sealed class ShardMap
 {
     private readonly Shard[] _shards;
@@ -31,7 +31,10 @@ internal sealed class ShardMap
 
     public Shard this[int index] => _shards[index];
 
-    /// <summary>Bytes of all keys, values and indexes of some shards. One that is not held lags by what is being written this instant.</summary>
+    /// <summary>
+    /// Bytes of all keys, values and indexes of some shards. The figure of a shard that is not held may lag behind a write in
+    /// progress.
+    /// </summary>
     public long BytesOf(in ShardSet shards)
     {
         long bytes = 0;
@@ -39,20 +42,23 @@ internal sealed class ShardMap
         return bytes;
     }
 
-    /// <summary>The memory that all shards together may take.</summary>
+    /// <summary>The limit for the memory of all shards together.</summary>
     public HeapBudget Budget { get; private set; } = HeapBudget.OfProcess;
 
-    /// <summary>Lets a test meet the limit with little memory.</summary>
+    /// <summary>Lets a test reach the limit with little memory.</summary>
     internal void Restrict(HeapBudget budget)
     {
         foreach (Shard shard in _shards) shard.Store.Arena.Restrict(budget);
         Budget = budget;
     }
 
-    /// <summary>Some shard had little room left for further buffers when <see cref="LookForRoom"/> looked last.</summary>
+    /// <summary>Whether a shard had little room left for further buffers at the last <see cref="LookForRoom"/>.</summary>
     public bool IsAnyNearlyFull { get; private set; }
 
-    /// <summary>Looks, some times a second, whether every shard has room; the room that is left is more than a shard can take between two looks.</summary>
+    /// <summary>
+    /// Checks whether every shard has room. It runs several times a second: a shard cannot use up the remaining room between
+    /// two checks.
+    /// </summary>
     public void LookForRoom()
     {
         bool any = false;
@@ -61,8 +67,8 @@ internal sealed class ShardMap
     }
 
     /// <summary>
-    /// Takes all shards at once if all are idle: for scripts and their like, which would spend more on taking them one by one than on what they
-    /// do. Where one is busy, a <see cref="ShardHold"/> takes them in order.
+    /// Takes all shards at once if all are idle. A short script would otherwise spend more time on taking the shards one by
+    /// one than on its work. If a shard is busy, a <see cref="ShardHold"/> takes them in order.
     /// </summary>
     internal bool TryEnterAll()
     {
@@ -82,7 +88,9 @@ internal sealed class ShardMap
         foreach (Shard shard in _shards) shard.GateOpened();
     }
 
-    /// <summary>The upper bits of the hash choose the shard: the lower ones place the key within it.</summary>
+    /// <summary>
+    /// The shard's index comes from the upper bits of the hash; the lower bits place the key within the shard.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public int IndexOf(ulong hash) => (int)(hash >> 1 >> (_shift - 1));
 

@@ -2,7 +2,7 @@ using System.Numerics;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>A set of shards, walked in shard order: the order in which they are taken.</summary>
+/// <summary>A set of shards. It is enumerated in ascending order, which is the order in which shards are taken.</summary>
 internal struct ShardSet
 {
     public const int MaxShards = 256;
@@ -53,7 +53,7 @@ internal struct ShardSet
     public readonly bool ContainsAll(in ShardSet other) =>
         ((other._a & ~_a) | (other._b & ~_b) | (other._c & ~_c) | (other._d & ~_d)) == 0;
 
-    /// <summary>The first shard of the set that is not below <paramref name="from"/>, or -1.</summary>
+    /// <summary>The first shard of the set that is <paramref name="from"/> or above, or -1.</summary>
     public readonly int Next(int from)
     {
         for (int word = from >> 6; word < 4; word++)

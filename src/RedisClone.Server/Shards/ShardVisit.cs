@@ -4,7 +4,9 @@ using RedisClone.Transport;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>Does something in several shards while all are held, for callers off the hot path; it waits without a thread.</summary>
+/// <summary>
+/// Visits several shards while all of them are held, without blocking a thread. It is meant for callers off the hot path.
+/// </summary>
 internal sealed class ShardVisit : IHeldWork
 {
     private readonly ShardMap _shards;
@@ -15,9 +17,9 @@ internal sealed class ShardVisit : IHeldWork
     private ExceptionDispatchInfo? _failure;
 
     /// <param name="shards">All shards.</param>
-    /// <param name="wanted">Those to be held.</param>
-    /// <param name="visit">Called for each of them, while all are held.</param>
-    /// <param name="scheduler">Where the caller goes on.</param>
+    /// <param name="wanted">The shards to hold.</param>
+    /// <param name="visit">Called for each held shard.</param>
+    /// <param name="scheduler">Where the caller resumes.</param>
     public ShardVisit(ShardMap shards, ShardSet wanted, Action<Shard> visit, IConnectionScheduler scheduler)
     {
         _shards = shards;
@@ -27,7 +29,9 @@ internal sealed class ShardVisit : IHeldWork
         _hold = new ShardHold(shards, this);
     }
 
-    /// <summary>Throws what the visit threw; the shards that are left are visited all the same.</summary>
+    /// <summary>
+    /// Visits the shards. If a visit throws, the remaining shards are still visited, and then the first exception is thrown.
+    /// </summary>
     public async ValueTask RunAsync()
     {
         if (_hold.TryAcquire(_wanted)) _hold.RunHere();

@@ -4,7 +4,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Shards;
 
-/// <summary>Why a blocked client goes on.</summary>
+/// <summary>Why a blocked client continues.</summary>
 internal enum WakeReason
 {
     None,
@@ -14,16 +14,18 @@ internal enum WakeReason
     UnblockedWithError,
     Closed,
 
-    /// <summary>Time alone may have brought what it waits for: the command runs again, and may wait for the rest of its time.</summary>
+    /// <summary>
+    /// The passing of time may have satisfied the condition. The command runs again and may wait for the rest of its time.
+    /// </summary>
     Again,
 }
 
-/// <summary>Whether a key that was just changed satisfies a waiter; the type was compared already.</summary>
+/// <summary>Whether a key that was just changed satisfies a waiter. The type was compared before.</summary>
 internal delegate bool WaitTest(in Entry entry, Waiter waiter);
 
 /// <summary>
-/// A blocked client: the keys that it waits for, and the one word that decides who wakes it. Whoever claims it first (a push, its
-/// timeout, CLIENT UNBLOCK, its own disconnect) answers it; the others find it claimed and pass on.
+/// A blocked client: the keys that it waits for, and the word that decides which event wakes it. The first event to claim it
+/// (a push, its timeout, CLIENT UNBLOCK, its disconnect) decides the answer. Later events find it claimed and do nothing.
 /// </summary>
 internal sealed class Waiter : IDisposable
 {
@@ -41,37 +43,45 @@ internal sealed class Waiter : IDisposable
 
     public Session Session { get; }
 
-    /// <summary>The type of value that serves it.</summary>
+    /// <summary>The type of value that the client waits for.</summary>
     public ValueType Wanted { get; }
 
-    /// <summary>All shards of its command: those of the keys that it waits for, and those of keys that it will write to.</summary>
+    /// <summary>
+    /// All shards of the command: those of the keys that it waits for and of the keys that it will write to.
+    /// </summary>
     public ShardSet Shards { get; }
 
     public WaitTest? Test { get; }
 
-    /// <summary>Keys that its command will write to besides: whoever waits for those may be woken in turn.</summary>
+    /// <summary>
+    /// Further keys that the command will write to. Clients that are blocked on those may be served in turn.
+    /// </summary>
     internal List<DatabaseKey> Written { get; } = [];
 
-    /// <summary>What it is answered when its time is over.</summary>
+    /// <summary>Writes the reply for a timeout.</summary>
     public Action<ReplyWriter> Answer { get; }
 
-    /// <summary>Whether it is served, by an error, when its key is gone or holds something else.</summary>
+    /// <summary>
+    /// Whether the client is also served, with an error, when its key is deleted or gets a value of another type.
+    /// </summary>
     public bool ServedWithoutValue { get; init; }
 
-    /// <summary>What a test compares with (an ID of a stream, a group); the command's own.</summary>
+    /// <summary>
+    /// State of the command that <see cref="Test"/> compares with, such as the ID of a stream entry or a group.
+    /// </summary>
     public object? State { get; init; }
 
-    /// <summary>When its time is over, in Unix milliseconds; 0 for never.</summary>
+    /// <summary>The time of the timeout in Unix milliseconds; 0 for none.</summary>
     public long Deadline { get; init; }
 
     public WakeReason Reason { get; private set; }
 
-    /// <summary>The keys it is registered at.</summary>
+    /// <summary>The keys at which the waiter is registered.</summary>
     internal List<(int Shard, DatabaseKey Key)> Keys { get; } = [];
 
     public bool IsClaimed => Volatile.Read(ref _claimed) != 0;
 
-    /// <summary>True for exactly one caller, which then owns the session until it lets the connection go on.</summary>
+    /// <summary>True for exactly one caller. That caller owns the session until it resumes the connection.</summary>
     public bool TryClaim(WakeReason reason)
     {
         if (Interlocked.CompareExchange(ref _claimed, 1, 0) != 0) return false;
@@ -79,7 +89,7 @@ internal sealed class Waiter : IDisposable
         return true;
     }
 
-    /// <summary>Claims and lets the connection go on, which then answers by the reason.</summary>
+    /// <summary>Claims the waiter and resumes the connection, which answers according to the reason.</summary>
     public bool Wake(WakeReason reason)
     {
         if (!TryClaim(reason)) return false;
@@ -87,11 +97,14 @@ internal sealed class Waiter : IDisposable
         return true;
     }
 
-    /// <summary>A timer may fire within the last millisecond of its time, but nobody is told too early that the time is over.</summary>
+    /// <summary>
+    /// Starts the timeout. A timer may fire up to a millisecond early, so one millisecond is added: no client may see an
+    /// early timeout.
+    /// </summary>
     internal void StartTimer(long milliseconds) =>
         _timer = new Timer(static state => ((Waiter)state!).Wake(WakeReason.TimedOut), this, Math.Min(milliseconds + 1, uint.MaxValue - 2), Timeout.Infinite);
 
-    /// <summary>Lets the command run again after a time.</summary>
+    /// <summary>Makes the command run again after a delay.</summary>
     internal void StartAgain(long milliseconds) =>
         _again = new Timer(static state => ((Waiter)state!).Wake(WakeReason.Again), this, Math.Min(milliseconds, uint.MaxValue - 2), Timeout.Infinite);
 
