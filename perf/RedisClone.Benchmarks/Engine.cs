@@ -45,7 +45,7 @@ internal sealed class Engine
             Shard shard = Server.Shards.Of(hash);
             if (!shard.TryEnter()) throw new InvalidOperationException("nobody else can hold it");
             var held = ShardSet.Of(shard.Index);
-            var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, OnWorker = false };
+            var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, CannotMove = false };
             Server.Executor.Run(ref context, ref started);
             shard.Exit();
         }

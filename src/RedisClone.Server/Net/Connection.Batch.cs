@@ -190,7 +190,7 @@ internal sealed partial class Connection
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) { Now = _now, OnWorker = onWorker };
+        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) { Now = _now, CannotMove = onWorker };
         return _server.Executor.Run(ref context, ref started);
     }
 

@@ -161,7 +161,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         effects.IsMuted = !engine.Journalled;
         var context = new CommandContext(engine.Session, row, request, row.HashOfFirstKey(request), engine.Lane, engine.Server.Shards.All)
         {
-            Now = engine.Now, OnWorker = true,
+            Now = engine.Now, CannotMove = true,
         };
         try
         {

@@ -63,7 +63,7 @@ internal sealed class CommandHost : IEffectSink
             Lane lane = _core.Lanes.Current;
             long started = 0;
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
-            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, held) { Now = Now, OnWorker = true };
+            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, held) { Now = Now, CannotMove = true };
             _core.Executor.Run(ref context, ref started);
         }
         _session.Reply.Commit();

@@ -99,7 +99,7 @@ internal sealed class BlockedClients(ServerCore server)
             }
             else
             {
-                var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, OnWorker = true };
+                var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, CannotMove = true };
                 server.Executor.RunPart(ref context, ref started);
             }
             answered = true;

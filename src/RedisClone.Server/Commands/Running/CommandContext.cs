@@ -52,8 +52,11 @@ internal ref partial struct CommandContext
     /// <summary>The shards that are held for this command, or for the transaction or script that it is part of.</summary>
     internal readonly ref readonly ShardSet Held => ref _held;
 
-    /// <summary>False on the connection's own thread, where no command may take long.</summary>
-    public required bool OnWorker { get; init; }
+    /// <summary>
+    /// Whether the command runs to its end here: on a worker, or as a part of a transaction, a script or a replay. Otherwise it is
+    /// on its connection's own thread, where no command may take long, and <see cref="MoveToWorker"/> moves it.
+    /// </summary>
+    public required bool CannotMove { get; init; }
 
     /// <summary>Set by <see cref="MoveToWorker"/>: the command has had no effect yet and runs again on a worker.</summary>
     public bool Moved { get; private set; }
@@ -175,7 +178,7 @@ internal ref partial struct CommandContext
     /// </summary>
     public bool MoveToWorker(long work)
     {
-        if (OnWorker || work <= Limits.InlineWork) return false;
+        if (CannotMove || work <= Limits.InlineWork) return false;
         Moved = true;
         return true;
     }
@@ -218,7 +221,7 @@ internal ref partial struct CommandContext
             Hits++;
             return entry;
         }
-        if (++Misses > Session.MissesTold || !OnWorker) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
+        if (++Misses > Session.MissesTold || !CannotMove) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
 

@@ -135,7 +135,7 @@ internal static class TransactionCommands
                 continue;
             }
             // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
-            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) { Now = c.Now, OnWorker = true };
+            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) { Now = c.Now, CannotMove = true };
             c.Server.Executor.RunPart(ref part, ref started);
         }
     }
