@@ -128,10 +128,10 @@ internal static class Limits
     /// <summary>What a command that waits for the disk gives it before it looks again.</summary>
     public static readonly TimeSpan DiskPatience = TimeSpan.FromMilliseconds(1);
 
-    /// <summary>How long who looks at all clients waits for what they have sent to be received.</summary>
+    /// <summary>How long a command that looks at all clients waits until everything they have sent is received.</summary>
     public static readonly TimeSpan ArrivalPatience = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>What a stopping server gives clients to take what they are owed; the event loop cuts off sooner who takes nothing.</summary>
+    /// <summary>The time that a stopping server gives clients to receive their output. The event loop disconnects clients that receive nothing sooner.</summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
     /// <summary>Bytes by which one command may outgrow maxmemory without being noticed before the next that asks for more.</summary>

@@ -17,7 +17,7 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server;
 
-/// <summary>The parts of one running server, made once and handed to whoever needs them.</summary>
+/// <summary>The parts of one running server. Each is created once and passed to the classes that use it.</summary>
 internal sealed class ServerCore
 {
     public ServerCore(ServerConfig config, ConfigTable parameters, ILogger<ServerCore> log, IDisk? disk = null)

@@ -6,7 +6,7 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server;
 
-/// <summary>The order in which a server comes up and goes, whoever hosts it.</summary>
+/// <summary>The order in which a server starts and stops, in any host.</summary>
 internal sealed class ServerRun(WebApplication host)
 {
     public ServerCore Core { get; } = host.Services.GetRequiredService<ServerCore>();
@@ -28,7 +28,7 @@ internal sealed class ServerRun(WebApplication host)
             await host.StopAsync();
             return "it was asked to end while it started";
         }
-        // Who waits for this line connects at once; as long as data is being loaded, clients are told so.
+        // Supervisors wait for this line and connect at once. While data are loaded, clients get the error LOADING.
         Core.Log.LogInformation("Server initialized");
         if (LoadData() is { } refusal)
         {

@@ -5,7 +5,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>Who may do what: the users, the check of a command, the login, and the log of what was refused.</summary>
+/// <summary>Access control: the users, the check of a command, the login, and the log of refusals.</summary>
 internal sealed class AccessControl
 {
     private const string TopLevel = "toplevel", InTransaction = "multi", InScript = "lua";
@@ -58,7 +58,7 @@ internal sealed class AccessControl
     /// <summary>Makes the client act for a user if the password is right. The command is the one that asks, as it was written.</summary>
     public bool LogIn(Session session, ReadOnlySpan<byte> name, ReadOnlySpan<byte> password, ReadOnlySpan<byte> command)
     {
-        // A name that nobody has takes as long as one with a wrong password.
+        // An unknown name takes as long as a wrong password.
         User? user = Users.Find(name);
         if (user is null ? AccessText.AnyIs([], password) : user.Accepts(password))
         {
@@ -72,7 +72,7 @@ internal sealed class AccessControl
         return false;
     }
 
-    /// <summary>Whom the server knows from the start, by the configuration or by the ACL file; null, or why it must not start.</summary>
+    /// <summary>Loads the users of the configuration or of the ACL file; returns null, or why the server must not start.</summary>
     public string? LoadAtStart()
     {
         ServerConfig config = _server.Config;

@@ -23,7 +23,7 @@ internal sealed class AccessLog(ServerConfig config)
     private readonly LinkedList<AccessLogEntry> _entries = new();
     private long _nextId;
 
-    /// <param name="client">Who asked.</param>
+    /// <param name="client">The client that was refused.</param>
     /// <param name="reason">What kind of refusal.</param>
     /// <param name="context">toplevel, multi or lua.</param>
     /// <param name="about">The command, key or channel.</param>

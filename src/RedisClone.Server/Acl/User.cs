@@ -5,8 +5,8 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// Whom a connection acts for. The object stays the same while its rules change, so that a change is in force for the next command
-/// of everybody who is logged in as that user; one that was deleted keeps an object that may do nothing.
+/// The user of a connection. The object stays the same while its rules change, so a change applies to the next command of every
+/// client that is logged in as that user. A deleted user's object remains and permits nothing.
 /// </summary>
 internal sealed class User
 {

@@ -6,8 +6,8 @@ using RedisClone.Server.Pubsub;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// All users by name. Changes come one at a time; whoever looks a user up takes no lock. Clients that a change leaves without a
-/// user, or subscribed to what they may not hear any more, are disconnected.
+/// All users by name. Changes are made one at a time; lookups take no lock. A change disconnects clients whose user is deleted, and
+/// clients with subscriptions that are no longer permitted.
 /// </summary>
 internal sealed class UserTable
 {

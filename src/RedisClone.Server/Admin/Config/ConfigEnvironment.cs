@@ -44,7 +44,7 @@ internal static class ConfigEnvironment
         Setting Wrong(string error) => new(variable, parameter, "", error);
         if (ConfigFiles.Read(path, out string text) is { } unreadable) return Wrong(unreadable.TrimEnd('\n'));
         string value = WithoutFinalNewline(text);
-        // A secret that was never written must not mean that there is none, and of several lines nobody knows which is meant.
+        // An empty file must not mean that no password is needed, and a file with several lines is ambiguous.
         return value.Length == 0 ? Wrong($"the file '{path}' is empty")
             : value.Contains('\n') ? Wrong($"the file '{path}' has more than one line")
             : new Setting(variable, parameter, ConfigText.FromLine(value), null);

@@ -67,5 +67,5 @@ internal readonly record struct OutputBufferLimit(long Hard, long Soft, int Soft
 
 internal sealed record ReplicaOf(string Host, int Port);
 
-/// <summary>A line of a configuration file that is not a parameter, for those who know what to do with it (ACL users, renamed commands).</summary>
+/// <summary>A line of a configuration file that is not a parameter, which another part handles (ACL users, renamed commands).</summary>
 internal sealed record ConfigDirective(string[] Words, int Line, string Text);

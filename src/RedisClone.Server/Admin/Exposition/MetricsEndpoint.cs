@@ -4,14 +4,14 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What answers on the metrics port, by HTTP: to Prometheus, and to whoever asks whether the server is alive and whether it is ready.</summary>
+/// <summary>The HTTP endpoint of the metrics port: the Prometheus page, and the liveness and readiness checks.</summary>
 internal sealed class MetricsEndpoint(ServerCore server)
 {
     public static void Use(ListenOptions listen)
     {
         listen.Protocols = HttpProtocols.Http1;
         listen.KestrelServerOptions.Limits.MaxRequestBodySize = 0;
-        // Who holds a connection without asking anything must not keep health checks out.
+        // Idle connections must not keep health checks out.
         listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
         listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
         int open = 0;

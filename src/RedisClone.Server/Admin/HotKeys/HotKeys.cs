@@ -7,7 +7,7 @@ internal sealed class HotKeys
     private volatile HotKeySession? _active;
     private HotKeySession? _last;
 
-    /// <summary>Null while nobody wants to know.</summary>
+    /// <summary>Null while no session is active.</summary>
     public HotKeySession? Active => _active;
 
     public bool TryStart(HotKeyOptions options, long now)

@@ -7,7 +7,7 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>INFO's sections about the process and who is connected to it.</summary>
+/// <summary>INFO's sections about the process and its clients.</summary>
 internal static class ServerInfo
 {
     private const int SecondsPerDay = 24 * 3600;

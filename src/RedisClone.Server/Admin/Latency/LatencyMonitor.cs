@@ -25,7 +25,7 @@ internal sealed class LatencyMonitor(ServerConfig config)
     /// <summary>The configuration changed.</summary>
     public void Adapt() => Threshold = ThresholdOf(config);
 
-    /// <summary>A moment to measure from; 0 while nobody wants to know.</summary>
+    /// <summary>The start of a measurement; 0 while the monitor is off.</summary>
     public long Start() => Threshold == long.MaxValue ? 0 : Stopwatch.GetTimestamp();
 
     /// <summary>Something ended that began at <see cref="Start"/>.</summary>

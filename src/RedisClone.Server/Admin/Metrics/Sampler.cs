@@ -53,7 +53,7 @@ internal sealed class Sampler(ServerCore server)
         }
     }
 
-    /// <summary>The peak is sampled; whoever measures may find a higher one.</summary>
+    /// <summary>The peak is sampled, so a caller that measures may find a higher one.</summary>
     public void NoteMemory(long used)
     {
         if (used > PeakMemory) Volatile.Write(ref _peakMemory, used);

@@ -5,10 +5,10 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The collector looks for garbage when something is allocated, and so little is here that what large requests and clients who are gone have
-/// left could lie for hours. A look now and then at what is neither data nor a client's tells when it is worth a collection beside running
-/// clients: there is next to nothing to walk. Such a one keeps the memory for later; when nobody wants anything, it goes back to the system.
-/// Only for a server that has its process to itself.
+/// The collector runs when memory is allocated. The server allocates so little that the garbage of large requests and disconnected clients
+/// could stay for hours. This service looks from time to time at the memory that belongs neither to data nor to clients, and starts a
+/// collection beside running clients when it is worth one: there is almost nothing to walk. Such a collection keeps the memory for later
+/// use. On an idle server, the memory goes back to the operating system. Only for a server that has its process to itself.
 /// </summary>
 internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListenerFactory> transports) : BackgroundService
 {

@@ -14,7 +14,7 @@ namespace RedisClone.Server.Admin;
 /// </summary>
 internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
 {
-    // Exit codes: a start would load everything; would cut an incomplete end; would refuse; nobody could look.
+    // Exit codes: a start would load everything; would cut an incomplete end; would refuse; the files cannot be read.
     private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
 
     public const string Usage =

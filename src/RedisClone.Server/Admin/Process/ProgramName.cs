@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>What the program is called by who started it: RedisClone.Server, or redisclone as a .NET tool. Help is written for the first.</summary>
+/// <summary>The name under which the program was started: RedisClone.Server, or redisclone as a .NET tool. The help text is written for the first.</summary>
 internal static class ProgramName
 {
     private const string Written = "RedisClone.Server";

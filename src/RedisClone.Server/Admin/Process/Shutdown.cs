@@ -13,7 +13,7 @@ internal sealed class Shutdown(ServerCore server)
     private int _begun;
     private (ShutdownOptions Options, bool Asked) _asked;
 
-    /// <summary>Nobody can connect any more; set by the host.</summary>
+    /// <summary>Stops accepting connections; set by the host.</summary>
     public Action StopListening { get; set; } = static () => { };
 
     /// <summary>Ends the process once all is done; set by the host.</summary>

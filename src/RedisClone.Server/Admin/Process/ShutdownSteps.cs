@@ -5,7 +5,7 @@ using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What the host does for an orderly end: nobody connects any more, then clients are let go, since the transport waits for them.</summary>
+/// <summary>The steps of the host at an orderly shutdown: it stops listening, then disconnects the clients, because the transport waits for them.</summary>
 internal sealed class ShutdownSteps(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
 {
     [SupportedOSPlatform("linux")]

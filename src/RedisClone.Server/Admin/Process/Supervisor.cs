@@ -17,7 +17,7 @@ internal sealed class Supervisor(SupervisedMode mode, string? notifySocket)
 
     public void Stopping() => Send("STOPPING=1\n");
 
-    /// <summary>Nobody is served worse when this fails, so it fails silently.</summary>
+    /// <summary>A failure affects no client, so it is ignored.</summary>
     private void Send(string state)
     {
         if (!_listens) return;

@@ -3,7 +3,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>CLIENT KILL: by address, or whoever fulfils all of the conditions.</summary>
+/// <summary>CLIENT KILL: by address, or all clients that meet all conditions.</summary>
 internal static class ClientKill
 {
     public static void Run(ref CommandContext c)

@@ -260,7 +260,7 @@ internal static class HashCommands
         if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
         long count = entry.Exists ? HashValue.Count(entry) : 0;
         if (c.MoveToWorker(count)) return;
-        // Expired fields are counted as long as nobody removes them: how many are alive shows only in the end.
+        // Expired fields are counted until they are removed, so the number of live fields is known only at the end.
         bool exact = count == 0 || !HasExpired(ref c, entry);
         DeferredReply reply = exact ? default : c.Reply.BeginDeferred();
         if (exact && names && values) c.Reply.MapHeader(count);

@@ -52,8 +52,8 @@ internal static class DatabaseCommands
     }
 
     /// <summary>
-    /// The old keyspaces are handed over whole and freed in slices, whichever way was asked for: no client waits for a million keys. Who
-    /// wants to wait gets the first slice right away. In a transaction that does not count as lazy: Redis frees then and there.
+    /// The old keyspaces are handed over whole and freed in slices with either option: no client waits for a million keys. With SYNC the
+    /// first slice is freed at once. In a transaction this does not count as lazy, because Redis frees at once there.
     /// </summary>
     private static void Flush(ref CommandContext c, int database, bool waits)
     {

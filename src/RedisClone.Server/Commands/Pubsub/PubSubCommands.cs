@@ -92,8 +92,8 @@ internal static class PubSubCommands
             Confirm(ref c, word, c.Args[i], kind);
             if (added is not null) c.Server.Hub.Open(c.Session, kind, added);
         }
-        // The user's permissions may have shrunk since they were looked at. Whoever changes them looks for subscribers afterwards; full fence:
-        // one of us sees the other.
+        // The user's permissions may have shrunk since the check. A thread that changes them looks for subscribers afterwards; with a full
+        // fence on both sides, at least one of the two sees the other's change.
         Interlocked.MemoryBarrier();
         if (!c.Session.User.IsUnrestricted && !c.Session.User.Check(c.Row, c.Args).IsAllowed) c.Session.CloseAfterReply = true;
     }

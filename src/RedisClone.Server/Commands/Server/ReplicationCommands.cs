@@ -141,7 +141,7 @@ internal static class ReplicationCommands
                 Acknowledge(ref c, i);
                 return;
             }
-            // Whoever is no replica has nothing to acknowledge.
+            // A client that is no replica has nothing to acknowledge.
             if (c.Is(i, "getack"u8)) return;
             if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);

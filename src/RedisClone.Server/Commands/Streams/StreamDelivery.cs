@@ -70,7 +70,7 @@ internal readonly struct StreamDelivery
             }
             else
             {
-                // Whoever claims is told of each entry how often it was delivered before.
+                // A claiming client gets, with each entry, the number of earlier deliveries.
                 c.Reply.ArrayHeader(4);
                 c.Reply.StreamEntryParts(found);
                 c.Reply.Integer(0);

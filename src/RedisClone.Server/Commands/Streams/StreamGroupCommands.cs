@@ -66,7 +66,7 @@ internal static class StreamGroupCommands
         if (!entry.Exists)
         {
             entry = StreamValue.Create(entry.Keyspace, c.Args[2], entry.Hash);
-            // Whoever watches the key hears of it: the events tell of the group only.
+            // Transactions that watch the key fail too; the event names the group only.
             c.AlsoModified(2, NotifyFlags.None, "xgroup-create");
         }
         else if (StreamGroup.TryGet(entry, c.Args[3], out _))

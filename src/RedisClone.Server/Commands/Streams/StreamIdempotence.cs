@@ -46,7 +46,7 @@ internal static class StreamIdempotence
         if (c.Failed || !c.Expect(entry, ValueType.Stream)) return;
         StreamProducers producers = Obtain(ref c, entry);
         producers.Configure(seconds < 0 ? producers.Seconds : seconds, most < 0 ? producers.Most : most);
-        // Written down in full: what is not told is the default of whoever reads it.
+        // Written in full: a setting that is left out would be the default of the reader.
         if (c.ReplaceEffect(arguments: 6) is { } effect)
         {
             effect.Add("XCFGSET"u8);

@@ -112,7 +112,7 @@ internal static class StreamReads
             if (StreamIds.IsWord(c.Args[id], '$') || isLast)
             {
                 if (options.Group > 0) return c.Fail(Meaningless(isLast ? '+' : '$'));
-                // Whoever waited has waited for what came behind the entry that was the last one then.
+                // A client that waited continues after the entry that was the last one when it began to wait.
                 if (wait is not null) after[i] = wait.After[i];
                 else if (!entry.Exists) after[i] = StreamId.Min;
                 else if (!isLast) after[i] = StreamValue.State(entry).Last;
@@ -163,7 +163,7 @@ internal static class StreamReads
     {
         var wait = (StreamWait)waiter.State!;
         StreamGroup group = default;
-        // Nobody waits for a group that is gone: the command runs again and says so.
+        // No client waits for a group that was destroyed: the command runs again and answers the error.
         if (wait.Group is { } name && !StreamGroup.TryGet(entry, name, out group)) return true;
         if (wait.Claim >= 0 && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest)
             && oldest.Delivered <= ServerCore.UnixMilliseconds() - wait.Claim) return true;

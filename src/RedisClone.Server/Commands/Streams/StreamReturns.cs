@@ -24,7 +24,7 @@ internal static class StreamReturns
         /// <summary>It counts.</summary>
         Fail,
 
-        /// <summary>Nobody should try again.</summary>
+        /// <summary>No consumer should try again.</summary>
         Fatal,
     }
 
@@ -59,7 +59,7 @@ internal static class StreamReturns
             group.Return(id, deliveries >= 0 ? deliveries : Counted(mode!.Value, isPending ? pending.Deliveries : 0));
             returned++;
         }
-        // Those who wait in order to claim are woken.
+        // Clients that wait to claim entries are woken.
         if (returned > 0) c.Modified(1, NotifyFlags.Stream, "xnack");
         c.Reply.Integer(returned);
     }

@@ -49,7 +49,7 @@ internal static class StringCommands
 
     private const NotifyFlags StoreEvents = NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
 
-    /// <summary>Whoever may only write must not learn what was there: not by GET, and not by comparing with it.</summary>
+    /// <summary>A user with write permission only must not learn the old value: not by GET, and not by a comparison with it.</summary>
     private static KeyFlags SetFlags(in Request request, int key)
     {
         for (int i = 3; i < request.Count; i++)
@@ -252,7 +252,7 @@ internal static class StringCommands
         c.Reply.Bulk(digits);
     }
 
-    /// <summary>Gives the key at an argument a string value, whatever it held, and tells those who asked for it that the key is overwritten.</summary>
+    /// <summary>Gives the key at an argument a string value, whatever it held, and publishes that the key is overwritten.</summary>
     internal static void Store(ref CommandContext c, ref Entry entry, int key, ReadOnlySpan<byte> value, long expiry)
     {
         if ((c.Server.Notifications.Enabled & StoreEvents) != 0) NotifyStore(c, entry, key);

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Several strings at once: all shards concerned are held, so that nobody sees a part.</summary>
+/// <summary>Several strings at once: all their shards are held, so no client sees a part of the change.</summary>
 internal static class StringMulti
 {
     public static readonly CommandRow[] Rows =

@@ -140,7 +140,7 @@ internal static class TransactionCommands
         }
     }
 
-    /// <summary>A watched key that has expired since has changed, although nobody has removed it yet.</summary>
+    /// <summary>A watched key that has expired since counts as changed, although it is not removed yet.</summary>
     private static bool AnyWatchedExpired(ref CommandContext c)
     {
         foreach ((Shard shard, DatabaseKey key) in c.Session.Watched)
