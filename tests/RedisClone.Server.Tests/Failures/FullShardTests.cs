@@ -46,4 +46,23 @@ public sealed class FullShardTests
         Assert.Equal("OK", _host.Call("SET", "small", "value"));
         Assert.Equal($"{keys / 2 + 1}", _host.Call("DBSIZE"));
     }
+
+    /// <summary>Watched keys, as an example of memory that clients hold without any data.</summary>
+    [Fact]
+    public void NamesThatClientsHoldHaveAPartOfTheHeap()
+    {
+        _host.Core.Shards.Restrict(new HeapBudget(64 << 20));
+        int watched = 0;
+        string reply = "OK";
+        for (; reply == "OK" && watched < 1_000_000; watched += 1000)
+        {
+            int first = watched;
+            reply = _host.Call(["WATCH", .. Enumerable.Range(first, 1000).Select(i => $"key:{i}")]);
+        }
+        Assert.Equal(Errors.AllocationFailed, reply);
+        Assert.InRange(watched, 10_000, 200_000);
+        Assert.Equal("OK", _host.Call("SET", "key", "value"));
+        Assert.Equal("OK", _host.Call("UNWATCH"));
+        Assert.Equal("OK", _host.Call("WATCH", "key"));
+    }
 }
