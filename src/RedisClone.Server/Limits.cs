@@ -6,7 +6,7 @@ internal static class Limits
     /// <summary>Mailbox items that a worker runs before it releases the shard.</summary>
     public const int ShardTurn = 256;
 
-    /// <summary>At least one of this many mailbox items comes from the work that otherwise yields to other work.</summary>
+    /// <summary>One turn in this many prefers patient work, which otherwise comes after all other work of a shard.</summary>
     public const int ImpatientWork = 8;
 
     /// <summary>Requests of one connection that its loop executes before it serves another connection.</summary>
@@ -153,7 +153,10 @@ internal static class Limits
     /// </summary>
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
-    /// <summary>Bytes by which one command may exceed maxmemory unnoticed, until the next command that needs memory.</summary>
+    /// <summary>
+    /// Growth in bytes, by one command or of the clients' memory, after which used memory is compared with maxmemory at once.
+    /// The next command that needs memory notices smaller growth.
+    /// </summary>
     public const int NoticedGrowth = 64 * 1024;
 
     /// <summary>Bytes of garbage that are left to the collector's own schedule.</summary>

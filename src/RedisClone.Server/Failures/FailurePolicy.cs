@@ -89,8 +89,8 @@ internal sealed class FailurePolicy(ServerCore server)
     }
 
     /// <summary>
-    /// Handles an exception outside the handler during a command. Completed effects are placed in the stream, and the clients
-    /// that wait for them are served and notified.
+    /// Handles an exception outside the handler during a command. Completed effects are placed in the stream, blocked clients
+    /// that wait for the keys are served, and clients that cache them are notified.
     /// </summary>
     public void RunFailed(ref CommandContext c, Exception failure)
     {
