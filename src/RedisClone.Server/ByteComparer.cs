@@ -2,7 +2,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server;
 
-/// <summary>Byte strings by content, as keys of dictionaries.</summary>
+/// <summary>Compares byte strings by content, for use as dictionary keys.</summary>
 internal sealed class ByteComparer : IEqualityComparer<byte[]>, IAlternateEqualityComparer<ReadOnlySpan<byte>, byte[]>
 {
     public static readonly ByteComparer Instance = new();

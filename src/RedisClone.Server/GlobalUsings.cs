@@ -1,2 +1,2 @@
-// System.ValueType is never meant in this project.
+// In this project, ValueType is the type of a stored value, not System.ValueType.
 global using ValueType = RedisClone.Storage.ValueType;

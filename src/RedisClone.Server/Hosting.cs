@@ -19,10 +19,12 @@ using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server;
 
-/// <summary>How the parts are put together: configuration in, a host that serves out.</summary>
+/// <summary>Composition root: builds a host from a configuration.</summary>
 internal static class Hosting
 {
-    /// <summary>A server that has its process to itself: its log, its signals, its pid file, its garbage.</summary>
+    /// <summary>
+    /// Builds a server that owns its process: it adds the log, signal handling, the pid file and the garbage service.
+    /// </summary>
     public static WebApplication Build(ServerConfig config, IDisk? disk = null, RedisLog? log = null)
     {
         WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
@@ -34,7 +36,9 @@ internal static class Hosting
         return Complete(builder);
     }
 
-    /// <summary>A server among others in somebody's process: it logs to the host's log and hears of its end from the host.</summary>
+    /// <summary>
+    /// Builds a server that is embedded in another process: it logs to the host's log and leaves signals to the host.
+    /// </summary>
     public static WebApplication Embed(ServerConfig config, ILoggerFactory log)
     {
         WebApplicationBuilder builder = Parts(config, RealDisk.Instance);
@@ -57,7 +61,7 @@ internal static class Hosting
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Logging.ClearProviders();
-        // The web host's own chatter is not what operators of this server read; why a start failed, ServerRun says in one line.
+        // The web host's own log lines are of no use to an operator. ServerRun reports a failed start in one line.
         builder.Logging.SetMinimumLevel(LogLevel.Trace);
         builder.Logging.AddFilter("Microsoft.Extensions.Hosting.Internal.Host", LogLevel.Critical);
         builder.Logging.AddFilter(static (category, level) => level >= LogLevel.Error || category!.StartsWith("RedisClone", StringComparison.Ordinal));
@@ -75,7 +79,7 @@ internal static class Hosting
         builder.WebHost.ConfigureKestrel(kestrel => Listen(kestrel, config));
         builder.WebHost.UseSockets(sockets =>
         {
-            // Bytes go from the socket to the handler on the thread that received them.
+            // The thread that receives the bytes passes them to the connection handler without another dispatch.
             sockets.UnsafePreferInlineScheduling = true;
             sockets.WaitForDataBeforeAllocatingBuffer = false;
             sockets.Backlog = config.TcpBacklog;
@@ -89,7 +93,7 @@ internal static class Hosting
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);
-                // A small heap is not filled by clients that do not read.
+                // Clients that do not read their replies must not fill a small heap.
                 loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 8);
                 loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 32);
                 loops.StopPatience = Limits.ShutdownPatience;

@@ -6,18 +6,19 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server;
 
-/// <summary>The server as a process of its own: command line in, exit code out.</summary>
+/// <summary>Runs the server as its own process: takes the command line, returns the exit code.</summary>
 internal static class Program
 {
     internal static async Task<int> Main(string[] args)
     {
         SignalLifetime.HeedInterrupts();
         SignalLifetime.IgnoreWriteSignals();
-        // Read before the first socket exists: completions run on the thread that polled them, never on another.
+        // The runtime reads this variable when it creates the first socket. It makes completions run on the thread that polled
+        // them.
         Environment.SetEnvironmentVariable("DOTNET_SYSTEM_NET_SOCKETS_INLINE_COMPLETIONS", "1");
 
         IDictionary environment = Environment.GetEnvironmentVariables();
-        // Console.Out would first query the terminal, which takes as long as the whole configuration.
+        // Console.Out would query the terminal first, which takes as long as loading the configuration.
         using var output = new PlainOutput(StandardStream.Output);
         using var error = new PlainOutput(StandardStream.Error);
         int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output);
@@ -39,7 +40,7 @@ internal static class Program
         return 0;
     }
 
-    /// <summary>Output that is not complete is no success: a full disk, or a reader that is gone.</summary>
+    /// <summary>Incomplete output, caused by a full disk or a closed pipe, turns success into a failure.</summary>
     private static int ExitCode(int code, PlainOutput output, PlainOutput error)
     {
         if (code != 0 || !output.HasFailed) return code;

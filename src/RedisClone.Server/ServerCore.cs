@@ -62,17 +62,17 @@ internal sealed class ServerCore
 
     public ServerConfig Config { get; }
 
-    /// <summary>The same by name, for CONFIG.</summary>
+    /// <summary>The parameters of <see cref="Config"/> by name, for CONFIG.</summary>
     public ConfigTable Parameters { get; }
 
     public ILogger Log { get; }
 
-    /// <summary>Where data is kept.</summary>
+    /// <summary>The disk that holds the data.</summary>
     public IDisk Disk { get; }
 
     public CommandTable Commands { get; }
 
-    /// <summary>The users and what they may do.</summary>
+    /// <summary>The users and their permissions.</summary>
     public AccessControl Access { get; }
 
     public ShardMap Shards { get; }
@@ -91,7 +91,7 @@ internal sealed class ServerCore
 
     public Shutdown Shutdown { get; }
 
-    /// <summary>What DEBUG turned off or on.</summary>
+    /// <summary>The switches that DEBUG sets.</summary>
     public DebugSwitches Debug { get; } = new();
 
     public SessionRegistry Sessions { get; } = new();
@@ -100,17 +100,17 @@ internal sealed class ServerCore
 
     public ClientPause Pause { get; } = new();
 
-    /// <summary>What every connection's parser goes by; read anew at each parse.</summary>
+    /// <summary>The limits that the parser of every connection uses. They are read again for each parse.</summary>
     public RequestLimits RequestLimits { get; }
 
     internal SecurityCheck SecurityCheck { get; }
 
     public EffectLog Effects { get; } = new();
 
-    /// <summary>Null where no journal is kept.</summary>
+    /// <summary>Null if the journal is off.</summary>
     internal JournalKeeper? Journal { get; set; }
 
-    /// <summary>Null once all data is there.</summary>
+    /// <summary>Null when all data is loaded.</summary>
     internal LoadProgress? Loading { get; private set; }
 
     internal Snapshots Snapshots { get; }
@@ -129,7 +129,7 @@ internal sealed class ServerCore
 
     public KeyEvents KeyEvents { get; }
 
-    /// <summary>Tells clients that cache.</summary>
+    /// <summary>Notifies clients that cache keys.</summary>
     public Invalidations Invalidations { get; }
 
     public AccessClock AccessClock { get; }
@@ -140,44 +140,47 @@ internal sealed class ServerCore
 
     internal Executor Executor { get; }
 
-    /// <summary>What happens when something fails that no code expected.</summary>
+    /// <summary>Handles unexpected exceptions.</summary>
     internal FailurePolicy Failures { get; }
 
     internal ScriptEngine Scripts { get; }
 
     internal BlockedClients Blocked { get; }
 
-    /// <summary>Loading turns it off: keys whose time has passed stay visible.</summary>
+    /// <summary>False while data is loading: expired keys stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;
 
     public string RunId { get; } = NewId();
 
-    /// <summary>Names this server's history to replicas.</summary>
+    /// <summary>Identifies the history of this data set for replicas.</summary>
     public string ReplicationId { get; private set; } = NewId();
 
     public long StartedAt { get; } = UnixMilliseconds();
 
-    /// <summary>Tells the time to what remembers when keys were used.</summary>
+    /// <summary>Publishes the current time to the shards, which record when keys are used.</summary>
     internal void AdvanceClock(long now)
     {
         AccessClock.Advance(now);
         for (int i = 0; i < Shards.Count; i++) Shards[i].Store.NewAccess = AccessClock.New;
     }
 
-    /// <summary>Begins a history of its own.</summary>
+    /// <summary>Starts a new history under a new identifier.</summary>
     public void ChangeReplicationId() => ReplicationId = NewId();
 
     public static long UnixMicroseconds() => (DateTime.UtcNow.Ticks - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
 
     public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
 
-    /// <summary>Ticks of the clock that command times are measured with, as microseconds.</summary>
+    /// <summary>Converts ticks of the clock that measures commands to microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
 
-    /// <summary>Why nothing can be written because it could not be made durable; null while all is well.</summary>
+    /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
 
-    /// <summary>What must be in force before the first client comes; why the server must not start. From here on it counts as loading.</summary>
+    /// <summary>
+    /// Applies the settings that must be in force before the first client connects. From here on, the server counts as loading.
+    /// </summary>
+    /// <returns>Null, or the reason why the server must not start.</returns>
     public string? Prepare()
     {
         foreach (ConfigDirective rename in Config.RenamedCommands)
@@ -188,7 +191,8 @@ internal sealed class ServerCore
         return null;
     }
 
-    /// <summary>Brings back what was kept, while clients are told to wait and every shard is held; why not, if the server must not go on.</summary>
+    /// <summary>Loads the stored data. Clients get the error LOADING meanwhile, and every shard is held.</summary>
+    /// <returns>Null, or the reason why the server must not continue.</returns>
     public string? LoadData()
     {
         string? refusal;
@@ -206,7 +210,7 @@ internal sealed class ServerCore
         return null;
     }
 
-    /// <summary>Loads again, for DEBUG, with every shard held: clients are told meanwhile.</summary>
+    /// <summary>Loads the data again, for DEBUG, with every shard held. Clients get the error LOADING meanwhile.</summary>
     internal string? LoadAgain(Func<string?> load)
     {
         Loading = new LoadProgress();

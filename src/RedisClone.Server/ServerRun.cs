@@ -6,12 +6,13 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server;
 
-/// <summary>The order in which a server starts and stops, in any host.</summary>
+/// <summary>Starts and stops a server in the required order, in any host.</summary>
 internal sealed class ServerRun(WebApplication host)
 {
     public ServerCore Core { get; } = host.Services.GetRequiredService<ServerCore>();
 
-    /// <summary>Null once clients are served; else why they are not, which was logged.</summary>
+    /// <summary>Starts the server.</summary>
+    /// <returns>Null when clients are served, or the reason for the failure, which is already logged.</returns>
     public async Task<string?> StartAsync()
     {
         if (Core.Prepare() is { } fault) return Failed(fault);
@@ -28,7 +29,7 @@ internal sealed class ServerRun(WebApplication host)
             await host.StopAsync();
             return "it was asked to end while it started";
         }
-        // Supervisors wait for this line and connect at once. While data are loaded, clients get the error LOADING.
+        // Supervisors wait for this line and connect at once. Clients get the error LOADING until the data is loaded.
         Core.Log.LogInformation("Server initialized");
         if (LoadData() is { } refusal)
         {
@@ -44,7 +45,7 @@ internal sealed class ServerRun(WebApplication host)
         return null;
     }
 
-    /// <summary>Returns when the server was asked to end, its clients are gone, and its journal is closed.</summary>
+    /// <summary>Returns after shutdown: all clients are disconnected and the journal is closed.</summary>
     public async Task EndAsync()
     {
         await host.WaitForShutdownAsync();

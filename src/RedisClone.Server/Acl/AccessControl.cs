@@ -25,10 +25,10 @@ internal sealed class AccessControl
 
     internal AccessLog Log { get; }
 
-    /// <summary>acl-pubsub-default changed: what follows goes by it.</summary>
+    /// <summary>Applies a changed acl-pubsub-default to users and selectors that are created later.</summary>
     public void Adapt() => _rules.AllChannelsByDefault = _server.Config.AclPubsubAllChannels;
 
-    /// <summary>The error that refuses a client's command, or null. Asked only for users that are restricted in some way.</summary>
+    /// <summary>Returns the error that refuses a client's command, or null. Called only for users with restrictions.</summary>
     public string? Refuse(Session session, CommandRow row, in Request request)
     {
         Denial denial = session.User.Check(row, request);
@@ -37,7 +37,7 @@ internal sealed class AccessControl
         return "NOPERM " + denial.Message(session.User, row);
     }
 
-    /// <summary>The same for a command that was queued since MULTI: the rules may have changed.</summary>
+    /// <summary>Checks a queued command again at EXEC: the rules may have changed since MULTI.</summary>
     public string? RefuseQueued(Session session, CommandRow row, in Request request)
     {
         Denial denial = session.User.Check(row, request);
@@ -46,7 +46,7 @@ internal sealed class AccessControl
         return denial.MessageInExec();
     }
 
-    /// <summary>The same for a command that a script of this client calls.</summary>
+    /// <summary>Checks a command that is called by a script of this client.</summary>
     public string? RefuseInScript(Session caller, CommandRow row, in Request request)
     {
         Denial denial = caller.User.Check(row, request);
@@ -55,10 +55,14 @@ internal sealed class AccessControl
         return "ERR ACL failure in script: " + denial.Message(caller.User, row);
     }
 
-    /// <summary>Makes the client act for a user if the password is right. The command is the one that asks, as it was written.</summary>
+    /// <summary>Authenticates the client as a user if the password is correct.</summary>
+    /// <param name="session">The client.</param>
+    /// <param name="name">The user's name.</param>
+    /// <param name="password">The password that the client sent.</param>
+    /// <param name="command">The name of the authenticating command as the client wrote it, for the ACL log.</param>
     public bool LogIn(Session session, ReadOnlySpan<byte> name, ReadOnlySpan<byte> password, ReadOnlySpan<byte> command)
     {
-        // An unknown name takes as long as a wrong password.
+        // The check of an unknown name takes as long as that of a wrong password.
         User? user = Users.Find(name);
         if (user is null ? AccessText.AnyIs([], password) : user.Accepts(password))
         {
@@ -72,7 +76,8 @@ internal sealed class AccessControl
         return false;
     }
 
-    /// <summary>Loads the users of the configuration or of the ACL file; returns null, or why the server must not start.</summary>
+    /// <summary>Loads the users from the configuration or from the ACL file.</summary>
+    /// <returns>Null, or the reason why the server must not start.</returns>
     public string? LoadAtStart()
     {
         ServerConfig config = _server.Config;
@@ -83,7 +88,8 @@ internal sealed class AccessControl
         return LoadFile(author: null) is { } errors ? $"Aborting Redis startup because of ACL errors: {errors}" : null;
     }
 
-    /// <summary>Takes over what the ACL file says, if it is right as a whole; null, or what is wrong with it.</summary>
+    /// <summary>Replaces the users by those in the ACL file if the whole file is valid.</summary>
+    /// <returns>Null, or the errors in the file.</returns>
     internal string? LoadFile(Session? author)
     {
         var file = new AclFile(_rules, _server.Config.PathOf(_server.Config.AclFile), _server.Config.AclFile);
@@ -92,14 +98,14 @@ internal sealed class AccessControl
         return null;
     }
 
-    /// <summary>Writes the ACL file; null, or why it could not be.</summary>
+    /// <summary>Writes the ACL file. Returns null, or the reason for the failure.</summary>
     internal string? SaveFile() => AclFile.Write(_server.Config.PathOf(_server.Config.AclFile), Users.Lines());
 
     private string? LoadFromConfiguration(IEnumerable<ConfigDirective> lines)
     {
         foreach (ConfigDirective line in lines)
         {
-            // The words once more as bytes: a name or a pattern need not be text.
+            // The line is split again as bytes, because names and patterns need not be valid UTF-8.
             string[] words = Array.ConvertAll(InlineSplitter.Split(AccessText.Bytes(line.Text))!, word => AccessText.Of(word));
             string name = words[1];
             if (AccessText.HasBlanks(name)) return "Spaces not allowed in ACL usernames";

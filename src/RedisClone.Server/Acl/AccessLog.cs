@@ -3,7 +3,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>Something that was refused, and how often; what is alike within a minute is one entry.</summary>
+/// <summary>A refusal and its count. Equal refusals within a minute share one entry.</summary>
 internal sealed record AccessLogEntry(long Id, DenialReason Reason, string Context, byte[] Object, string User, long CreatedAt)
 {
     public long Count { get; init; } = 1;
@@ -13,7 +13,7 @@ internal sealed record AccessLogEntry(long Id, DenialReason Reason, string Conte
     public string ClientInfo { get; init; } = "";
 }
 
-/// <summary>What users were refused lately: ACL LOG. At most acllog-max-len entries.</summary>
+/// <summary>The recent refusals, for ACL LOG. It has at most acllog-max-len entries.</summary>
 internal sealed class AccessLog(ServerConfig config)
 {
     private const long GroupedMilliseconds = 60_000;
@@ -24,10 +24,10 @@ internal sealed class AccessLog(ServerConfig config)
     private long _nextId;
 
     /// <param name="client">The client that was refused.</param>
-    /// <param name="reason">What kind of refusal.</param>
+    /// <param name="reason">The kind of refusal.</param>
     /// <param name="context">toplevel, multi or lua.</param>
     /// <param name="about">The command, key or channel.</param>
-    /// <param name="user">The user's name, one char a byte: the one that the client is, or wanted to be.</param>
+    /// <param name="user">The name of the client's user, or the name it tried to authenticate with; one char per byte.</param>
     public void Add(Session client, DenialReason reason, string context, byte[] about, string user)
     {
         if (config.AclLogMaxLen == 0) return;
@@ -46,7 +46,7 @@ internal sealed class AccessLog(ServerConfig config)
         }
     }
 
-    /// <summary>Up to so many entries, the newest first.</summary>
+    /// <summary>Returns at most <paramref name="most"/> entries, newest first.</summary>
     public AccessLogEntry[] Read(long most)
     {
         lock (_gate) return [.. _entries.Take((int)Math.Min(most, _entries.Count))];

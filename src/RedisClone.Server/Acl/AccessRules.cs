@@ -4,8 +4,8 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// The language of ACL SETUSER: applies rules to permissions that are being made. Errors are Redis's reasons, null is success. A rule is
-/// a string of one char a byte.
+/// Parses the rules of ACL SETUSER and applies them to permissions that are not published yet. A rule is a string with one char
+/// per byte. Methods return null on success, or Redis's error text.
 /// </summary>
 internal sealed class AccessRules(CommandTable table)
 {
@@ -20,17 +20,17 @@ internal sealed class AccessRules(CommandTable table)
     private const string BadHash = "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters";
     private const string FirstArgumentOfSubcommand = "Allowing first-arg of a subcommand is not supported";
 
-    /// <summary>Whether new users and selectors may use all channels: acl-pubsub-default.</summary>
+    /// <summary>Whether new users and selectors have access to all channels: acl-pubsub-default.</summary>
     public bool AllChannelsByDefault { get; set; }
 
     public CommandTable Table => table;
 
     public Permissions NewUser() => new(table, AllChannelsByDefault);
 
-    /// <summary>
-    /// A selector should be one word, but may come in several, such as (+get and ~key). Null: one of them does not end, and
-    /// <paramref name="unmatched"/> is how it begins.
-    /// </summary>
+    /// <summary>Joins the words of selectors that were split at spaces, such as (+get and ~key).</summary>
+    /// <param name="words">The rules as the client sent them.</param>
+    /// <param name="unmatched">The beginning of the selector that has no closing parenthesis.</param>
+    /// <returns>The rules, or null if a parenthesis is not closed.</returns>
     public static List<string>? Merge(IEnumerable<string> words, out string unmatched)
     {
         var rules = new List<string>();
@@ -163,7 +163,7 @@ internal sealed class AccessRules(CommandTable table)
         };
     }
 
-    /// <summary>%R~, %W~ or both letters, each once.</summary>
+    /// <summary>Parses %R~, %W~ or %RW~. Each letter may occur once.</summary>
     private static string? AddKeys(Selector selector, string rule)
     {
         KeyAccess access = KeyAccess.None;
@@ -192,7 +192,7 @@ internal sealed class AccessRules(CommandTable table)
         return null;
     }
 
-    /// <summary>A command, a subcommand, or a command with just one first argument.</summary>
+    /// <summary>Allows a command, a subcommand, or a command with one specific first argument.</summary>
     private string? Allow(Selector selector, string name)
     {
         int bar = name.LastIndexOf('|');

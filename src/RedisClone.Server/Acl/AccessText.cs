@@ -5,8 +5,8 @@ using System.Text;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// Names, patterns and rules of users are bytes; here they are strings of one char a byte, so that no two of them become one by
-/// decoding. Passwords are kept as nothing but their SHA-256, written as 64 hexadecimal digits.
+/// Converts names, patterns and rules between bytes and strings with one char per byte: decoding as UTF-8 could make two
+/// different names equal. Passwords are stored only as their SHA-256, written as 64 hexadecimal digits.
 /// </summary>
 internal static class AccessText
 {
@@ -23,7 +23,10 @@ internal static class AccessText
 
     public static bool IsHash(ReadOnlySpan<char> text) => text.Length == HashLength && !text.ContainsAnyExcept(HexDigits);
 
-    /// <summary>Digests of equal length: how long it takes tells nothing of the password, and nothing of which one of several it was.</summary>
+    /// <summary>
+    /// Compares digests of equal length in constant time: the duration reveals neither the password nor which of several
+    /// matches.
+    /// </summary>
     public static bool AnyIs(IReadOnlyList<string> hashes, ReadOnlySpan<byte> password)
     {
         Span<byte> given = stackalloc byte[SHA256.HashSizeInBytes], known = stackalloc byte[SHA256.HashSizeInBytes];
@@ -37,6 +40,6 @@ internal static class AccessText
         return found;
     }
 
-    /// <summary>Names and patterns are written into lines of words: no blanks, no zero bytes.</summary>
+    /// <summary>Names and patterns are written to lines of words, so they must not contain blanks or zero bytes.</summary>
     public static bool HasBlanks(ReadOnlySpan<char> text) => text.ContainsAny(Blanks);
 }

@@ -3,7 +3,9 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>The file that aclfile names: a user a line, in the words of ACL LIST. It is taken as a whole or not at all.</summary>
+/// <summary>
+/// The file named by aclfile: one user per line, in the format of ACL LIST. It is loaded completely or not at all.
+/// </summary>
 internal sealed class AclFile(AccessRules rules, string path, string shownName)
 {
     private const int MaxBytes = 64 * 1024 * 1024;
@@ -12,7 +14,7 @@ internal sealed class AclFile(AccessRules rules, string path, string shownName)
 
     public Dictionary<string, Permissions> Users { get; } = new(StringComparer.Ordinal);
 
-    /// <summary>Null, or all that is wrong with the file.</summary>
+    /// <summary>Reads the file. Returns null, or all errors in the file.</summary>
     public string? Read()
     {
         string text;
@@ -56,7 +58,10 @@ internal sealed class AclFile(AccessRules rules, string path, string shownName)
         else _errors.Append($"{shownName}:{number}: Unmatched parenthesis in selector definition.");
     }
 
-    /// <summary>A rule that is not understood may be a secret, and is shown only where its reason says that it is a command; then only the first.</summary>
+    /// <summary>
+    /// Applies the rules of a line and records the errors. A rule is quoted only if its error shows that it is a command or
+    /// category: any other invalid rule may be a secret, and only the first such error of a line is recorded.
+    /// </summary>
     private void Apply(Permissions permissions, List<string> merged, int number)
     {
         bool told = false;
@@ -70,7 +75,7 @@ internal sealed class AclFile(AccessRules rules, string path, string shownName)
         }
     }
 
-    /// <summary>Null, or why the file could not be replaced.</summary>
+    /// <summary>Replaces the file. Returns null, or the reason for the failure.</summary>
     public static string? Write(string path, IEnumerable<string> lines) =>
         ReplacedFile.Write(path, () => AccessText.Bytes(string.Concat(lines.Select(line => line + '\n'))));
 }

@@ -5,7 +5,9 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>Why a user may not; a later one says more than an earlier one, if several selectors refuse.</summary>
+/// <summary>
+/// The kinds of refusals, from the least to the most specific. If several selectors refuse, the most specific one is reported.
+/// </summary>
 internal enum DenialReason
 {
     None,
@@ -15,12 +17,14 @@ internal enum DenialReason
     Channel,
 }
 
-/// <summary>A refusal, and the argument that it is about; the default refuses nothing.</summary>
+/// <summary>A refusal and the argument that caused it. The default value refuses nothing.</summary>
 internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
 {
     public bool IsAllowed => Reason == DenialReason.None;
 
-    /// <summary>What a client is told: not which key or channel, the reply may be logged where the request is not.</summary>
+    /// <summary>
+    /// The error for the client. It does not name the key or channel, because replies may be logged where requests are not.
+    /// </summary>
     public string Message(User user, CommandRow row) => Reason switch
     {
         DenialReason.Key => "No permissions to access a key",
@@ -28,7 +32,7 @@ internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
         _ => $"User {user.Name} has no permissions to run the '{row.FullName}' command",
     };
 
-    /// <summary>What ACL DRYRUN tells.</summary>
+    /// <summary>The text for ACL DRYRUN.</summary>
     public byte[] LongMessage(User user, CommandRow row, in Request request)
     {
         if (Reason == DenialReason.Command) return AccessText.Bytes(Message(user, row));
@@ -36,7 +40,7 @@ internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
         return AccessText.Bytes($"User {user.Name} has no permissions to access the '{AccessText.Of(request[Argument])}' {kind}");
     }
 
-    /// <summary>For a command that was allowed when MULTI queued it.</summary>
+    /// <summary>The error for a command that was allowed when MULTI queued it.</summary>
     public string MessageInExec() =>
         "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the " +
         "following reason: " + Reason switch
@@ -46,7 +50,7 @@ internal readonly record struct Denial(DenialReason Reason, int Argument = 0)
             _ => "no permission to access one of the channels used as argument to the command",
         };
 
-    /// <summary>What it was about: the command's name, the key or the channel.</summary>
+    /// <summary>The refused object: the command's name, the key or the channel.</summary>
     public byte[] Object(CommandRow row, in Request request) =>
         Reason == DenialReason.Command ? Encoding.ASCII.GetBytes(row.FullName) : request[Argument].ToArray();
 

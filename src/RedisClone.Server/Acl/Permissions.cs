@@ -5,14 +5,17 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// All that is known of a user but the name: whether and how it may log in, and what it may do then. Changed only before it is
-/// published: a change of rules makes another one.
+/// The properties of a user except the name: whether and how a client can authenticate as the user, and the user's rules. An
+/// object is modified only before it is published; a change of rules publishes a modified copy.
 /// </summary>
 internal sealed class Permissions
 {
     private readonly List<Selector> _selectors;
 
-    /// <summary>A new user: off, without a password, allowed nothing (but all channels, if the configuration says so).</summary>
+    /// <summary>
+    /// Creates a new user: disabled, without a password and without permissions, except access to all channels if the
+    /// configuration grants it.
+    /// </summary>
     public Permissions(CommandTable table, bool allChannels) => _selectors = [new Selector(table, allChannels)];
 
     private Permissions(Permissions other)
@@ -26,26 +29,26 @@ internal sealed class Permissions
 
     public bool Enabled { get; set; }
 
-    /// <summary>Any password will do.</summary>
+    /// <summary>Any password is accepted.</summary>
     public bool NoPassword { get; set; }
 
-    /// <summary>Kept and told; what RESTORE takes is always checked here.</summary>
+    /// <summary>Stored and shown only: the payload of RESTORE is always checked.</summary>
     public bool SkipsSanitizing { get; set; }
 
-    /// <summary>SHA-256 of each.</summary>
+    /// <summary>The SHA-256 of each password.</summary>
     public List<string> Passwords { get; } = [];
 
-    /// <summary>What the user's own rules allow.</summary>
+    /// <summary>The selector for the user's own rules.</summary>
     public Selector Root => _selectors[0];
 
-    /// <summary>What else is allowed, each by itself.</summary>
+    /// <summary>The additional selectors. Each grants access independently of the others.</summary>
     public IEnumerable<Selector> Further => _selectors.Skip(1);
 
     public bool AllChannels => _selectors.Exists(s => s.AllChannels);
 
     public IEnumerable<byte[]> Channels => _selectors.SelectMany(s => s.Channels);
 
-    /// <summary>Nothing needs to be checked; decided once, when the permissions are complete.</summary>
+    /// <summary>True if no check is necessary. Computed once, when the permissions are complete.</summary>
     public bool IsUnrestricted { get; private set; }
 
     public Permissions Clone() => new(this);
@@ -54,14 +57,16 @@ internal sealed class Permissions
 
     public void ClearSelectors() => _selectors.RemoveRange(1, _selectors.Count - 1);
 
-    /// <summary>No more changes from here on.</summary>
+    /// <summary>Ends the modification of this object and computes <see cref="IsUnrestricted"/>.</summary>
     public Permissions Complete()
     {
         IsUnrestricted = _selectors.Exists(s => s.IsUnrestricted);
         return this;
     }
 
-    /// <summary>Allowed if one selector allows it. Otherwise the refusal that got furthest, since it says most.</summary>
+    /// <summary>
+    /// A command is allowed if one selector allows it. Otherwise, the most specific refusal of all selectors is returned.
+    /// </summary>
     public Denial Check(CommandRow row, in Request request)
     {
         var furthest = new Denial(DenialReason.Command);
@@ -74,7 +79,7 @@ internal sealed class Permissions
         return furthest;
     }
 
-    /// <summary>Whether a selector that allows the command lets any key be read.</summary>
+    /// <summary>Whether a selector that allows the command permits reading any key.</summary>
     public bool MayReadEveryKey(CommandRow row, in Request request)
     {
         if (IsUnrestricted) return true;
@@ -83,7 +88,7 @@ internal sealed class Permissions
         return false;
     }
 
-    /// <summary>The words of its flags, in the order in which they are shown.</summary>
+    /// <summary>The flags in the order in which ACL GETUSER and ACL LIST show them.</summary>
     public IEnumerable<string> Flags()
     {
         yield return Enabled ? "on" : "off";
@@ -91,7 +96,7 @@ internal sealed class Permissions
         yield return SkipsSanitizing ? "skip-sanitize-payload" : "sanitize-payload";
     }
 
-    /// <summary>The rules that make the same again, as files have them behind the user's name.</summary>
+    /// <summary>The rules that create these permissions, as an ACL file has them after the user's name.</summary>
     public override string ToString()
     {
         var text = new StringBuilder();

@@ -3,7 +3,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>How rules change a selector, and the rules that would make it again.</summary>
+/// <summary>The part of a selector that rules modify, and the text of its rules.</summary>
 internal sealed partial class Selector
 {
     public void AllowAllKeys()
@@ -38,7 +38,7 @@ internal sealed partial class Selector
         _firstArguments.Clear();
     }
 
-    /// <summary>Null, or why not.</summary>
+    /// <summary>Adds a key pattern. Returns null, or the error.</summary>
     public string? AddKeys(string pattern, KeyAccess access)
     {
         if (_allKeys) return AccessRules.PatternAfterAllKeys;
@@ -57,7 +57,7 @@ internal sealed partial class Selector
         return null;
     }
 
-    /// <summary>A command, with its subcommands.</summary>
+    /// <summary>Allows or denies a command with its subcommands.</summary>
     public void SetCommand(CommandRow row, bool allowed)
     {
         SetBits(row, allowed);
@@ -71,7 +71,7 @@ internal sealed partial class Selector
         Remember($"{row.FullName}|{word.ToLowerInvariant()}", allowed: true);
     }
 
-    /// <summary>All commands of a category (with its @), and all subcommands of those.</summary>
+    /// <summary>Allows or denies all commands of a category (written with its @) and their subcommands.</summary>
     public void SetCategory(CommandTable table, string category, ulong mask, bool allowed)
     {
         foreach (CommandRow row in table.All)
@@ -98,7 +98,7 @@ internal sealed partial class Selector
         _allCommands = false;
     }
 
-    /// <summary>A rule takes the place of an earlier one for the same command or category, and of those for its subcommands.</summary>
+    /// <summary>Records a rule. It replaces earlier rules for the same command or category, and for its subcommands.</summary>
     private void Remember(string what, bool allowed)
     {
         _commandRules.RemoveAll(rule => rule.AsSpan(1) is var known

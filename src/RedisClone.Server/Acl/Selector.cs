@@ -4,7 +4,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Acl;
 
-/// <summary>What a pattern lets one do with the keys that it matches.</summary>
+/// <summary>The access that a pattern grants to the keys it matches.</summary>
 [Flags]
 internal enum KeyAccess
 {
@@ -25,8 +25,8 @@ internal readonly record struct KeyPattern(string Text, byte[] Bytes, KeyAccess 
 }
 
 /// <summary>
-/// One set of commands, keys and channels that go together: a command is allowed if one selector allows it with all its keys and
-/// channels. The commands are a bitmap, so that a check looks one bit up. Changed only before it is published.
+/// A set of commands, keys and channels. A command is allowed if one selector allows the command with all its keys and
+/// channels. The commands are a bitmap, so a check reads one bit. A selector is modified only before it is published.
 /// </summary>
 internal sealed partial class Selector
 {
@@ -36,7 +36,7 @@ internal sealed partial class Selector
     private readonly List<(string Text, byte[] Bytes)> _channels = [];
     private readonly List<string> _commandRules = [];
     private bool _allKeys, _allChannels, _allCommands;
-    private bool _startsFromAll;        // +@all came last of +@all and -@all: rules are told as exceptions from all
+    private bool _startsFromAll; // +@all came after -@all: rules are listed as exceptions from all
 
     public Selector(CommandTable table, bool allChannels)
     {
@@ -54,7 +54,7 @@ internal sealed partial class Selector
         (_allKeys, _allChannels, _allCommands, _startsFromAll) = (other._allKeys, other._allChannels, other._allCommands, other._startsFromAll);
     }
 
-    /// <summary>Allows everything, and so needs no check.</summary>
+    /// <summary>Allows everything, so that no check is necessary.</summary>
     public bool IsUnrestricted => _allKeys && _allChannels && _allCommands;
 
     public bool AllChannels => _allChannels;
@@ -72,12 +72,12 @@ internal sealed partial class Selector
         return default;
     }
 
-    /// <summary>Any key may be read: what SORT needs where its patterns make up names of keys.</summary>
+    /// <summary>Whether any key may be read. SORT requires this when its patterns generate key names.</summary>
     public bool MayReadEveryKey => _allKeys || _patterns.Exists(p => p.Text == "*" && (p.Access & KeyAccess.Read) != 0);
 
     private bool Allows(CommandRow row) => (_commands[row.Id >> 6] >> row.Id & 1) != 0;
 
-    /// <summary>A word such as select|0 allows the command with just that argument.</summary>
+    /// <summary>Whether the command is allowed with this first argument, for rules such as +select|0.</summary>
     private bool AllowsFirstArgument(CommandRow row, in Request request)
     {
         int at = row.Parent is null ? 1 : 2;
@@ -87,12 +87,12 @@ internal sealed partial class Selector
         return false;
     }
 
-    /// <summary>The argument that is the first key which may not be touched like that, or -1.</summary>
+    /// <summary>The index of the first key argument without the required permission, or -1.</summary>
     private int FindForeignKey(CommandRow row, in Request request)
     {
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         int found = -1;
-        // Arguments that break the rules name no keys: the handler finds the same fault and answers it.
+        // Invalid arguments name no keys. The handler finds the same fault and replies with an error.
         if (row.CollectKeys(request, ref positions))
             for (int i = 0; i < positions.Count && found < 0; i++)
                 if (!AllowsKey(request[positions[i]], AccessOf(row.FlagsOfKey(request, positions[i], positions.FlagsOf(i))))) found = positions[i];
@@ -121,7 +121,9 @@ internal sealed partial class Selector
         return -1;
     }
 
-    /// <summary>A channel must match one of the patterns; a pattern to listen by must be one of them, literally.</summary>
+    /// <summary>
+    /// A channel must match one of the allowed patterns. A pattern to subscribe to must be identical to one of them.
+    /// </summary>
     public static bool AllowsChannel(IEnumerable<byte[]> allowed, ReadOnlySpan<byte> channel, bool isPattern)
     {
         foreach (byte[] pattern in allowed)

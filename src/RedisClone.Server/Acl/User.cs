@@ -5,8 +5,8 @@ using RedisClone.Server.Commands;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// The user of a connection. The object stays the same while its rules change, so a change applies to the next command of every
-/// client that is logged in as that user. A deleted user's object remains and permits nothing.
+/// The user of a connection. The object stays the same when its rules change, so a change applies to the next command of every
+/// client that is authenticated as this user. The object of a deleted user remains and permits nothing.
 /// </summary>
 internal sealed class User
 {
@@ -19,10 +19,10 @@ internal sealed class User
         _permissions = permissions.Complete();
     }
 
-    /// <summary>One char a byte.</summary>
+    /// <summary>The name with one char per byte.</summary>
     public string Name { get; }
 
-    /// <summary>What the name's bytes spell.</summary>
+    /// <summary>The name decoded as UTF-8.</summary>
     public string Text { get; }
 
     internal Permissions Permissions
@@ -31,7 +31,7 @@ internal sealed class User
         set => _permissions = value.Complete();
     }
 
-    /// <summary>May do everything: all that the way of a request looks at.</summary>
+    /// <summary>True if the user may do everything. The path of a request reads only this property.</summary>
     public bool IsUnrestricted => _permissions.IsUnrestricted;
 
     internal Denial Check(CommandRow row, in Request request) => _permissions.Check(row, request);

@@ -6,7 +6,7 @@ using RedisClone.Server.Pubsub;
 namespace RedisClone.Server.Acl;
 
 /// <summary>
-/// All users by name. Changes are made one at a time; lookups take no lock. A change disconnects clients whose user is deleted, and
+/// All users by name. A lock serializes changes; lookups take no lock. A change disconnects clients whose user is deleted, and
 /// clients with subscriptions that are no longer permitted.
 /// </summary>
 internal sealed class UserTable
@@ -27,20 +27,20 @@ internal sealed class UserTable
         SetDefaultPassword(server.Config.RequirePass);
     }
 
-    /// <summary>The user of every new connection: always there, always this object.</summary>
+    /// <summary>The user of every new connection. It always exists and is always this object.</summary>
     public User Default { get; }
 
-    /// <summary>New connections must log in first.</summary>
+    /// <summary>New connections must authenticate first.</summary>
     public bool MustAuthenticate => Default.Permissions is not { Enabled: true, NoPassword: true };
 
-    /// <summary>In the order of their names' bytes.</summary>
+    /// <summary>The users, sorted by the bytes of their names.</summary>
     public IEnumerable<User> All => _byName.Values;
 
     public int Count => _byName.Count;
 
     public User? Find(ReadOnlySpan<byte> name) => _byName.GetValueOrDefault(AccessText.Of(name));
 
-    /// <summary>What requirepass says; empty is no password.</summary>
+    /// <summary>Applies requirepass. An empty value means that no password is required.</summary>
     public void SetDefaultPassword(string password)
     {
         lock (_changing)
@@ -53,10 +53,11 @@ internal sealed class UserTable
         }
     }
 
-    /// <summary>Changes or makes a user, by all the rules or by none; null, or why by none.</summary>
-    /// <param name="name">One char a byte.</param>
-    /// <param name="words">The rules, one char a byte.</param>
-    /// <param name="author">The client that asks: its reply still leaves, whatever becomes of it.</param>
+    /// <summary>Creates or changes a user. Either all rules are applied or none.</summary>
+    /// <param name="name">The user's name, one char per byte.</param>
+    /// <param name="words">The rules, one char per byte.</param>
+    /// <param name="author">The client that runs the command. It receives its reply even if the change disconnects it.</param>
+    /// <returns>Null, or the error.</returns>
     internal string? Set(string name, IEnumerable<string> words, Session? author)
     {
         if (AccessRules.Merge(words, out string unmatched) is not { } rules) return $"Unmatched parenthesis in acl selector starting at '{unmatched}'.";
@@ -83,7 +84,7 @@ internal sealed class UserTable
         }
     }
 
-    /// <summary>Has exactly these users from now on; the default user is as it is at first unless it is among them.</summary>
+    /// <summary>Replaces all users. The default user gets its initial permissions if the new users do not include it.</summary>
     internal void Replace(IReadOnlyDictionary<string, Permissions> users, Session? author)
     {
         lock (_changing)
@@ -103,7 +104,7 @@ internal sealed class UserTable
         }
     }
 
-    /// <summary>Lines of a file, the word `user` first.</summary>
+    /// <summary>The lines of an ACL file or configuration file, each beginning with the word `user`.</summary>
     internal IEnumerable<string> Lines() => All.Select(user => $"user {user.Name} {user.Permissions}");
 
     private Permissions Unrestricted()
@@ -120,13 +121,17 @@ internal sealed class UserTable
     {
         Permissions before = user.Permissions;
         user.Permissions = changed;
-        // A client that subscribes right now has seen the old permissions: it looks at them again after its channel is in the hub's table.
-        // Full fence: either it sees the new ones, or we see it among the subscribers.
+        // A client that is subscribing may have seen the old permissions. It checks them again after its channel is in the
+        // hub's table. The full fence guarantees that either the client sees the new permissions or this thread sees the client
+        // in the table.
         Interlocked.MemoryBarrier();
         if (!changed.AllChannels) DropSubscribers(user, before, [.. changed.Channels], author);
     }
 
-    /// <summary>A client that is just logging in as a user that is gone can have found it, but may do nothing with it.</summary>
+    /// <summary>
+    /// Removes all permissions of a deleted user and disconnects its clients. A client may find the user while it is being
+    /// deleted and authenticate as it, but then has no permissions.
+    /// </summary>
     private void Bury(User user, Session? author)
     {
         user.Permissions = new Permissions(_rules.Table, allChannels: false);

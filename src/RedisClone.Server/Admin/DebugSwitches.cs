@@ -1,17 +1,17 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>What DEBUG can turn off or on, for tests.</summary>
+/// <summary>The switches that DEBUG sets, for tests.</summary>
 internal sealed class DebugSwitches
 {
-    /// <summary>Keys and fields whose time has passed are looked for; without, they are found when somebody asks for them.</summary>
+    /// <summary>Whether background work removes expired keys and fields. If false, only an access to them does.</summary>
     public bool ActiveExpiry { get; set; } = true;
 
-    /// <summary>Background work runs.</summary>
+    /// <summary>Whether background work runs.</summary>
     public bool BackgroundWork { get; set; } = true;
 
-    /// <summary>Scripts may call commands that are denied to scripts.</summary>
+    /// <summary>Whether scripts may call commands that are denied to scripts.</summary>
     public bool ScriptsMayCallAll { get; set; }
 
-    /// <summary>RESTORE verifies the checksum of what it is given.</summary>
+    /// <summary>Whether RESTORE verifies the checksum of its payload.</summary>
     public bool PayloadChecksums { get; set; } = true;
 }

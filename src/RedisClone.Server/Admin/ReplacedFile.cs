@@ -2,13 +2,16 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Files that the server writes anew as a whole, and that may hold secrets: the configuration and the users.</summary>
+/// <summary>Replaces files that may contain secrets: the configuration and the ACL file.</summary>
 internal static class ReplacedFile
 {
     /// <summary>
-    /// Writes, flushes, renames, flushes the directory: after a power loss there is the old file or the new one. Null, or why not; what goes wrong in
-    /// making the content counts too.
+    /// Writes and flushes a temporary file, renames it, and flushes the directory: after a power loss, either the old or the
+    /// new file exists.
     /// </summary>
+    /// <param name="path">The file.</param>
+    /// <param name="content">Creates the content. Its I/O errors are reported like those of the write.</param>
+    /// <returns>Null, or the reason for the failure.</returns>
     public static string? Write(string path, Func<byte[]> content)
     {
         string temporary = $"{path}.{Environment.ProcessId}.tmp";
@@ -32,7 +35,7 @@ internal static class ReplacedFile
         }
     }
 
-    /// <summary>So it stays, unless an old file has other permissions.</summary>
+    /// <summary>Creates the file with access for the owner only. The mode of an existing file replaces this mode.</summary>
     private static FileStreamOptions OwnAlone()
     {
         var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };

@@ -2,7 +2,7 @@ using Microsoft.Extensions.Hosting;
 
 namespace RedisClone.Server.Embedding;
 
-/// <summary>A guest listens to no signals: they are the host's.</summary>
+/// <summary>The lifetime of an embedded server: it handles no signals, because they belong to the host.</summary>
 internal sealed class GuestLifetime : IHostLifetime
 {
     public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;

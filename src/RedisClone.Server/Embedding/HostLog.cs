@@ -4,14 +4,14 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server.Embedding;
 
 /// <summary>
-/// Everything goes to the log of the host, which decides what of it is kept. What the host's logger throws ends here and is
-/// counted as a lost line.
+/// Passes all log lines to the host's log, which filters them. Exceptions of the host's logger are caught and counted as lost
+/// lines.
 /// </summary>
 internal sealed class HostLog(ILoggerFactory host) : ILoggerProvider
 {
     public ILogger CreateLogger(string categoryName) => new Guarded(host.CreateLogger(categoryName));
 
-    /// <summary>The host's log outlives its guests.</summary>
+    /// <summary>Does nothing: the host owns its log.</summary>
     public void Dispose()
     {
     }

@@ -4,13 +4,18 @@ using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Embedding;
 
-/// <summary>How an embedded server is set up. What has no property of its own is set by its name in redis.conf: <c>o["maxmemory-policy"] = "allkeys-lru"</c>.</summary>
+/// <summary>
+/// The configuration of an embedded server. Parameters without a property are set by their name in redis.conf:
+/// <c>o["maxmemory-policy"] = "allkeys-lru"</c>.
+/// </summary>
 public sealed class RedisCloneOptions
 {
-    /// <summary>The TCP port; 0 takes any that is free, which <see cref="RedisCloneServer.Port"/> then tells, and null listens on none.</summary>
+    /// <summary>
+    /// The TCP port. 0 selects a free port, which <see cref="RedisCloneServer.Port"/> returns; null disables TCP.
+    /// </summary>
     public int? Port { get; set; } = 6379;
 
-    /// <summary>The addresses to listen on, as the parameter <c>bind</c> has them.</summary>
+    /// <summary>The addresses to listen on, in the syntax of the parameter <c>bind</c>.</summary>
     public string Bind { get; set; } = "127.0.0.1";
 
     /// <summary>The path of a unix socket to listen on, or null.</summary>
@@ -19,34 +24,43 @@ public sealed class RedisCloneOptions
     /// <summary>The password of the default user, or null.</summary>
     public string? Password { get; set; }
 
-    /// <summary>Where data is loaded from and kept; it is made if need be. Null: nothing is read, and nothing is written unless a client asks for it.</summary>
+    /// <summary>
+    /// The directory for loading and storing data, created if necessary. If null, nothing is loaded, and nothing is written
+    /// unless a client requests it.
+    /// </summary>
     public string? Directory { get; set; }
 
-    /// <summary>Whether every write is journalled in <see cref="Directory"/>; without it, there are snapshots.</summary>
+    /// <summary>
+    /// Whether every write is recorded in a journal in <see cref="Directory"/>. If false, the data is stored in snapshots.
+    /// </summary>
     public bool AppendOnly { get; set; }
 
-    /// <summary>Bytes that data may take; 0 sets no limit.</summary>
+    /// <summary>The limit for data in bytes; 0 is no limit.</summary>
     public long MaxMemory { get; set; }
 
-    /// <summary>A redis.conf to begin with; everything else said here overrides it.</summary>
+    /// <summary>The path of a redis.conf to read first. The other options override it.</summary>
     public string? ConfigFile { get; set; }
 
-    /// <summary>Any other parameters of redis.conf, by name.</summary>
+    /// <summary>Further parameters of redis.conf, by name.</summary>
     public IDictionary<string, string> Parameters { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
 
-    /// <summary>The same, for short.</summary>
+    /// <summary>Gets or sets an entry of <see cref="Parameters"/>.</summary>
+    /// <param name="parameter">The name of the parameter in redis.conf.</param>
     public string this[string parameter]
     {
         get => Parameters[parameter];
         set => Parameters[parameter] = value;
     }
 
-    /// <summary>Says all this as a command line would, so that it is read and checked by the same rules; the process's own environment has no say.</summary>
+    /// <summary>
+    /// Converts the options to a command line, so that the same rules parse and check them. The environment of the process is
+    /// ignored.
+    /// </summary>
     internal ConfigLoad Load()
     {
         Check();
         var words = new List<string>();
-        // A whole path is never taken for an option, or for standard input.
+        // A full path is never parsed as an option or as standard input.
         if (ConfigFile is not null) words.Add(Path.GetFullPath(ConfigFile));
         Say("port", (Port ?? 0).ToString(CultureInfo.InvariantCulture));
         Say("bind", Bind);
@@ -69,7 +83,7 @@ public sealed class RedisCloneOptions
         }
     }
 
-    /// <summary>What a command line cannot say, or would say in other words.</summary>
+    /// <summary>Checks that a command line cannot make, or whose errors it would describe in other terms.</summary>
     private void Check()
     {
         Refuse(string.IsNullOrWhiteSpace(Bind), "Bind needs an address; Port = null listens on none.");

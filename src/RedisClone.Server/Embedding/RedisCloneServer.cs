@@ -10,8 +10,8 @@ using RedisClone.Transport.InMemory;
 namespace RedisClone.Server.Embedding;
 
 /// <summary>
-/// A server within this process, with listeners and threads of its own. A process may have any number of them; each is started once, and
-/// leaves nothing behind when it was disposed.
+/// A server inside this process, with its own listeners and threads. A process may have any number of servers. Each is started
+/// at most once, and releases all its resources when it is disposed.
 /// </summary>
 public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDisposable
 {
@@ -21,7 +21,10 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
     private readonly IReadOnlyList<string> _warnings;
     private Task? _end;
 
-    /// <summary>Reads the options; an <see cref="ArgumentException"/> says what is wrong with them.</summary>
+    /// <summary>Creates a server that is not yet started.</summary>
+    /// <param name="options">The configuration.</param>
+    /// <param name="log">Receives the log, or null to discard it.</param>
+    /// <exception cref="ArgumentException">The options are invalid; the message names the error.</exception>
     public RedisCloneServer(RedisCloneOptions options, ILoggerFactory? log = null)
     {
         ArgumentNullException.ThrowIfNull(options);
@@ -32,15 +35,19 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
         _run = new ServerRun(_host);
     }
 
-    /// <summary>The port that is listened on; 0 where there is none.</summary>
+    /// <summary>The TCP port that the server listens on, or 0 if there is none.</summary>
     public int Port => Math.Max(_run.Core.Config.Port, 0);
 
-    /// <summary>Completes when the server has ended, be it by <see cref="StopAsync"/> or because a client said SHUTDOWN.</summary>
+    /// <summary>Completes when the server has ended, after <see cref="StopAsync"/> or the command SHUTDOWN.</summary>
+    /// <exception cref="InvalidOperationException">The server was not started.</exception>
     public Task Ended => _end ?? throw new InvalidOperationException("The server was not started.");
 
     internal ServerCore Core => _run.Core;
 
-    /// <summary>Returns when data is loaded and clients are served.</summary>
+    /// <summary>Starts the server. The task completes when the data is loaded and clients are served.</summary>
+    /// <param name="cancellationToken">Not used.</param>
+    /// <returns>A task that completes when the server is ready.</returns>
+    /// <exception cref="InvalidOperationException">The server cannot start; the message gives the reason.</exception>
     public async Task StartAsync(CancellationToken cancellationToken = default)
     {
         foreach (string warning in _warnings) Core.Log.LogWarning("{Warning}", warning);
@@ -48,17 +55,26 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
         _end = _run.EndAsync();
     }
 
-    /// <summary>A client without a socket: what it writes to Output are requests, and replies come from Input. It hangs up by completing both.</summary>
+    /// <summary>
+    /// Connects a client without a socket. It writes requests to Output, reads replies from Input, and disconnects by
+    /// completing both.
+    /// </summary>
+    /// <returns>The client's end of the connection.</returns>
     public IDuplexPipe Connect() => _memory.Connect();
 
-    /// <summary>The same as a stream, which hangs up when it is disposed.</summary>
+    /// <summary>Connects a client without a socket, as a stream. It disconnects when the stream is disposed.</summary>
+    /// <returns>The client's end of the connection.</returns>
     public Stream ConnectStream() => new DuplexStream(Connect());
 
-    /// <summary>Lets clients go, saves what is to be saved, and returns when all is done.</summary>
+    /// <summary>
+    /// Disconnects all clients, saves the data as configured, and stops the server. Does nothing if the server was not started.
+    /// </summary>
+    /// <param name="cancellationToken">Cancels the wait for the end. A shutdown that has begun continues.</param>
+    /// <returns>A task that completes when the server has ended.</returns>
     public async Task StopAsync(CancellationToken cancellationToken = default)
     {
         if (_end is null) return;
-        // Saving takes its time, and the host goes whether it succeeds or not.
+        // Begin blocks until the data is saved. Force is set because the host ends even if the save fails.
         await Task.Run(() => Core.Shutdown.Begin(ShutdownOptions.Force, "The host asks the server to end."), cancellationToken);
         await _end.WaitAsync(cancellationToken);
     }

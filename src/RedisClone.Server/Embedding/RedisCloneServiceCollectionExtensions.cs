@@ -6,10 +6,13 @@ using RedisClone.Server.Embedding;
 
 namespace Microsoft.Extensions.DependencyInjection;
 
-/// <summary>Hosts servers in a .NET process.</summary>
+/// <summary>Registers embedded servers in a service collection.</summary>
 public static class RedisCloneServiceCollectionExtensions
 {
     /// <summary>Adds a <see cref="RedisCloneServer"/> that starts and stops with the host.</summary>
+    /// <param name="services">The service collection.</param>
+    /// <param name="configure">Sets the options, or null for the defaults.</param>
+    /// <returns>The service collection.</returns>
     public static IServiceCollection AddRedisClone(this IServiceCollection services, Action<RedisCloneOptions>? configure = null)
     {
         services.AddOptions<RedisCloneOptions>().Configure(options => configure?.Invoke(options));
@@ -17,7 +20,11 @@ public static class RedisCloneServiceCollectionExtensions
         return services.AddHostedService(static provider => provider.GetRequiredService<RedisCloneServer>());
     }
 
-    /// <summary>Adds one of several, with a name as its key.</summary>
+    /// <summary>Adds one of several servers, registered as a keyed service.</summary>
+    /// <param name="services">The service collection.</param>
+    /// <param name="name">The key of the service and the name of its options.</param>
+    /// <param name="configure">Sets the options, or null for the defaults.</param>
+    /// <returns>The service collection.</returns>
     public static IServiceCollection AddKeyedRedisClone(this IServiceCollection services, string name, Action<RedisCloneOptions>? configure = null)
     {
         services.AddOptions<RedisCloneOptions>(name).Configure(options => configure?.Invoke(options));

@@ -8,9 +8,9 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Failures;
 
 /// <summary>
-/// What the server does about an exception that no code expected. An error that cannot have left damage is answered, counted and logged. An error after
-/// which memory and the stream of effects might differ is mended: what the command may have changed is written down as it is now. Where that is
-/// impossible, the process ends, and the next start recovers what was promised.
+/// Handles unexpected exceptions. An error that cannot have damaged data is answered, counted and logged. After an error that
+/// may leave memory and the stream of effects different, the current state of the keys that the command may have changed is
+/// written to the stream. If that is impossible, the process ends, and the next start recovers all acknowledged writes.
 /// </summary>
 internal sealed class FailurePolicy(ServerCore server)
 {
@@ -21,31 +21,31 @@ internal sealed class FailurePolicy(ServerCore server)
     private volatile bool _isHeapFull;
     private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
 
-    /// <summary>Whether memory was short, which is no fault of the code.</summary>
+    /// <summary>Whether memory was exhausted, which is not a bug.</summary>
     public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
 
-    /// <summary>The error that a client is told.</summary>
+    /// <summary>The error reply for an exception.</summary>
     public static string ErrorOf(Exception failure) => failure is OutOfMemoryException ? Errors.AllocationFailed : Errors.Internal;
 
     /// <summary>
-    /// A handler threw, with its shards held. The effects that it has completed stay, and the state of its keys follows them: on return, the stream of
-    /// effects says what memory holds.
+    /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept, followed
+    /// by the current state of its keys. On return, the stream of effects matches memory.
     /// </summary>
-    /// <param name="c">The run.</param>
-    /// <param name="failure">What the handler threw.</param>
-    /// <param name="effectsBefore">Commands in the unit of effects when the handler began.</param>
-    /// <param name="changesBefore">What <see cref="ChangesOf"/> was then.</param>
+    /// <param name="c">The context of the command.</param>
+    /// <param name="failure">The exception.</param>
+    /// <param name="effectsBefore">The number of commands in the unit of effects when the handler began.</param>
+    /// <param name="changesBefore">The result of <see cref="ChangesOf"/> when the handler began.</param>
     public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore, long changesBefore)
     {
         Note(failure, c.Lane);
-        // A change of one element that fails for lack of memory has not taken place, and is not counted.
+        // A change of a single element that fails for lack of memory has no effect and is not counted.
         bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
         try
         {
             c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
-            // A command that reads changes its keys too when it finds that they have expired; PFCOUNT keeps its result in the key.
+            // A command that only reads also changes its keys if it finds them expired. PFCOUNT stores its result in the key.
             bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
             if (c.Row.Keys.Length > 0 && changed) WriteImages(ref c, isUnchanged);
             else if (c.Row.Image is { } image)
@@ -73,12 +73,12 @@ internal sealed class FailurePolicy(ServerCore server)
         {
             _reserve.Release();
             c.Lane.Effects.DropUnfinished();
-            // Images that were written already are written again: they are the same.
+            // The images already written are written again with the same content, which is harmless.
             _images.Write(ref c, isUnchanged);
         }
     }
 
-    /// <summary>Changes that were made so far in the stores of a write command's keys.</summary>
+    /// <summary>The number of changes so far in the stores of a write command's keys.</summary>
     public long ChangesOf(ref CommandContext c)
     {
         if (!c.Row.IsWrite) return 0;
@@ -89,7 +89,8 @@ internal sealed class FailurePolicy(ServerCore server)
     }
 
     /// <summary>
-    /// Something outside the handler threw during a run. Effects that are complete get their place, and the clients that they concern are served and told.
+    /// Handles an exception outside the handler during a command. Completed effects are placed in the stream, blocked clients
+    /// that wait for the keys are served, and clients that cache them are notified.
     /// </summary>
     public void RunFailed(ref CommandContext c, Exception failure)
     {
@@ -109,7 +110,8 @@ internal sealed class FailurePolicy(ServerCore server)
     }
 
     /// <summary>
-    /// Work that no client asked for threw, with a shard held or none. A lack of memory that left the shard whole is logged; anything else ends the process.
+    /// Handles an exception in background work, with or without a held shard. A lack of memory that left the shard consistent
+    /// is logged. Any other exception ends the process.
     /// </summary>
     public void BackgroundFailed(string work, Exception failure, Shard? shard)
     {
@@ -132,7 +134,7 @@ internal sealed class FailurePolicy(ServerCore server)
         server.Log.LogError(failure, "{Work}", work);
     }
 
-    /// <summary>A connection cannot go on; no command of it was running.</summary>
+    /// <summary>Handles an exception that ends a connection while none of its commands was running.</summary>
     public void ConnectionFailed(Exception failure)
     {
         ReleaseReserve(failure);
@@ -140,7 +142,10 @@ internal sealed class FailurePolicy(ServerCore server)
         server.Log.LogError(failure, "A connection failed unexpectedly");
     }
 
-    /// <summary>Takes back the memory that a failure was given. Where it cannot be had, the clients that hold the most are disconnected.</summary>
+    /// <summary>
+    /// Allocates the reserve again after a failure released it. Disconnects the clients that use the most memory while memory
+    /// is short.
+    /// </summary>
     public void Tend()
     {
         _reserve.Refill();
@@ -149,11 +154,15 @@ internal sealed class FailurePolicy(ServerCore server)
     }
 
     /// <summary>
-    /// The heap is full, or an allocation has failed and there is not enough memory yet to be prepared for the next: commands that may take more are refused.
+    /// True if the heap is full, or if the reserve is still missing after a failed allocation. Commands that may allocate
+    /// memory are refused.
     /// </summary>
     public bool IsShortOfMemory => _reserve.IsOut || _isHeapFull;
 
-    /// <summary>A bug is told with its stack. A lack of memory is told once in a while: a client can meet it thousands of times a second.</summary>
+    /// <summary>
+    /// Logs a bug with its stack. A lack of memory is logged at most once in ten seconds, because clients may cause it
+    /// thousands of times a second.
+    /// </summary>
     private void Log(ref CommandContext c, Exception failure)
     {
         if (!IsForMemory(failure))
@@ -176,7 +185,7 @@ internal sealed class FailurePolicy(ServerCore server)
 
     private void ReleaseReserve(Exception failure)
     {
-        // The budget of the arenas ends before the heap is full: the rest of the heap is the reserve then.
+        // The arenas' memory limit is reached before the heap is full. The rest of the heap is then the reserve.
         if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
     }
 

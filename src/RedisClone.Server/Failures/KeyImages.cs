@@ -7,24 +7,27 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Failures;
 
 /// <summary>
-/// The effect of a command that failed after it may have changed something: each of its keys is deleted and restored as it is in memory
-/// now. The command's row names the keys, so a command may change no other key. A key is looked at in every database, since some commands
-/// move keys between two of them.
+/// Writes the effects of a command that failed after it may have changed data: each of its keys is deleted and restored in its
+/// current state. The command's row determines the keys, so a command may change no other key. A key is written for every
+/// database, because some commands move keys between two databases.
 /// </summary>
 internal sealed class KeyImages(ServerCore server)
 {
     private const int LargeValue = 64 * 1024;
-    private const int MostText = 64;    // the words of RESTORE, and the expiry
+    private const int MostText = 64; // the words of RESTORE, and the expiry
 
-    /// <summary>Writes the images of a command's keys to its lane's effects. Watching, blocked and caching clients hear of the keys.</summary>
-    /// <param name="c">The run.</param>
-    /// <param name="isUnchanged">The keys are as they were, as far as it is known: a large value is not written for nothing.</param>
+    /// <summary>
+    /// Writes the images of a command's keys to the effects of its lane, and notifies clients that watch, wait for or cache the
+    /// keys.
+    /// </summary>
+    /// <param name="c">The context of the command.</param>
+    /// <param name="isUnchanged">The keys are probably unchanged, so the images of large values are omitted.</param>
     public void Write(ref CommandContext c, bool isUnchanged)
     {
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         try
         {
-            // Arguments that break the rules name no keys, and the command has changed none.
+            // Invalid arguments name no keys, and the command has changed none.
             if (!c.Row.CollectKeys(c.Args, ref positions)) return;
             for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane, isUnchanged);
         }

@@ -1,20 +1,22 @@
 namespace RedisClone.Server.Failures;
 
 /// <summary>
-/// Memory set aside for the time when an allocation has failed: it is given to the collector then, so that the failure can be answered, logged
-/// and journalled. Maintenance takes it back as soon as there is room.
+/// A block of memory that is released when an allocation fails, so that the failure can be answered, logged and journalled.
+/// Background maintenance allocates it again when there is enough memory.
 /// </summary>
 internal sealed class MemoryReserve(int bytes)
 {
     private byte[]? _memory = GC.AllocateUninitializedArray<byte>(bytes);
 
-    /// <summary>The memory was given away and could not be taken back yet.</summary>
+    /// <summary>True while the memory is released and not yet allocated again.</summary>
     public bool IsOut => Volatile.Read(ref _memory) is null;
 
-    /// <summary>Gives the memory to the collector.</summary>
+    /// <summary>Makes the memory available to the collector.</summary>
     public void Release() => Volatile.Write(ref _memory, null);
 
-    /// <summary>Takes the memory back if it was released; any thread may ask, and none is told that there is no room yet.</summary>
+    /// <summary>
+    /// Allocates the memory again if it was released. May be called on any thread, and never throws for lack of memory.
+    /// </summary>
     public void Refill()
     {
         if (!IsOut) return;
@@ -24,7 +26,7 @@ internal sealed class MemoryReserve(int bytes)
         }
         catch (OutOfMemoryException)
         {
-            // The next round tries again.
+            // The next round of maintenance tries again.
         }
     }
 }

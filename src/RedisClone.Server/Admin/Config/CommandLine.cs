@@ -3,17 +3,17 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The command line, in redis-server's form: [file] [--name value ...] [-]. Options become configuration lines, to be read behind
-/// the file. A word that begins with -- is a name, except directly behind a name that still lacks its value.
+/// The command line in redis-server's form: [file] [--name value ...] [-]. Options become configuration lines that are read
+/// after the file. A word that begins with -- is a parameter name, except directly after a name without a value.
 /// </summary>
 internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, string OptionLines)
 {
-    /// <summary>Set when there is nothing to run: what to print, and the exit code.</summary>
+    /// <summary>The text to print and the exit code, or null if the server should run.</summary>
     public (string Text, int ExitCode)? Answer { get; private init; }
 
     public static CommandLine Parse(IReadOnlyList<string> args)
     {
-        // Written for Redis's own image, a container's command begins with the program's name, or with its path there.
+        // Container commands written for the Redis image begin with the program's name or its path.
         if (args is [var program, ..] && (program == "redis-server" || (Path.IsPathRooted(program) && Path.GetFileName(program) == "redis-server"))) args = [.. args.Skip(1)];
         if (Immediate(args) is { } answer) return new CommandLine(null, false, "") { Answer = answer };
 
@@ -33,9 +33,9 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
             {
                 if (lines.Length > 0) lines.Append('\n');
                 lines.Append(ConfigText.ToLine(arg[2..])).Append(' ');
-                hasValue = ConfigText.SplitWords(ConfigText.ToLine(arg))?.Length != 1; // "--port 7000" may be one argument, too
+                hasValue = ConfigText.SplitWords(ConfigText.ToLine(arg))?.Length != 1; // both in one argument: "--port 7000"
 
-                // A script that builds its command line from an empty list means an empty list of save points.
+                // A script that builds the arguments from an empty list intends an empty list of save points.
                 bool isNameFollowing = !isLast && args[next + 1].StartsWith("--", StringComparison.Ordinal);
                 if (!hasValue && arg.Equals("--save", StringComparison.OrdinalIgnoreCase) && (isLast || isNameFollowing))
                 {

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>The words that enumerated parameters accept, in the order in which error messages list them.</summary>
+/// <summary>The values of enumerated parameters, in the order in which error messages list them.</summary>
 internal static class ConfigChoices
 {
     public static readonly (string, ServerLogLevel)[] LogLevel =
@@ -16,7 +16,7 @@ internal static class ConfigChoices
         ("upstart", SupervisedMode.Upstart), ("systemd", SupervisedMode.Systemd), ("auto", SupervisedMode.Auto), ("no", SupervisedMode.No),
     ];
 
-    /// <summary>"yes" comes before its synonym "relative": it is the one that CONFIG GET prints.</summary>
+    /// <summary>"yes" precedes its synonym "relative", because CONFIG GET prints the first word of a value.</summary>
     public static readonly (string, OomScoreMode)[] OomScoreAdj =
     [
         ("no", OomScoreMode.No), ("yes", OomScoreMode.Relative), ("relative", OomScoreMode.Relative), ("absolute", OomScoreMode.Absolute),

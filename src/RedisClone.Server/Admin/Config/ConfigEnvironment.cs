@@ -3,18 +3,21 @@ using System.Collections;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Parameters in the environment: REDISCLONE_MAXMEMORY_POLICY is maxmemory-policy; REDISCLONE_REQUIREPASS_FILE names a file that holds
-/// requirepass as its one line, so that a secret need not be in the environment.
+/// Reads parameters from the environment: REDISCLONE_MAXMEMORY_POLICY sets maxmemory-policy. REDISCLONE_REQUIREPASS_FILE names
+/// a file whose only line is the value of requirepass, so that the environment need not contain a secret.
 /// </summary>
 internal static class ConfigEnvironment
 {
     public const string Prefix = "REDISCLONE_";
     public const string FileSuffix = "_FILE";
 
-    /// <summary>Either a value or an error, for one variable.</summary>
+    /// <summary>The value of one variable, or the error in it.</summary>
     public readonly record struct Setting(string Variable, Parameter Parameter, string Value, string? Error);
 
-    /// <summary>The settings in the order of the table. Other variables with our prefix may be meant for others: they only cause a warning.</summary>
+    /// <summary>
+    /// Returns the settings in the order of the parameter table. Unknown variables with the prefix may belong to other
+    /// programs, so they cause only a warning.
+    /// </summary>
     public static List<Setting> Read(IDictionary environment, List<string> warnings)
     {
         var settings = new List<Setting>();

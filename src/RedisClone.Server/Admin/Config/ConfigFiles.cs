@@ -2,12 +2,15 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Reading configuration files: one char a byte (see <see cref="ConfigText"/>), bounded, and the wildcards of `include`.</summary>
+/// <summary>
+/// Reads configuration files of limited size as one char per byte (see <see cref="ConfigText"/>), and expands the wildcards of
+/// `include`.
+/// </summary>
 internal static class ConfigFiles
 {
     private const int MaxBytes = 64 * 1024 * 1024;
 
-    /// <summary>Null, or the line to end with.</summary>
+    /// <summary>Reads a file. Returns null, or the error to exit with.</summary>
     public static string? Read(string path, out string text) =>
         Read($"'{path}'", () => new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite), out text);
 
@@ -41,8 +44,9 @@ internal static class ConfigFiles
     }
 
     /// <summary>
-    /// The files that a path names, in alphabetical order. A path without wildcards names itself, there or not; one with wildcards
-    /// may name none. Hidden files have to be asked for by their dot.
+    /// Returns the files that match a path, in alphabetical order. A path without wildcards matches itself, even if the file
+    /// does not exist. A path with wildcards may match nothing. Wildcards match hidden files only if the pattern begins with a
+    /// dot.
     /// </summary>
     public static IReadOnlyList<string> Expand(string fullPath)
     {

@@ -4,31 +4,31 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// What came of reading the configuration: a configuration to run with, or text to print (to standard error unless the exit code is 0)
-/// before exiting.
+/// The result of loading the configuration: a configuration, or a text to print before the process exits (to standard error
+/// unless the exit code is 0).
 /// </summary>
 internal sealed record ConfigLoad(ServerConfig? Config, string Text, int ExitCode, IReadOnlyList<string> Warnings);
 
 /// <summary>
-/// One reading of the configuration: the file with its includes and standard input, then the environment, then the command line.
-/// Later lines win. Methods answer null, or the text to end with.
+/// Loads the configuration: the file with its includes and standard input, then the environment, then the command line. Later
+/// lines override earlier ones. Methods return null, or the error to exit with.
 /// </summary>
 internal sealed class ConfigLoader
 {
     private const int MaxIncludeDepth = 16;
 
-    /// <summary>Bytes, with the one that ends it, that the system takes as the path of a socket.</summary>
+    /// <summary>The maximum length of a unix socket path in bytes, including the terminating zero.</summary>
     private const int MaxUnixPath = 108;
 
-    /// <summary>Parameters of old versions that mean nothing any more; all take one value.</summary>
+    /// <summary>Obsolete parameters that have no effect. Each has one value.</summary>
     private static readonly string[] Deprecated = ["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
 
     private readonly ServerConfig _config = new();
 
-    /// <summary>Parameters that had a line already, so that another one adds to it.</summary>
+    /// <summary>Parameters that already had a line, so that a further line adds to their value.</summary>
     private readonly HashSet<Parameter> _seen = [];
 
-    /// <summary>Where the value of each came from last.</summary>
+    /// <summary>The source of each parameter's value, for error messages.</summary>
     private readonly Dictionary<Parameter, string> _origins = [];
 
     public static ConfigLoad Load(IReadOnlyList<string> args, IDictionary environment, Func<Stream> openStandardInput)
@@ -52,7 +52,7 @@ internal sealed class ConfigLoader
             return noInput;
         text += input;
 
-        // Options count as lines behind the file, as error messages have it.
+        // Error messages number options as lines after the end of the file.
         return ReadLines(text, firstLine: 1, depth: 0)
             ?? ReadEnvironment(environment, warnings)
             ?? ReadLines(commandLine.OptionLines, firstLine: text.Count(c => c == '\n') + 2, depth: 0)
@@ -121,7 +121,7 @@ internal sealed class ConfigLoader
     {
         if (!parameter.TakesWords && words.Length != 1) return "wrong number of arguments";
 
-        // --save "900 1": several words may come as one, but an empty one is meant as it is.
+        // One argument may contain several words (--save "900 1"). An empty argument is a word of its own.
         if (parameter.TakesWords && words.Length == 1 && words[0].Length > 0)
             words = ConfigText.SplitWords(ConfigText.ToLine(words[0])) ?? [];
 
@@ -145,7 +145,7 @@ internal sealed class ConfigLoader
             string? error = setting.Error;
             if (error is null)
             {
-                _seen.Remove(setting.Parameter); // replaces what the file has, also where lines add up
+                _seen.Remove(setting.Parameter); // the variable replaces the lines of the file, even if lines accumulate
                 _origins[setting.Parameter] = Place(setting.Variable);
                 error = ReadParameter(setting.Parameter, [setting.Value]);
             }
@@ -154,7 +154,7 @@ internal sealed class ConfigLoader
         return null;
     }
 
-    /// <summary>Last of all: a later line may have put back what an earlier one asks for in vain.</summary>
+    /// <summary>Checked at the end, because a later line may override an unsupported value.</summary>
     private string? CheckSupported()
     {
         foreach ((Parameter parameter, string place) in _origins)
@@ -171,7 +171,7 @@ internal sealed class ConfigLoader
             : Fatal($"Failed opening Unix socket: unix socket path too long ({length}), must be under {MaxUnixPath}");
     }
 
-    /// <summary>Found out now, because later there is no one to tell.</summary>
+    /// <summary>Opens the log file now, because the error could not be reported later.</summary>
     private string? CheckLogFile()
     {
         if (_config.LogFile.Length == 0) return null;

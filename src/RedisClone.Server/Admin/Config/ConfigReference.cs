@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>docs/configuration.md, made from the table.</summary>
+/// <summary>Generates docs/configuration.md from the parameter table.</summary>
 internal static class ConfigReference
 {
     private const string Head =
@@ -60,7 +60,7 @@ internal static class ConfigReference
 
     private static string Alias(Parameter parameter) => parameter.Alias is { } alias ? $", `{alias}`" : "";
 
-    /// <summary>The directory that the server is started in is not the same for every reader.</summary>
+    /// <summary>The default of dir depends on where the server is started, so the reference does not show a path.</summary>
     private static string DefaultOf(Parameter parameter) => parameter switch
     {
         DirParameter => "where it is started",

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>What a client may cost.</summary>
+/// <summary>The parameters for limits of clients.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Clients() =>

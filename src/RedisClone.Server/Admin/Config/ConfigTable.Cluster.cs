@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Cluster mode, of which this server only knows the parameters.</summary>
+/// <summary>The parameters for cluster mode, which this server does not support.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Cluster() =>

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Slow log, latency, events.</summary>
+/// <summary>The parameters for the slow log, the latency monitor and keyspace events.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Diagnostics() =>

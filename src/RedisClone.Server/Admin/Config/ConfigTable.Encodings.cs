@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Where the packed form of a small value ends.</summary>
+/// <summary>The parameters for the maximum sizes of packed values.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Encodings() =>

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>The process: log, signals, supervision.</summary>
+/// <summary>The parameters for the process: log, signals, supervision.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] General() =>
@@ -48,7 +48,7 @@ internal sealed partial class ConfigTable
         Text("locale-collate", "", "Locale of comparisons; SORT ALPHA and Lua compare bytes here.", flags: TunesNothing),
     ];
 
-    /// <summary>Redis takes any rate, and brings it into the range that makes sense.</summary>
+    /// <summary>Accepts any rate, as Redis does, and clamps it to the valid range.</summary>
     private static long? ClampedHz(string text) =>
         ConfigText.TryParseInteger(text, out long hz) && hz is >= 0 and <= int.MaxValue ? Math.Clamp(hz, 1, 500) : null;
 }

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Limits of memory, eviction, expiry and freeing.</summary>
+/// <summary>The parameters for memory limits, eviction, expiry and background freeing.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Memory() =>

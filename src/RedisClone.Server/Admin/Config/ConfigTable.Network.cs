@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Where and how clients connect.</summary>
+/// <summary>The parameters for listeners and connections.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Network() =>

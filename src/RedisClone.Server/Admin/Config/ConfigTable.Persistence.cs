@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Snapshots and the append-only journal.</summary>
+/// <summary>The parameters for snapshots and the append-only journal.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Snapshots() =>

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Masters and replicas.</summary>
+/// <summary>The parameters for masters and replicas.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Replication() =>

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>The words that the rows of the table are written in. Without a field a value is remembered and nothing reads it.</summary>
+/// <summary>The factory methods for the rows of the table. A parameter without a field is stored and never read.</summary>
 internal sealed partial class ConfigTable
 {
     private const ParameterFlags Immutable = ParameterFlags.Immutable;

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Passwords, users, and what is off until allowed.</summary>
+/// <summary>The parameters for passwords, users and protected features.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Security() =>

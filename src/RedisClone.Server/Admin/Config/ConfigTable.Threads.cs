@@ -2,7 +2,7 @@ using RedisClone.Server.Shards;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Loops, shards and cores.</summary>
+/// <summary>The parameters for event loops, shards and CPU affinity.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Threads() =>

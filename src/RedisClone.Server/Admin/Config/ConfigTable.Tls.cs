@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>TLS: for clients, and for connections to other servers.</summary>
+/// <summary>The parameters for TLS with clients and with other servers.</summary>
 internal sealed partial class ConfigTable
 {
     private static Parameter[] Tls() =>

@@ -3,8 +3,8 @@ namespace RedisClone.Server.Admin;
 internal sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Parameters);
 
 /// <summary>
-/// The table of all parameters (its rows are in the ConfigTable.*.cs files, a group each) and what CONFIG does with it: GET, SET
-/// (all or nothing) and REWRITE, on one <see cref="ServerConfig"/>.
+/// The table of all parameters (each ConfigTable.*.cs file has one group), and the operations of CONFIG on one
+/// <see cref="ServerConfig"/>: GET, SET (atomic over all its parameters) and REWRITE.
 /// </summary>
 internal sealed partial class ConfigTable(ServerConfig config)
 {
@@ -32,20 +32,23 @@ internal sealed partial class ConfigTable(ServerConfig config)
 
     private static readonly Dictionary<string, Parameter> ByName = IndexByName();
 
-    /// <summary>The lines `user ...` for CONFIG REWRITE, without the first word. Not set: those in the file stay as they are.</summary>
+    /// <summary>
+    /// Returns the `user` lines for CONFIG REWRITE, without the first word. If not set, the lines in the file are kept.
+    /// </summary>
     public Func<IEnumerable<string>>? DescribeUsers { get; set; }
 
-    /// <summary>One parameter's value as CONFIG GET shows it.</summary>
+    /// <summary>The value of a parameter as CONFIG GET shows it.</summary>
     public static string TextOf(string name, ServerConfig config) => ByName[name].GetText(config);
 
     public static Parameter? Find(string name) => ByName.GetValueOrDefault(name);
 
-    /// <summary>True for values that logs, MONITOR and the slow log must not show.</summary>
+    /// <summary>Whether logs, MONITOR and the slow log must hide the value of this parameter.</summary>
     public static bool IsSecret(string name) => Find(name)?.Has(ParameterFlags.Secret) ?? false;
 
     /// <summary>
-    /// Has <paramref name="apply"/> called after CONFIG SET has put a new value of this parameter, and all others of the same call,
-    /// in place. It answers null, or why the new values cannot be had: then all are put back, and it is called once more.
+    /// Registers a callback for changes of a parameter by CONFIG SET. It is called after all values of the call are set. It
+    /// returns null, or the reason why the new values cannot be applied. In that case, all values are restored and the
+    /// callbacks are called again.
     /// </summary>
     public void OnChanged(string name, Func<string?> apply)
     {
@@ -54,7 +57,9 @@ internal sealed partial class ConfigTable(ServerConfig config)
             _applies.Add(parameter, apply);
     }
 
-    /// <summary>CONFIG GET: names and values, each name once. A name without wildcards is answered as it was written.</summary>
+    /// <summary>
+    /// CONFIG GET: names and values, each name once. A name without wildcards is returned in the client's spelling.
+    /// </summary>
     public List<KeyValuePair<string, string>> Get(params ReadOnlySpan<string> patterns)
     {
         var answer = new List<KeyValuePair<string, string>>();
@@ -76,7 +81,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
         return answer;
     }
 
-    /// <summary>CONFIG SET: all the values, or none and the error to reply with.</summary>
+    /// <summary>CONFIG SET: sets all values and returns null, or sets none and returns the error reply.</summary>
     public string? Set(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient = true, bool isLoading = false)
     {
         lock (_gate)
@@ -111,7 +116,9 @@ internal sealed partial class ConfigTable(ServerConfig config)
         }
     }
 
-    /// <summary>CONFIG REWRITE; with <paramref name="everything"/> also what has its default value.</summary>
+    /// <summary>
+    /// CONFIG REWRITE. If <paramref name="everything"/> is true, parameters with default values are written too.
+    /// </summary>
     public string? Rewrite(bool everything = false)
     {
         if (config.ConfigFile is not { } path) return "ERR The server is running without a config file";
@@ -121,13 +128,13 @@ internal sealed partial class ConfigTable(ServerConfig config)
         }
     }
 
-    /// <summary>Why the value that a parameter has cannot be: null for all but what this server does not have.</summary>
+    /// <summary>Returns the error if the parameter is not supported and does not have its default value, or null.</summary>
     internal static string? NotSupported(Parameter parameter, ServerConfig config) =>
         !parameter.Has(ParameterFlags.Unsupported) || parameter.IsDefault(config)
             ? null
             : $"'{parameter.Name}' is not supported by this server, only its default '{parameter.DefaultText}' is accepted";
 
-    /// <summary>The checks that come before anything is set; all names are known when it returns null.</summary>
+    /// <summary>The checks before any value is set. If the result is null, all names are known.</summary>
     private string? Refusal(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient, bool isLoading)
     {
         var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
@@ -146,7 +153,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     private static string Failure(string name, string reason) =>
         $"ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}";
 
-    /// <summary>Unlike a line of a file, a value given to CONFIG SET is split at each single space, without quotes.</summary>
+    /// <summary>A value of CONFIG SET is split at each space without regard to quotes, unlike a line of a file.</summary>
     private static string[] SetWords(Parameter parameter, string value) =>
         !parameter.TakesWords ? [value] : value.Length == 0 ? [] : value.Split(' ');
 

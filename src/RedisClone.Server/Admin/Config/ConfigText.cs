@@ -5,22 +5,25 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The quoting and the patterns of redis.conf, shared by files, the command line and CONFIG REWRITE. A line is held as one char a byte
-/// (Latin-1), so that line and escapes stay what the file says; its words come out as the UTF-8 text that the bytes spell.
+/// The quoting and the patterns of redis.conf, shared by files, the command line and CONFIG REWRITE. A line is held as one char
+/// per byte (Latin-1), so that its bytes and escapes are preserved. Its words are decoded as UTF-8.
 /// </summary>
 internal static class ConfigText
 {
-    /// <summary>Text as the line form holds it: its UTF-8 bytes, a char each.</summary>
+    /// <summary>Converts text to line form: its UTF-8 bytes, one char per byte.</summary>
     public static string ToLine(string text) => Encoding.Latin1.GetString(Encoding.UTF8.GetBytes(text));
 
-    /// <summary>What the bytes of a line spell.</summary>
+    /// <summary>Converts line form to text: decodes its bytes as UTF-8.</summary>
     public static string FromLine(string line) => Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(line));
 
-    /// <summary>The words of a line, with "double" (escapes) and 'single' quotes. Null: the quotes do not balance.</summary>
+    /// <summary>
+    /// Splits a line into words. Words may have "double" quotes (with escapes) or 'single' quotes. Returns null if the quotes
+    /// do not balance.
+    /// </summary>
     public static string[]? SplitWords(string line) =>
         InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) is { } words ? Array.ConvertAll(words, Encoding.UTF8.GetString) : null;
 
-    /// <summary>The double-quoted form, which <see cref="SplitWords"/> reads back as exactly <paramref name="text"/>.</summary>
+    /// <summary>Quotes a text so that <see cref="SplitWords"/> returns exactly <paramref name="text"/>.</summary>
     public static string Quote(string text)
     {
         var quoted = new StringBuilder(text.Length + 2);
@@ -28,7 +31,7 @@ internal static class ConfigText
         return quoted.ToString();
     }
 
-    /// <summary>The same for bytes, as MONITOR shows them too.</summary>
+    /// <summary>Quotes bytes. MONITOR also uses this form.</summary>
     public static void AppendQuoted(StringBuilder quoted, ReadOnlySpan<byte> text)
     {
         quoted.Append('"');
@@ -49,7 +52,7 @@ internal static class ConfigText
         quoted.Append('"');
     }
 
-    /// <summary>Whole numbers as Redis reads them: no sign but a minus, no leading zero, no space.</summary>
+    /// <summary>Parses an integer with Redis's rules: no sign except a minus, no leading zeros, no spaces.</summary>
     public static bool TryParseInteger(string text, out long value)
     {
         value = 0;

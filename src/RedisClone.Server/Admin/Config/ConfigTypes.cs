@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-// The typed values of ServerConfig that are not plain numbers, strings or yes/no. Their names on the wire are in ConfigChoices.
+// The types of parameters that are not numbers, strings or yes/no. ConfigChoices has the names of their values.
 
 internal enum ServerLogLevel { Debug, Verbose, Notice, Warning, Nothing }
 
@@ -23,7 +23,7 @@ internal enum TlsAuthClients { No, Yes, Optional }
 
 internal enum TlsAuthClientsUser { Off, CommonName }
 
-/// <summary>Whose connections may do something that is off by default.</summary>
+/// <summary>The connections that may use a feature that is off by default.</summary>
 internal enum ProtectedAction { No, Yes, Local }
 
 internal enum TransportKind { Auto, EventLoop, Sockets }
@@ -31,7 +31,7 @@ internal enum TransportKind { Auto, EventLoop, Sockets }
 [Flags]
 internal enum ShutdownOptions { Default = 0, Save = 1, NoSave = 2, Now = 4, Force = 8 }
 
-/// <summary>The classes of keyspace events (and the two channels) that notify-keyspace-events turns on.</summary>
+/// <summary>The classes of keyspace events, and the two kinds of channels, that notify-keyspace-events enables.</summary>
 [Flags]
 internal enum NotifyFlags
 {
@@ -53,19 +53,19 @@ internal enum NotifyFlags
     Overwritten = 1 << 15,
     TypeChanged = 1 << 16,
 
-    /// <summary>What the letter A stands for: misses, new, overwritten and type-changed keys have to be asked for by name.</summary>
+    /// <summary>The letter A. It excludes key misses and new, overwritten and type-changed keys.</summary>
     All = Generic | String | List | Set | Hash | Zset | Expired | Evicted | Stream | Module,
 }
 
-/// <summary>Save a snapshot once this many seconds have passed with at least this many changes.</summary>
+/// <summary>Takes a snapshot after this many seconds if there were at least this many changes.</summary>
 internal readonly record struct SavePoint(long Seconds, int Changes);
 
 internal enum ClientClass { Normal, Replica, PubSub }
 
-/// <summary>Bytes of replies a client may leave unread: at once (hard), or for so many seconds (soft). Zero: no limit.</summary>
+/// <summary>The limits for unread replies in bytes: hard (at once) and soft (for this many seconds). 0 is no limit.</summary>
 internal readonly record struct OutputBufferLimit(long Hard, long Soft, int SoftSeconds);
 
 internal sealed record ReplicaOf(string Host, int Port);
 
-/// <summary>A line of a configuration file that is not a parameter, which another part handles (ACL users, renamed commands).</summary>
+/// <summary>A line of a configuration file that is not a parameter: an ACL user or a renamed command.</summary>
 internal sealed record ConfigDirective(string[] Words, int Line, string Text);

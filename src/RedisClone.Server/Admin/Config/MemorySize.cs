@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Amounts of memory as redis.conf writes them: 1k is 1000 bytes, 1kb is 1024, up to gb; case does not matter.</summary>
+/// <summary>Memory sizes in the syntax of redis.conf: 1k is 1000 bytes, 1kb is 1024 bytes, up to gb. Case is ignored.</summary>
 internal static class MemorySize
 {
     private const long Kilo = 1024, Mega = 1024 * Kilo, Giga = 1024 * Mega;
@@ -36,7 +36,7 @@ internal static class MemorySize
         return true;
     }
 
-    /// <summary>The shortest form that names the same number of bytes.</summary>
+    /// <summary>Formats a number of bytes in the shortest exact form.</summary>
     public static string Format(long bytes) => bytes switch
     {
         0 => "0",

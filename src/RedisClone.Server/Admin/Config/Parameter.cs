@@ -7,40 +7,43 @@ internal enum ParameterFlags
 {
     None = 0,
 
-    /// <summary>Decided at start-up; CONFIG SET refuses it.</summary>
+    /// <summary>Fixed at start-up: CONFIG SET refuses it.</summary>
     Immutable = 1 << 0,
 
-    /// <summary>CONFIG GET shows it only when asked by its full name.</summary>
+    /// <summary>CONFIG GET shows it only by its full name.</summary>
     Hidden = 1 << 1,
 
-    /// <summary>CONFIG SET needs enable-protected-configs.</summary>
+    /// <summary>CONFIG SET requires enable-protected-configs.</summary>
     Protected = 1 << 2,
 
-    /// <summary>CONFIG SET refuses it while a data set is loading.</summary>
+    /// <summary>CONFIG SET refuses it while data is loading.</summary>
     DenyLoading = 1 << 3,
 
-    /// <summary>A value that logs, MONITOR and the slow log must not show.</summary>
+    /// <summary>Logs, MONITOR and the slow log must hide the value.</summary>
     Secret = 1 << 4,
 
-    /// <summary>Setting the same value again means something (a file is read again), so it is applied.</summary>
+    /// <summary>
+    /// A value is applied even if it is unchanged, because it may, for example, name a file that is read again.
+    /// </summary>
     Volatile = 1 << 5,
 
-    /// <summary>Accepted and remembered; what it tunes in Redis does not exist here.</summary>
+    /// <summary>Accepted and stored, but it has no effect in this server.</summary>
     TunesNothing = 1 << 6,
 
-    /// <summary>Promises something that this server does not do: any value but the default is refused.</summary>
+    /// <summary>Controls a feature that this server does not have: only the default is accepted.</summary>
     Unsupported = 1 << 7,
 }
 
-/// <summary>Where the value of a parameter lives: the field itself, for reading and writing.</summary>
+/// <summary>Returns a reference to the field that stores a parameter's value.</summary>
 internal delegate ref T Field<T>(ServerConfig config);
 
-/// <summary>A line (without its end) for CONFIG REWRITE; one that is not forced is written only over a line that is there already.</summary>
+/// <summary>A line for CONFIG REWRITE, without its end. A line that is not forced only replaces an existing line.</summary>
 internal readonly record struct RewriteLine(string Text, bool Forced);
 
 /// <summary>
-/// One row of the table: name, meaning and rules of a parameter. It holds no value; values are in the <see cref="ServerConfig"/>
-/// that is passed in. Words are what is left of a line behind the name; errors are Redis's reasons, null is success.
+/// One row of the table: the name, description and rules of a parameter. The values are in the <see cref="ServerConfig"/> that
+/// methods take. The argument words contains the words of a line after the name. Methods return null on success, or Redis's
+/// error text.
 /// </summary>
 internal abstract class Parameter(string name, string doc, string? alias, ParameterFlags flags)
 {
@@ -48,15 +51,17 @@ internal abstract class Parameter(string name, string doc, string? alias, Parame
 
     public string? Alias { get; } = alias;
 
-    /// <summary>One sentence for the reference.</summary>
+    /// <summary>The description in the reference, one sentence.</summary>
     public string Doc { get; } = doc;
 
     public ParameterFlags Flags { get; } = flags;
 
-    /// <summary>What values it takes, for the reference.</summary>
+    /// <summary>The accepted values, for the reference.</summary>
     public abstract string Values { get; }
 
-    /// <summary>Takes several words. Otherwise a line must have exactly one, and CONFIG SET does not split its value.</summary>
+    /// <summary>
+    /// Whether the value has several words. If not, a line must have exactly one word, and CONFIG SET does not split its value.
+    /// </summary>
     public virtual bool TakesWords => false;
 
     public string DefaultText => GetText(ServerConfig.Defaults);
@@ -67,19 +72,21 @@ internal abstract class Parameter(string name, string doc, string? alias, Parame
 
     public abstract void Reset(ServerConfig config);
 
-    /// <summary>The value as CONFIG GET prints it, and as CONFIG SET takes it.</summary>
+    /// <summary>The value in the format of CONFIG GET and CONFIG SET.</summary>
     public abstract string GetText(ServerConfig config);
 
-    /// <summary>Sets the value; on error it stays as it was.</summary>
+    /// <summary>Sets the value. After an error, the value is unchanged.</summary>
     public abstract string? Set(ServerConfig config, ReadOnlySpan<string> words);
 
-    /// <summary>A further line for the same parameter while one configuration loads: for most, the last line wins.</summary>
+    /// <summary>Handles a further line for the parameter in the same configuration. By default, the last line wins.</summary>
     public virtual string? Add(ServerConfig config, ReadOnlySpan<string> words) => Set(config, words);
 
-    /// <summary>Remembers the value; the action puts it back.</summary>
+    /// <summary>Stores the current value. The returned action restores it.</summary>
     public abstract Action Remember(ServerConfig config);
 
-    /// <summary>The lines that make a later start come up with this value. None: no line may stay.</summary>
+    /// <summary>
+    /// The lines that restore this value at a later start. If there are none, CONFIG REWRITE removes existing lines.
+    /// </summary>
     public virtual IEnumerable<RewriteLine> RewriteLines(ServerConfig config) =>
         [new RewriteLine($"{Name} {RewriteText(config)}", !IsDefault(config))];
 
@@ -92,7 +99,7 @@ internal abstract class Parameter<T>(string name, T defaultValue, Field<T> field
 {
     protected T Default { get; } = defaultValue;
 
-    /// <summary>Reads words as a value; <paramref name="config"/> is there for what depends on the present state.</summary>
+    /// <summary>Parses a value. <paramref name="config"/> is for values that depend on the current configuration.</summary>
     protected abstract string? Parse(ServerConfig config, ReadOnlySpan<string> words, out T value);
 
     protected abstract string Format(T value);
@@ -117,12 +124,12 @@ internal abstract class Parameter<T>(string name, T defaultValue, Field<T> field
     protected T Value(ServerConfig config) => field(config);
 }
 
-/// <summary>Values of parameters that nothing here reads: they have no field, only a place to be remembered.</summary>
+/// <summary>Storage for the values of parameters that nothing reads.</summary>
 internal static class Unread
 {
     public static Field<T> Field<T>(string name) => config => ref Cell<T>(config, name).Value!;
 
-    // Every cell is made by the first Reset, in the constructor of ServerConfig: later calls only read the dictionary.
+    // The constructor of ServerConfig resets all parameters and thus creates all cells. Later calls only read the dictionary.
     private static StrongBox<T> Cell<T>(ServerConfig config, string name)
     {
         if (config.UnreadValues.TryGetValue(name, out object? cell)) return (StrongBox<T>)cell;

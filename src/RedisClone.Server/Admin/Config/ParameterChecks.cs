@@ -1,6 +1,8 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Rules of single parameters that no range or list of words can say, in Redis's words where Redis has them.</summary>
+/// <summary>
+/// Rules for parameters that a range or list of values cannot express, with Redis's error texts if Redis has the rule.
+/// </summary>
 internal static class ParameterChecks
 {
     private const int MaxHostName = 256;
@@ -27,7 +29,7 @@ internal static class ParameterChecks
     public static string? PowerOfTwo(long value) =>
         value == 0 || long.IsPow2(value) ? null : "argument must be a power of two, or 0 to choose one";
 
-    /// <summary>Variables in braces; a doubled opening brace is a brace.</summary>
+    /// <summary>Checks the variables in braces. A doubled opening brace stands for a brace.</summary>
     public static string? TitleTemplate(string value)
     {
         const string Error = "template format is invalid or contains unknown variables";

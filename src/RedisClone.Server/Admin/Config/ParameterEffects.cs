@@ -3,7 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Puts parameters in force that somebody has to be told of; most are simply read where they matter.</summary>
+/// <summary>
+/// Registers callbacks for parameters that take effect only when a component is notified. Other parameters are read where they
+/// are used.
+/// </summary>
 internal static class ParameterEffects
 {
     private static readonly string[] Encodings =
@@ -46,7 +49,7 @@ internal static class ParameterEffects
         return null;
     });
 
-    /// <summary>Values convert when they are next written.</summary>
+    /// <summary>Existing values are converted when they are next written.</summary>
     private static void ApplyEncodings(ServerCore server)
     {
         ServerConfig c = server.Config;

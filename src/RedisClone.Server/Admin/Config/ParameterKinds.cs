@@ -23,15 +23,18 @@ internal enum NumberForm
 {
     Plain,
 
-    /// <summary>With units; CONFIG GET prints bytes.</summary>
+    /// <summary>A size with an optional unit. CONFIG GET prints bytes.</summary>
     Memory,
 
-    /// <summary>Memory, or a percentage, which is kept as a negative number.</summary>
+    /// <summary>A size, or a percentage, which is stored as a negative number.</summary>
     MemoryOrPercent,
     Octal,
 }
 
-/// <summary>A word that may stand for a number: what is kept of it is out of the number's range, and what it means is found anew in each process.</summary>
+/// <summary>
+/// A word that is accepted in place of a number. It is stored as a value outside the number's range, and its meaning is
+/// determined in each process.
+/// </summary>
 internal sealed record NumberWord(string Text, long Kept, Func<ServerConfig, long> Meaning);
 
 internal sealed class NumberParameter<T>(
@@ -52,7 +55,7 @@ internal sealed class NumberParameter<T>(
         _ => "memory",
     };
 
-    /// <summary>Tools read a number.</summary>
+    /// <summary>Prints the number that a word stands for, because tools expect a number.</summary>
     public override string GetText(ServerConfig config) => IsWord(config) ? Show(word!.Meaning(config)) : base.GetText(config);
 
     protected override string Format(T value)
@@ -125,7 +128,9 @@ internal sealed class NumberParameter<T>(
     private string Show(long number) => form == NumberForm.Octal ? Convert.ToString(number, 8) : number.ToString(CultureInfo.InvariantCulture);
 }
 
-/// <summary>A string. A null default means that the empty string is "not set", for which CONFIG REWRITE leaves no line.</summary>
+/// <summary>
+/// A string. If the default is null, the empty string means "not set", and CONFIG REWRITE writes no line for it.
+/// </summary>
 internal sealed class TextParameter(
     string name, string? defaultValue, Field<string> field, string doc, string? alias, ParameterFlags flags, Func<string, string?>? check)
     : Parameter<string>(name, defaultValue ?? "", field, doc, alias, flags)
@@ -148,7 +153,7 @@ internal sealed class TextParameter(
     }
 }
 
-/// <summary>A word from a list, in any case. Of two words for one value the first is the one shown.</summary>
+/// <summary>A word from a list, in any case. If two words have the same value, the first one is shown.</summary>
 internal sealed class ChoiceParameter<T>(
     string name, T defaultValue, (string Word, T Value)[] choices, Field<T> field, string doc, string? alias, ParameterFlags flags,
     Func<T, string?>? check)

@@ -3,17 +3,19 @@ using System.Collections;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The current values of the parameters, one field each, so that hot paths read a field and nothing else. Names, defaults, rules
-/// and meaning are in <see cref="ConfigTable"/>, and only there. CONFIG SET writes the fields while others read them: each is
-/// replaced whole (an array is never changed in place), and a reader that needs two values to agree is told by
+/// The current values of the parameters, one field each, so that a hot path only reads a field. Names, defaults and rules are
+/// in <see cref="ConfigTable"/> only. CONFIG SET writes fields while other threads read them, so each value is replaced as a
+/// whole and an array is never modified. A component that needs several values to be consistent uses
 /// <see cref="ConfigTable.OnChanged"/>. Defaults are those of Redis; memory is in bytes.
 /// </summary>
 internal sealed class ServerConfig
 {
-    /// <summary>What <see cref="Port"/> is until the system has chosen a free one; no line of a file can say it.</summary>
+    /// <summary>
+    /// The value of <see cref="Port"/> until the system assigns a free port. A configuration file cannot contain it.
+    /// </summary>
     internal const int AnyPort = -1;
 
-    /// <summary>What <see cref="MaxMemorySetting"/> is where the machine decides.</summary>
+    /// <summary>The value of <see cref="MaxMemorySetting"/> that selects a limit by the memory of the machine.</summary>
     internal const long Auto = -1;
 
     private readonly Lazy<long> _autoMaxMemory;
@@ -73,7 +75,9 @@ internal sealed class ServerConfig
     public long ClientQueryBufferLimit;
     public OutputBufferLimit[] ClientOutputBufferLimits = [];
 
-    /// <summary>Bytes, or as a negative number a percentage of <see cref="MaxMemoryBytes"/>; see <see cref="MaxMemoryClientsBytes"/>.</summary>
+    /// <summary>
+    /// Bytes, or a negative number as a percentage of <see cref="MaxMemoryBytes"/>; see <see cref="MaxMemoryClientsBytes"/>.
+    /// </summary>
     public long MaxMemoryClients;
     public long TrackingTableMaxKeys;
     public long BusyReplyThreshold;
@@ -99,7 +103,7 @@ internal sealed class ServerConfig
     public bool AofLoadTruncated;
     public bool AofUseRdbPreamble;
 
-    // Encodings: where a small value's packed form ends
+    // Encodings: the maximum sizes of packed values
     public long HashMaxListpackEntries;
     public long HashMaxListpackValue;
     public int ListMaxListpackSize;
@@ -149,47 +153,54 @@ internal sealed class ServerConfig
 
     public ServerConfig()
     {
-        // The rest is for clients, scripts and the runtime.
+        // The remaining quarter is for clients, scripts and the runtime.
         _autoMaxMemory = new Lazy<long>(() => Math.Min(HostMemory, CollectorLimit) / 4 * 3);
         foreach (Parameter parameter in ConfigTable.Parameters) parameter.Reset(this);
     }
 
-    /// <summary>What a server without any configuration runs with. Not to be changed.</summary>
+    /// <summary>The configuration of a server without any settings. Must not be modified.</summary>
     public static ServerConfig Defaults { get; } = new();
 
-    /// <summary>The absolute path of the file that this was read from; CONFIG REWRITE writes there. Null: there was none.</summary>
+    /// <summary>The absolute path of the configuration file, which CONFIG REWRITE replaces, or null.</summary>
     public string? ConfigFile { get; internal set; }
 
-    /// <summary>The `user` lines, for the ACL.</summary>
+    /// <summary>The `user` lines, for access control.</summary>
     public List<ConfigDirective> Users { get; } = [];
 
-    /// <summary>The `rename-command` lines, for the command table: old name and new name, or "" to take the command away.</summary>
+    /// <summary>
+    /// The `rename-command` lines, for the command table: the old name and the new name, or "" to remove the command.
+    /// </summary>
     public List<ConfigDirective> RenamedCommands { get; } = [];
 
-    /// <summary>The memory that the machine (or the container) has: what `maxmemory auto` goes by.</summary>
+    /// <summary>The memory of the machine or container, from which `maxmemory auto` is computed.</summary>
     public long HostMemory { get; init; } = Admin.HostMemory.Read("/", otherwise: CollectorLimit);
 
-    /// <summary>What the collector lets the process have: where a container is limited, three quarters of it unless DOTNET_GCHeapHardLimitPercent says more.</summary>
+    /// <summary>
+    /// The memory that the collector allows the process. In a container with a limit, this is three quarters of the limit
+    /// unless DOTNET_GCHeapHardLimitPercent is set.
+    /// </summary>
     private static long CollectorLimit => GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
 
-    /// <summary>Writes are refused with too few replicas that follow closely.</summary>
+    /// <summary>Whether writes are refused if too few replicas are up to date.</summary>
     public bool WantsReplicas => MinReplicasToWrite > 0 && MinReplicasMaxLag > 0;
 
-    /// <summary>Event loops to run: io-loops, else Redis's io-threads where it asks for several, else one a core.</summary>
+    /// <summary>The number of event loops: io-loops, or Redis's io-threads if greater than 1, or one per core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;
 
-    /// <summary>What the data may take; 0 is no limit.</summary>
+    /// <summary>The limit for data in bytes; 0 is no limit.</summary>
     public long MaxMemoryBytes => MaxMemorySetting == Auto ? _autoMaxMemory.Value : MaxMemorySetting;
 
     public long MaxMemoryClientsBytes => MaxMemoryClients >= 0 ? MaxMemoryClients : MaxMemoryBytes / 100 * -MaxMemoryClients;
 
-    /// <summary>Where parameters live that nothing reads; see <see cref="Unread"/>.</summary>
+    /// <summary>The values of parameters that nothing reads; see <see cref="Unread"/>.</summary>
     internal Dictionary<string, object> UnreadValues { get; } = [];
 
-    /// <summary>File names in the configuration are relative to `dir`.</summary>
+    /// <summary>The absolute form of a path in the configuration, which is relative to `dir`.</summary>
     public string PathOf(string path) => Path.GetFullPath(path, Dir);
 
-    /// <summary>Reads everything that configures this process: defaults, then the file, the environment, the command line.</summary>
+    /// <summary>
+    /// Loads the configuration of this process: defaults, then the file, the environment and the command line.
+    /// </summary>
     public static ConfigLoad Load(IReadOnlyList<string> args, IDictionary environment, Func<Stream>? openStandardInput = null) =>
         ConfigLoader.Load(args, environment, openStandardInput ?? Console.OpenStandardInput);
 

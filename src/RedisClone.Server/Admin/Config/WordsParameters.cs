@@ -2,9 +2,11 @@ using System.Globalization;
 
 namespace RedisClone.Server.Admin;
 
-// The parameters whose value is more than one word, each with a form of its own.
+// The parameters whose values have several words, each with its own syntax.
 
-/// <summary>save: pairs of seconds and changes. The first line of a configuration replaces the defaults, further lines add to it.</summary>
+/// <summary>
+/// save: pairs of seconds and changes. The first line of a configuration replaces the defaults; further lines add to it.
+/// </summary>
 internal sealed class SaveParameter(string name, SavePoint[] defaultValue, Field<SavePoint[]> field, string doc)
     : Parameter<SavePoint[]>(name, defaultValue, field, doc, null, ParameterFlags.None)
 {
@@ -51,7 +53,7 @@ internal sealed class SaveParameter(string name, SavePoint[] defaultValue, Field
         [.. points.SelectMany(point => new[] { point.Seconds, point.Changes }, (_, number) => number.ToString(CultureInfo.InvariantCulture))];
 }
 
-/// <summary>bind: addresses; one with a leading "-" may be missing on this machine.</summary>
+/// <summary>bind: addresses. An address with a leading "-" need not exist on this machine.</summary>
 internal sealed class BindParameter(string name, string[] defaultValue, Field<string[]> field, string doc)
     : Parameter<string[]>(name, defaultValue, field, doc, null, ParameterFlags.None)
 {
@@ -61,7 +63,7 @@ internal sealed class BindParameter(string name, string[] defaultValue, Field<st
 
     public override string Values => "up to 16 addresses";
 
-    /// <summary>The default is "no line", so that a rewritten file does not pin the default of today.</summary>
+    /// <summary>No line is written for the default, so that the file does not fix the current default.</summary>
     public override IEnumerable<RewriteLine> RewriteLines(ServerConfig config) =>
         IsDefault(config) ? [] : [new RewriteLine($"{Name} {(Value(config).Length == 0 ? "\"\"" : GetText(config))}", Forced: true)];
 
@@ -74,7 +76,9 @@ internal sealed class BindParameter(string name, string[] defaultValue, Field<st
     }
 }
 
-/// <summary>client-output-buffer-limit: class, hard limit, soft limit, seconds; classes that are not named keep theirs.</summary>
+/// <summary>
+/// client-output-buffer-limit: class, hard limit, soft limit, seconds. Classes that are not named keep their limits.
+/// </summary>
 internal sealed class OutputLimitParameter(string name, OutputBufferLimit[] defaultValue, Field<OutputBufferLimit[]> field, string doc)
     : Parameter<OutputBufferLimit[]>(name, defaultValue, field, doc, null, ParameterFlags.None)
 {
@@ -87,7 +91,7 @@ internal sealed class OutputLimitParameter(string name, OutputBufferLimit[] defa
             $"{Name} {RewriteName((ClientClass)i)} {MemorySize.Format(limit.Hard)} {MemorySize.Format(limit.Soft)} {limit.SoftSeconds}"),
             limit != Default[i]));
 
-    // CONFIG GET still says "slave", as Redis does; files are written with the new word, and both are read.
+    // CONFIG GET prints "slave", as Redis does. Files are written with "replica", and both words are accepted.
     protected override string Format(OutputBufferLimit[] value) => string.Join(' ', value.Select((limit, i) =>
         FormattableString.Invariant($"{GetName((ClientClass)i)} {limit.Hard} {limit.Soft} {limit.SoftSeconds}")));
 
@@ -129,7 +133,7 @@ internal sealed class OutputLimitParameter(string name, OutputBufferLimit[] defa
     }
 }
 
-/// <summary>oom-score-adj-values: for a master, a replica and a child process.</summary>
+/// <summary>oom-score-adj-values: the values for a master, a replica and a child process.</summary>
 internal sealed class OomValuesParameter(string name, int[] defaultValue, Field<int[]> field, string doc)
     : Parameter<int[]>(name, defaultValue, field, doc, null, ParameterFlags.None)
 {
@@ -181,7 +185,7 @@ internal sealed class PercentilesParameter(string name, double[] defaultValue, F
     }
 }
 
-/// <summary>shutdown-on-sigint and -sigterm: what a signal adds to SHUTDOWN.</summary>
+/// <summary>shutdown-on-sigint and shutdown-on-sigterm: the options of SHUTDOWN for a signal.</summary>
 internal sealed class ShutdownParameter(string name, Field<ShutdownOptions> field, string doc)
     : Parameter<ShutdownOptions>(name, ShutdownOptions.Default, field, doc, null, ParameterFlags.None)
 {
@@ -271,7 +275,10 @@ internal sealed class NotifyParameter(string name, Field<NotifyFlags> field, str
     }
 }
 
-/// <summary>dir: kept as an absolute path instead of being the process's own directory, so that nothing else in it is moved.</summary>
+/// <summary>
+/// dir: stored as an absolute path. The current directory of the process does not change, because other parts of the process
+/// may depend on it.
+/// </summary>
 internal sealed class DirParameter(string name, Field<string> field, string doc, ParameterFlags flags)
     : Parameter<string>(name, TrimmedFullPath(Environment.CurrentDirectory), field, doc, null, flags)
 {

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>All metrics that INFO has the figures of.</summary>
+/// <summary>All metrics that come from INFO.</summary>
 internal static class MetricTable
 {
     private const double Micro = 1e-6, Milli = 1e-3;
@@ -96,6 +96,6 @@ internal static class MetricTable
         new("db", "redis_db_avg_ttl_seconds", "Average time to live of the keys with an expiry, in seconds.") { Label = "db", KeepsPrefix = true, Part = "avg_ttl", Scale = Milli },
     ];
 
-    /// <summary>Fields that say what this instance is; the labels of <c>redis_instance_info</c>.</summary>
+    /// <summary>Fields that identify this instance: the labels of <c>redis_instance_info</c>.</summary>
     public static readonly string[] Identity = ["redis_version", "redisclone_version", "redis_mode", "role", "os", "maxmemory_policy", "tcp_port", "run_id"];
 }

@@ -11,7 +11,7 @@ internal sealed class MetricsEndpoint(ServerCore server)
     {
         listen.Protocols = HttpProtocols.Http1;
         listen.KestrelServerOptions.Limits.MaxRequestBodySize = 0;
-        // Idle connections must not keep health checks out.
+        // Idle connections must not block health checks.
         listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
         listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
         int open = 0;
@@ -31,7 +31,7 @@ internal sealed class MetricsEndpoint(ServerCore server)
 
     public async Task AnswerAsync(HttpContext context)
     {
-        // Off the thread that also brings other connections their bytes.
+        // The page is made on another thread, because this one also receives the bytes of other connections.
         await Task.Yield();
         (int status, string text) = Answer(context.Request);
         context.Response.StatusCode = status;

@@ -4,7 +4,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What INFO says, in the text format of Prometheus, and how long the calls of each command took.</summary>
+/// <summary>The values of INFO in the text format of Prometheus, and the latency histogram of each command.</summary>
 internal static class MetricsPage
 {
     public const string ContentType = "text/plain; version=0.0.4; charset=utf-8";
@@ -49,7 +49,7 @@ internal static class MetricsPage
         page.Append(CultureInfo.InvariantCulture, $"{metric.Name}{labels} {number * metric.Scale}\n");
     }
 
-    /// <summary>The number behind <c>name=</c> in <c>calls=1,usec=2</c>.</summary>
+    /// <summary>The number after <c>name=</c> in a list such as <c>calls=1,usec=2</c>.</summary>
     private static string? PartOf(string values, string name)
     {
         foreach (string part in values.Split(','))

@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The keys with the largest sums of a stream, in bounded memory (Metwally's space saving): a new key takes the place of the least one and
-/// what that had; what it inherited so is known, and not told as its own.
+/// Finds the keys with the largest sums in a stream, in bounded memory (the Space-Saving algorithm by Metwally et al.): a new
+/// key replaces the key with the smallest sum and inherits that sum. The inherited part is stored and not reported.
 /// </summary>
 internal sealed class HeavyHitters(int capacity)
 {
@@ -23,7 +23,7 @@ internal sealed class HeavyHitters(int capacity)
         _counters.Add(owned, new Counter { Sum = inherited + amount, Inherited = inherited });
     }
 
-    /// <summary>The largest sums, the largest first; keys without any are none.</summary>
+    /// <summary>The keys with the largest sums, in descending order. Keys whose own sum is zero are omitted.</summary>
     public (byte[] Key, long Sum)[] Top(int count) =>
         [.. _counters.Select(c => (c.Key, Sum: c.Value.Sum - c.Value.Inherited)).Where(c => c.Sum > 0).OrderByDescending(c => c.Sum).Take(count)];
 

@@ -16,14 +16,17 @@ internal sealed record HotKeyOptions(HotKeyMetrics Metrics)
 {
     public int Count { get; init; } = 10;
 
-    /// <summary>0 goes on until it is stopped.</summary>
+    /// <summary>The duration, or 0 for no limit.</summary>
     public long DurationMilliseconds { get; init; }
 
-    /// <summary>One of so many commands is looked at.</summary>
+    /// <summary>One of this many commands is sampled.</summary>
     public int SampleRatio { get; init; } = 1;
 }
 
-/// <summary>One time of watching which keys cost most, in processor time and in bytes; a command's cost is shared among its keys.</summary>
+/// <summary>
+/// One session of HOTKEYS: measures the keys that use the most CPU time and network bytes. The cost of a command is divided
+/// equally among its keys.
+/// </summary>
 internal sealed class HotKeySession(HotKeyOptions options, long now)
 {
     private const int TrackedPerShown = 10;
@@ -38,7 +41,7 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
 
     public long StartedAt => now;
 
-    /// <summary>Counts a command that ran, if its keys can be found.</summary>
+    /// <summary>Adds the cost of a command, if its keys can be determined.</summary>
     public void Note(CommandRow row, in Request request, long ticks, long replyBytes)
     {
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
@@ -57,14 +60,17 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
             for (int i = 0; i < positions.Count; i++)
             {
                 ReadOnlySpan<byte> key = request[positions[i]];
-                // Nanoseconds, so that what is short counts at all; told in microseconds.
+                // Nanoseconds, so that short commands are not rounded to zero. The report is in microseconds.
                 _cpu?.Add(key, (long)(ticks * (1e9 / Stopwatch.Frequency)) / positions.Count);
                 _net?.Add(key, bytes / positions.Count);
             }
         }
     }
 
-    /// <summary>Ends it, at the latest when its time was over; false when it had ended.</summary>
+    /// <summary>
+    /// Ends the session at <paramref name="at"/>, or at the end of its duration if that is earlier. Returns false if the
+    /// session has already ended.
+    /// </summary>
     public bool Stop(long at)
     {
         lock (_gate)
@@ -95,7 +101,7 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
     }
 }
 
-/// <summary>What HOTKEYS GET tells.</summary>
+/// <summary>The report of HOTKEYS GET.</summary>
 internal sealed record HotKeyReport(
     bool IsActive, long DurationMilliseconds, long Microseconds, long Bytes, TimeSpan User, TimeSpan System, (byte[] Key, long Microseconds)[] ByTime,
     long TrackedBytes, (byte[] Key, long Bytes)[] ByBytes);

@@ -1,13 +1,16 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>The watching of hot keys: at most one session at a time, whose result stays until it is dropped. Turned off, it costs a field read.</summary>
+/// <summary>
+/// Hot key detection. At most one session is active; its result stays until it is dropped. If no session is active, the cost is
+/// one field read.
+/// </summary>
 internal sealed class HotKeys
 {
     private readonly Lock _gate = new();
     private volatile HotKeySession? _active;
     private HotKeySession? _last;
 
-    /// <summary>Null while no session is active.</summary>
+    /// <summary>The active session, or null.</summary>
     public HotKeySession? Active => _active;
 
     public bool TryStart(HotKeyOptions options, long now)
@@ -21,7 +24,7 @@ internal sealed class HotKeys
         }
     }
 
-    /// <summary>False when none is active.</summary>
+    /// <summary>Stops the active session. Returns false if none is active.</summary>
     public bool Stop(long now)
     {
         lock (_gate)
@@ -34,7 +37,7 @@ internal sealed class HotKeys
         }
     }
 
-    /// <summary>False while one is active.</summary>
+    /// <summary>Drops the last result. Returns false while a session is active.</summary>
     public bool Reset(long now)
     {
         lock (_gate)
@@ -46,7 +49,7 @@ internal sealed class HotKeys
         }
     }
 
-    /// <summary>The active session or the last one.</summary>
+    /// <summary>The active session, or else the last one.</summary>
     public HotKeySession? Last(long now)
     {
         lock (_gate)
@@ -56,7 +59,7 @@ internal sealed class HotKeys
         }
     }
 
-    /// <summary>Called now and then: a session with a duration ends by itself.</summary>
+    /// <summary>Ends a session whose duration is over. Background work calls it periodically.</summary>
     public void Tend(long now)
     {
         if (_active is null) return;

@@ -5,7 +5,7 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>INFO's sections by command and by error.</summary>
+/// <summary>INFO's sections about commands and errors.</summary>
 internal static class CommandInfo
 {
     private static readonly double TicksPerMicrosecond = Stopwatch.Frequency / 1e6;
@@ -51,7 +51,7 @@ internal static class CommandInfo
         return text.ToString();
     }
 
-    /// <summary>A script can name an error as it likes; what would break the lines of INFO is replaced.</summary>
+    /// <summary>Scripts choose error codes freely, so characters that would break the lines of INFO are replaced.</summary>
     private static string Safe(string code) => string.Create(code.Length, code, static (to, from) =>
     {
         for (int i = 0; i < to.Length; i++) to[i] = from[i] is '#' or ':' or '\n' or '\r' ? '_' : from[i];

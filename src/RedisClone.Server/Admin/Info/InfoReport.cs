@@ -1,12 +1,12 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>One section of INFO.</summary>
-/// <param name="Name">As it is asked for, in lower case.</param>
-/// <param name="IsDefault">Shown when no section is named.</param>
+/// <param name="Name">The name in lower case, as a client passes it.</param>
+/// <param name="IsDefault">Whether the section is shown if INFO has no arguments.</param>
 /// <param name="Write">Writes the title and the fields.</param>
 internal sealed record InfoSection(string Name, bool IsDefault, Action<ServerCore, InfoWriter> Write);
 
-/// <summary>INFO: the sections that there are, and which of them an INFO with arguments shows.</summary>
+/// <summary>INFO: the table of sections, and the selection of sections by arguments.</summary>
 internal static class InfoReport
 {
     private static readonly InfoSection[] Sections =
@@ -26,11 +26,13 @@ internal static class InfoReport
         new("keyspace", true, KeyspaceInfo.Write),
     ];
 
-    /// <summary>Only shown when asked for by name.</summary>
+    /// <summary>A section that is shown only if it is requested by name.</summary>
     private static readonly InfoSection Debug = new("debug", false, StatsInfo.Debug);
 
-    /// <param name="server">What is described.</param>
-    /// <param name="wanted">Names of sections, in any case; default, all and everything stand for several. None: the default ones.</param>
+    /// <param name="server">The server.</param>
+    /// <param name="wanted">
+    /// Section names, in any case; default, all and everything select several sections. If empty, the default sections.
+    /// </param>
     public static string Write(ServerCore server, IReadOnlyCollection<string> wanted)
     {
         var names = new HashSet<string>(wanted, StringComparer.OrdinalIgnoreCase);

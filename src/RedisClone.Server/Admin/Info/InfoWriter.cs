@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>Writes INFO's lines.</summary>
+/// <summary>Formats the lines of INFO.</summary>
 internal sealed class InfoWriter
 {
     private readonly StringBuilder _text = new(8192);
@@ -22,13 +22,13 @@ internal sealed class InfoWriter
 
     public void Field(string name, bool value) => Field(name, value ? 1 : 0);
 
-    /// <summary>With two decimals.</summary>
+    /// <summary>A number with two decimals.</summary>
     public void Ratio(string name, double value, string unit = "") => _text.Append(CultureInfo.InvariantCulture, $"{name}:{value:F2}{unit}\r\n");
 
     /// <summary>Seconds with six decimals.</summary>
     public void Seconds(string name, TimeSpan value) => _text.Append(CultureInfo.InvariantCulture, $"{name}:{value.TotalSeconds:F6}\r\n");
 
-    /// <summary>A size, and once more for humans.</summary>
+    /// <summary>A size in bytes, followed by a field with the same size in human-readable form.</summary>
     public void Size(string name, long bytes)
     {
         Field(name, bytes);

@@ -3,7 +3,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>INFO's section of databases that hold keys.</summary>
+/// <summary>INFO's section about databases that contain keys.</summary>
 internal static class KeyspaceInfo
 {
     public static void Write(ServerCore server, InfoWriter info)

@@ -3,10 +3,7 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>
-/// MEMORY DOCTOR: says in words what the numbers of MEMORY STATS mean when something is out of the ordinary. It begins as
-/// Redis's does.
-/// </summary>
+/// <summary>MEMORY DOCTOR: explains unusual values of MEMORY STATS. The text begins as in Redis.</summary>
 internal static class MemoryDoctor
 {
     private const long TooSmallToTell = 5 << 20;

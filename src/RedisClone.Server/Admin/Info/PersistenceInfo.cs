@@ -2,7 +2,7 @@ using RedisClone.Server.Durability;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>INFO's section about what is on disk.</summary>
+/// <summary>INFO's section about persistence.</summary>
 internal static class PersistenceInfo
 {
     public static void Write(ServerCore server, InfoWriter info)

@@ -111,7 +111,7 @@ internal static class ServerInfo
             info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number}"), $"name=unix,bind={config.UnixSocket}");
     }
 
-    /// <summary>As uname says it: Linux 6.1.0 x86_64.</summary>
+    /// <summary>The operating system in the format of uname: Linux 6.1.0 x86_64.</summary>
     private static string NameOperatingSystem()
     {
         string machine = RuntimeInformation.OSArchitecture switch

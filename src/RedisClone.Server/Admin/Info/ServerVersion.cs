@@ -2,10 +2,13 @@ using System.Reflection;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What this server says it is.</summary>
+/// <summary>The versions that this server reports.</summary>
 internal static class ServerVersion
 {
-    /// <summary>The version of Redis whose behaviour, parameters and error texts are followed; clients choose features by it.</summary>
+    /// <summary>
+    /// The version of Redis that this server is compatible with in behaviour, parameters and error texts. Clients select
+    /// features by it.
+    /// </summary>
     public const string Redis = "7.4.1";
 
     public static string Own { get; } = typeof(ServerVersion).Assembly.GetName().Version?.ToString(3) ?? "0.0.0";

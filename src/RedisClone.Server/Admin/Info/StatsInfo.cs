@@ -3,7 +3,7 @@ using RedisClone.Server.Pubsub;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>INFO's section of counters, since the start or CONFIG RESETSTAT.</summary>
+/// <summary>INFO's section of counters since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
     public static void Write(ServerCore server, InfoWriter info)

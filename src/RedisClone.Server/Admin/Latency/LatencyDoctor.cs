@@ -4,7 +4,8 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// LATENCY DOCTOR: the spikes in words, and what helps against them here. It begins as Redis's does: clients match on that.
+/// LATENCY DOCTOR: describes the latency spikes and gives advice for this server. The text begins as in Redis, because clients
+/// match on that.
 /// </summary>
 internal static class LatencyDoctor
 {

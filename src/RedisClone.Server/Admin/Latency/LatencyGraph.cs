@@ -3,7 +3,10 @@ using System.Text;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>An event's samples drawn with characters, a column each: its height the duration, below it how long ago that was, top to bottom.</summary>
+/// <summary>
+/// Draws the samples of an event as text, one column per sample. The height is the duration; the age is written vertically
+/// below.
+/// </summary>
 internal static class LatencyGraph
 {
     private const int Columns = 80, Rows = 4;

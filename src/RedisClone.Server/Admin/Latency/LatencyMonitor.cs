@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>The kinds of delay that the monitor tells apart, by Redis's names.</summary>
+/// <summary>The events that the monitor distinguishes, with Redis's names.</summary>
 internal static class LatencyEvents
 {
     public const string Command = "command";
@@ -13,22 +13,24 @@ internal static class LatencyEvents
     public const string JournalFlush = "aof-fsync-always";
 }
 
-/// <summary>Remembers what took longer than latency-monitor-threshold. Turned off, it costs a comparison.</summary>
+/// <summary>
+/// Records events that take longer than latency-monitor-threshold. If the monitor is off, it costs one comparison.
+/// </summary>
 internal sealed class LatencyMonitor(ServerConfig config)
 {
     private readonly Lock _gate = new();
     private readonly SortedDictionary<string, LatencySeries> _events = new(StringComparer.Ordinal);
 
-    /// <summary>From so many ticks on it is a spike: all that the hot path looks at.</summary>
+    /// <summary>The least duration of a spike, in ticks. The hot path reads only this property.</summary>
     public long Threshold { get; private set; } = ThresholdOf(config);
 
-    /// <summary>The configuration changed.</summary>
+    /// <summary>Applies a changed configuration.</summary>
     public void Adapt() => Threshold = ThresholdOf(config);
 
-    /// <summary>The start of a measurement; 0 while the monitor is off.</summary>
+    /// <summary>Starts a measurement. Returns 0 while the monitor is off.</summary>
     public long Start() => Threshold == long.MaxValue ? 0 : Stopwatch.GetTimestamp();
 
-    /// <summary>Something ended that began at <see cref="Start"/>.</summary>
+    /// <summary>Ends a measurement that began with <see cref="Start"/>.</summary>
     public void End(string name, long started)
     {
         if (started != 0) Note(name, Stopwatch.GetTimestamp() - started);
@@ -45,7 +47,7 @@ internal sealed class LatencyMonitor(ServerConfig config)
         }
     }
 
-    /// <summary>What is known of each event: its name, its samples, the worst of all.</summary>
+    /// <summary>Returns the recorded spikes of all events.</summary>
     public LatencyRecord[] Read()
     {
         lock (_gate) return [.. _events.Select(e => new LatencyRecord(e.Key, e.Value.Read(), e.Value.Worst))];
@@ -56,7 +58,9 @@ internal sealed class LatencyMonitor(ServerConfig config)
         lock (_gate) return _events.TryGetValue(name, out LatencySeries? series) ? new LatencyRecord(name, series.Read(), series.Worst) : null;
     }
 
-    /// <summary>Forgets one event, named in either case, or all; how many there were.</summary>
+    /// <summary>
+    /// Deletes the samples of one event (its name ignores case) or of all. Returns the number of deleted events.
+    /// </summary>
     public int Reset(string? name = null)
     {
         lock (_gate)
@@ -71,14 +75,14 @@ internal sealed class LatencyMonitor(ServerConfig config)
         config.LatencyMonitorThreshold == 0 ? long.MaxValue : (long)Math.Min(config.LatencyMonitorThreshold * (Stopwatch.Frequency / 1e3), long.MaxValue / 2);
 }
 
-/// <summary>One event's samples, the oldest first, and the worst that there ever was, in milliseconds.</summary>
+/// <summary>The samples of one event, oldest first, and the longest duration ever, in milliseconds.</summary>
 internal sealed record LatencyRecord(string Name, LatencySeries.Sample[] Samples, long Worst)
 {
     public long Average => Samples.Length == 0 ? 0 : Samples.Sum(s => s.Milliseconds) / Samples.Length;
 
-    /// <summary>How far the samples are from their average, on average.</summary>
+    /// <summary>The mean absolute deviation from the average.</summary>
     public long Deviation => Samples.Length == 0 ? 0 : Samples.Sum(s => Math.Abs(s.Milliseconds - Average)) / Samples.Length;
 
-    /// <summary>Seconds from one spike to the next, on average.</summary>
+    /// <summary>The average number of seconds between spikes.</summary>
     public double Period(long now) => Samples.Length == 0 ? 0 : Math.Max(1, now - Samples[0].Second) / (double)Samples.Length;
 }

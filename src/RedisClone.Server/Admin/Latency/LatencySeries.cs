@@ -1,6 +1,8 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>What an event looked like lately: its worst duration in each second that had one, up to so many seconds back as samples go.</summary>
+/// <summary>
+/// The recent history of an event: the longest duration in each second that had a spike, in a ring of fixed capacity.
+/// </summary>
 internal sealed class LatencySeries
 {
     private const int Capacity = 160;
@@ -8,7 +10,7 @@ internal sealed class LatencySeries
     private readonly Sample[] _samples = new Sample[Capacity];
     private int _next;
 
-    /// <summary>Milliseconds of the worst of all.</summary>
+    /// <summary>The longest duration ever, in milliseconds.</summary>
     public long Worst { get; private set; }
 
     public void Add(long second, long milliseconds)
@@ -24,7 +26,7 @@ internal sealed class LatencySeries
         _next = (_next + 1) % Capacity;
     }
 
-    /// <summary>The oldest first.</summary>
+    /// <summary>Returns the samples, oldest first.</summary>
     public Sample[] Read()
     {
         Sample[] all = [.. _samples.AsSpan(_next), .. _samples.AsSpan(0, _next)];

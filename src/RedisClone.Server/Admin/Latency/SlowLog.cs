@@ -6,17 +6,17 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>One command that took long. Its arguments are trimmed, its secrets taken out.</summary>
+/// <summary>A slow command. Its arguments are truncated and its secrets removed.</summary>
 internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName);
 
-/// <summary>The last commands that took longer than slowlog-log-slower-than.</summary>
+/// <summary>The most recent commands that took longer than slowlog-log-slower-than.</summary>
 internal sealed class SlowLog(ServerConfig config)
 {
     private readonly Lock _gate = new();
     private readonly LinkedList<SlowLogEntry> _entries = new();
     private long _nextId;
 
-    /// <summary>From so many ticks on a command is slow: all that the hot path looks at.</summary>
+    /// <summary>The least duration of a slow command, in ticks. The hot path reads only this property.</summary>
     public long Threshold { get; private set; } = ThresholdOf(config);
 
     public int Count
@@ -27,7 +27,7 @@ internal sealed class SlowLog(ServerConfig config)
         }
     }
 
-    /// <summary>The configuration changed.</summary>
+    /// <summary>Applies a changed configuration.</summary>
     public void Adapt() => Threshold = ThresholdOf(config);
 
     public void Add(Session session, CommandRow row, in Request request, long ticks)
@@ -42,7 +42,7 @@ internal sealed class SlowLog(ServerConfig config)
         }
     }
 
-    /// <summary>Up to so many entries, the newest first.</summary>
+    /// <summary>Returns at most <paramref name="most"/> entries, newest first.</summary>
     public SlowLogEntry[] Read(long most)
     {
         lock (_gate) return [.. _entries.Take((int)Math.Min(most, _entries.Count))];

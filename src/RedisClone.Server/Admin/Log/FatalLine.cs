@@ -4,7 +4,7 @@ using System.Text.Unicode;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The last line before a fatal end, built in bytes set aside at the start, since memory may be what is missing.
+/// Formats the last line before a fatal end in buffers that are allocated at the start, because memory may be exhausted.
 /// </summary>
 internal sealed class FatalLine
 {
@@ -14,7 +14,7 @@ internal sealed class FatalLine
     private readonly byte[] _line = new byte[Limits.FatalLine * 2];
     private int _length;
 
-    /// <summary>Runs all of it once: what the runtime loads or compiles on the way is there then.</summary>
+    /// <summary>Runs all code of this class once, so that a fatal end needs neither to load nor to compile it.</summary>
     public void WarmUp()
     {
         Make("", new InvalidOperationException(), json: false);
@@ -77,7 +77,7 @@ internal sealed class FatalLine
         if (number.TryFormat(_line.AsSpan(_length), out int written, default, CultureInfo.InvariantCulture)) _length += written;
     }
 
-    /// <summary>The time zone may be unreadable.</summary>
+    /// <summary>The system time zone may be unreadable.</summary>
     private void AddTime(bool utc, string format)
     {
         try
@@ -87,11 +87,11 @@ internal sealed class FatalLine
         }
         catch (Exception)
         {
-            // The line is worth more than its time.
+            // The line is written without a time.
         }
     }
 
-    /// <summary>An exception's own members may throw.</summary>
+    /// <summary>The members of an exception may throw.</summary>
     private static string Told(Exception cause, bool message)
     {
         try
@@ -104,7 +104,7 @@ internal sealed class FatalLine
         }
     }
 
-    /// <summary>What does not fit is cut off; no character is cut in two.</summary>
+    /// <summary>Truncates a text that does not fit, at a character boundary.</summary>
     private static void Add(byte[] to, ref int length, string text)
     {
         _ = Utf8.FromUtf16(text, to.AsSpan(length), out _, out int written);

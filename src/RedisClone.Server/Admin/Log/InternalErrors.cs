@@ -3,8 +3,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Exceptions outside of commands that end at the top of a thread's or a connection's work: each is a bug or a lack of memory, is
-/// logged and counted, and the thread goes on.
+/// Exceptions outside commands that reach the top of a thread or of a connection's work. Each is a bug or a lack of memory. It
+/// is logged and counted, and the thread continues.
 /// </summary>
 internal static class InternalErrors
 {
@@ -12,7 +12,7 @@ internal static class InternalErrors
 
     public static long Count => Volatile.Read(ref s_count);
 
-    /// <summary>Never throws.</summary>
+    /// <summary>Counts and logs the error. Never throws.</summary>
     public static void Report(ILogger log, Exception error, string what)
     {
         Interlocked.Increment(ref s_count);

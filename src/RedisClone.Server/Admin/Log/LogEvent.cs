@@ -7,22 +7,24 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What one line of the log tells, in either of its forms.</summary>
-/// <param name="Time">When, in local time.</param>
-/// <param name="Level">How important it is.</param>
-/// <param name="Message">The whole sentence.</param>
-/// <param name="Parts">What was put into the sentence, by name, and the sentence without it.</param>
+/// <summary>The content of one log line, independent of the format.</summary>
+/// <param name="Time">The local time.</param>
+/// <param name="Level">The severity.</param>
+/// <param name="Message">The complete message.</param>
+/// <param name="Parts">The arguments of the message by name, and the message template.</param>
 internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string Message, IReadOnlyList<KeyValuePair<string, object?>> Parts)
 {
     private const string SentenceWithoutParts = "{OriginalFormat}";
 
     private static readonly JsonWriterOptions s_json = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
-    /// <summary>Texts that clients have chosen may be of any length. No character is cut in two.</summary>
+    /// <summary>
+    /// Limits the length of a text, because texts from clients may be of any length. Does not split a surrogate pair.
+    /// </summary>
     public static string Bounded(string text) =>
         text.Length <= Limits.LogText ? text : text[..(char.IsHighSurrogate(text[Limits.LogText - 1]) ? Limits.LogText - 1 : Limits.LogText)];
 
-    /// <summary>An exception that cannot tell about itself is told by its type.</summary>
+    /// <summary>The text of an exception, or its type if the text cannot be read.</summary>
     public static string Told(Exception exception)
     {
         try
@@ -35,7 +37,9 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
         }
     }
 
-    /// <summary>As Redis writes it: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be ready read exactly this.</summary>
+    /// <summary>
+    /// Redis's format: `pid:M 21 Nov 2026 14:00:00.000 * text`. Tools that wait for a server to be ready parse this format.
+    /// </summary>
     public string ToText()
     {
         char mark = Level switch
@@ -47,7 +51,7 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
         return string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {Time:dd MMM yyyy HH:mm:ss.fff} {mark} {Message}\n");
     }
 
-    /// <summary>One object a line: time (UTC), level, pid, message, and the parts of the message by name under fields.</summary>
+    /// <summary>One JSON object per line: time (UTC), level, pid, message, and the message arguments under fields.</summary>
     public string ToJson()
     {
         var line = new ArrayBufferWriter<byte>(256);

@@ -1,14 +1,16 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// A log file that stays open as long as its name still leads to it: after it was moved, removed or cut (a rotation), the next line
-/// begins a new file. Not thread-safe, except for <see cref="AppendLast"/>.
+/// A log file that stays open while its path leads to it. After a log rotation (the file was moved, removed or truncated), the
+/// next line opens the path again. Not thread-safe, except for <see cref="AppendLast"/>.
 /// </summary>
 internal sealed class LogFile(string path) : IDisposable
 {
     private FileStream? _file;
 
-    /// <summary>False when the line could not be written. The file has none of it then, where it can be cut.</summary>
+    /// <summary>
+    /// Appends a line. Returns false if the write failed. A partial line is then removed if the file supports it.
+    /// </summary>
     public bool Append(ReadOnlySpan<byte> line)
     {
         long end = -1;
@@ -29,7 +31,7 @@ internal sealed class LogFile(string path) : IDisposable
     }
 
     /// <summary>
-    /// Any thread, before the process ends: uses the file that is open if there is one, which allocates nothing.
+    /// Appends the last line before the process ends. May be called on any thread. It allocates nothing if the file is open.
     /// </summary>
     public void AppendLast(ReadOnlySpan<byte> line)
     {
@@ -53,7 +55,7 @@ internal sealed class LogFile(string path) : IDisposable
         }
         catch (Exception)
         {
-            // Closing reports an earlier failure again.
+            // Dispose reports an earlier write error again.
         }
         _file = null;
     }
@@ -70,11 +72,13 @@ internal sealed class LogFile(string path) : IDisposable
         }
         catch (Exception)
         {
-            // The beginning of a line stays.
+            // The partial line stays in the file.
         }
     }
 
-    /// <summary>Another file of the same length would be taken for this one; the next line tells them apart.</summary>
+    /// <summary>
+    /// Compares only lengths: a new file of the same length is not detected until the next line makes the lengths differ.
+    /// </summary>
     private bool IsStillThere(long length)
     {
         var named = new FileInfo(path);

@@ -1,23 +1,23 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The thread that writes the log. Whatever logs may hold a shard or run an event loop, so it only queues its line here; a line
-/// that finds the queue full is dropped and counted. A line that cannot be written is counted too, and the next one that can be
-/// is preceded by a line with the number of those that were lost.
+/// The thread that writes the log. A thread that logs may hold a shard or run an event loop, so it only adds its line to a
+/// queue. A line is dropped and counted if the queue is full or if the write fails. The next line that can be written is
+/// preceded by a line with the number of lost lines.
 /// </summary>
 internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : IDisposable
 {
-    private readonly object _gate = new();      // guards the fields down to _ended
+    private readonly object _gate = new(); // guards the fields down to _ended
     private readonly Queue<byte[]> _lines = new();
     private long _bytes;
     private Thread? _thread;
     private bool _isWriting;
     private bool _ended;
 
-    private long _told = LostLines.Count;       // only on the writer's thread, as the next field
-    private bool _torn;                         // a part of a line is the last on standard output
+    private long _told = LostLines.Count; // _told and _torn are used only on the log thread
+    private bool _torn; // standard output ends with a partial line
 
-    /// <summary>Returns at once, whatever becomes of the line.</summary>
+    /// <summary>Queues a line. Never blocks; drops the line if the queue is full.</summary>
     public void Add(byte[] line)
     {
         lock (_gate)
@@ -34,7 +34,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
         }
     }
 
-    /// <summary>Waits until all lines are written, but not longer than <paramref name="patience"/>.</summary>
+    /// <summary>Waits until all lines are written, at most for <paramref name="patience"/>.</summary>
     public void Drain(TimeSpan patience)
     {
         long end = Environment.TickCount64 + (long)patience.TotalMilliseconds;
@@ -59,7 +59,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
         }
     }
 
-    /// <summary>A thread that cannot be started is tried again with the next line.</summary>
+    /// <summary>If the thread cannot be started, the next line tries again.</summary>
     private void StartThread()
     {
         var thread = new Thread(Run, maxStackSize: 256 << 10) { IsBackground = true, Name = "log" };

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>Counts the lines that this process could not write to its log, whatever the reason.</summary>
+/// <summary>Counts the log lines that this process could not write, for any reason.</summary>
 internal static class LostLines
 {
     private static long s_count;

@@ -4,8 +4,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The log, one line an event in the form that is configured, to standard output or a file. Past Console.Out, which would first
-/// query the terminal. No call throws, and none waits for the output: see <see cref="LogWriter"/>.
+/// The log: one line per event in the configured format, to standard output or a file. It does not use Console.Out, which would
+/// query the terminal first. No call throws or waits for the output: see <see cref="LogWriter"/>.
 /// </summary>
 internal sealed class RedisLog : ILoggerProvider
 {
@@ -28,12 +28,12 @@ internal sealed class RedisLog : ILoggerProvider
 
     public void Dispose() => _writer.Dispose();
 
-    /// <summary>Waits until all that was logged is written, but not longer than <paramref name="patience"/>.</summary>
+    /// <summary>Waits until all lines are written, at most for <paramref name="patience"/>.</summary>
     public void Drain(TimeSpan patience) => _writer.Drain(patience);
 
     public byte[] Format(LogLevel level, string message) => Format(new LogEvent(DateTime.Now, level, message, []));
 
-    /// <summary>Writes on the calling thread: the process is about to end.</summary>
+    /// <summary>Writes on the calling thread, because the process is about to end.</summary>
     public void WriteLast(ReadOnlySpan<byte> line)
     {
         if (_file is not null) _file.AppendLast(line);
@@ -57,7 +57,7 @@ internal sealed class RedisLog : ILoggerProvider
 
         public bool IsEnabled(LogLevel logLevel) => owner.IsEnabled(logLevel);
 
-        /// <summary>What is logged may fail to be told, and there may be no memory for it.</summary>
+        /// <summary>Formatting may throw, for example if memory is exhausted. The line is then counted as lost.</summary>
         public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
             if (!IsEnabled(logLevel)) return;

@@ -5,10 +5,10 @@ using RedisClone.Server.Admin;
 namespace RedisClone.Server;
 
 /// <summary>
-/// The server's own LogWarning and so on. A file within this namespace finds them before those of Microsoft.Extensions.Logging,
-/// which throw what the logger throws and need memory for their arguments before any handler can be in place. These never throw:
-/// a line that cannot be made is counted. Log lines are written in handlers of errors and under holds, where a second exception
-/// would do harm.
+/// The LogWarning and related methods of this server. Code in this namespace binds to them instead of those of
+/// Microsoft.Extensions.Logging, which pass on exceptions of the logger and allocate their arguments before any handler is
+/// active. These methods never throw: a line that cannot be formatted is counted as lost. Error handlers and code that holds
+/// shards write log lines, and a second exception there would do harm.
 /// </summary>
 internal static class SafeLog
 {

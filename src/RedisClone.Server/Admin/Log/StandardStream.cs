@@ -3,8 +3,8 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Standard output or standard error of the process. A write reports its result and never throws: the log and the last line
-/// before a fatal end are written with it.
+/// Standard output or standard error of the process. A write returns its result and never throws. The log and the last line
+/// before a fatal end use this class.
 /// </summary>
 internal sealed class StandardStream
 {
@@ -12,7 +12,7 @@ internal sealed class StandardStream
     private const short PollOut = 4;
 
     private readonly int _descriptor;
-    private readonly Stream? _stream;   // only where there are no descriptors
+    private readonly Stream? _stream; // only on systems without file descriptors
 
     private StandardStream(int descriptor)
     {
@@ -25,9 +25,9 @@ internal sealed class StandardStream
     public static StandardStream Error { get; } = new(2);
 
     /// <summary>
-    /// Writes and returns how many bytes were written: fewer than there are after an error, or when there was no room for
-    /// <paramref name="patience"/> milliseconds (-1 waits without a limit). A pipe that poll reports as writable takes 4 KB at
-    /// once, so a longer text is written in parts and none of them blocks.
+    /// Writes bytes and returns the number of bytes written. The number is lower than the length of <paramref name="bytes"/>
+    /// after an error, or if there was no space for <paramref name="patience"/> milliseconds (-1 waits without limit). A pipe
+    /// that poll reports as writable accepts 4 KB at once, so a longer text is written in parts and no part blocks.
     /// </summary>
     public int Write(ReadOnlySpan<byte> bytes, int patience = Timeout.Infinite)
     {

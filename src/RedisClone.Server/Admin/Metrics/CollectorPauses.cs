@@ -1,8 +1,9 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// How long garbage collections stopped all threads. The runtime counts the sum; the longest is taken as what was added between
-/// two looks, so it errs on the long side only, where several fall between them.
+/// Measures how long garbage collections stop all threads. The runtime provides only the sum, so the longest pause is estimated
+/// as the largest increase between two samples. The estimate is too high if several collections fall between two samples, and
+/// never too low.
 /// </summary>
 internal sealed class CollectorPauses
 {
@@ -10,7 +11,7 @@ internal sealed class CollectorPauses
     private TimeSpan _before;
     private int _collectionsBefore;
 
-    /// <summary>Since statistics were reset, as the others.</summary>
+    /// <summary>The total since the last reset of the statistics.</summary>
     public TimeSpan Total => GC.GetTotalPauseDuration() - _before;
 
     public TimeSpan Longest { get; private set; }

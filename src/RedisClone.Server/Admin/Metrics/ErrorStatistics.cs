@@ -3,8 +3,8 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Error replies by their code. Scripts can make codes up, so the number of codes is bounded: at the bound, all are dropped
-/// and nothing but that fact is shown any more.
+/// Counts error replies by code. Scripts can invent codes, so the number of codes is bounded. When the bound is reached, all
+/// counts are dropped and only that fact is reported.
 /// </summary>
 internal sealed class ErrorStatistics
 {
@@ -18,7 +18,7 @@ internal sealed class ErrorStatistics
 
     public ErrorStatistics() => _bySpan = _counts.GetAlternateLookup<ReadOnlySpan<byte>>();
 
-    /// <summary>Called once with all the codes when there are too many.</summary>
+    /// <summary>Called once with all codes when the bound is reached.</summary>
     public Action<string>? Overflowed { get; set; }
 
     public void Count(ReadOnlySpan<byte> code)
@@ -39,7 +39,7 @@ internal sealed class ErrorStatistics
         Overflowed?.Invoke(dropped);
     }
 
-    /// <summary>Codes and counts, in the order of codes.</summary>
+    /// <summary>Returns the counts, sorted by code.</summary>
     public List<KeyValuePair<string, long>> Read()
     {
         lock (_gate)

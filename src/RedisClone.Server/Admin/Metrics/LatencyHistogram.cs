@@ -4,16 +4,16 @@ using System.Numerics;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// How often something took how long: 32 steps an octave, so that a percentile read from it is right within 3 %. Written by one
-/// thread; others read what they see.
+/// A histogram of durations with 32 steps per octave, so percentiles are accurate within 3 %. One thread writes; other threads
+/// may read slightly outdated counts.
 /// </summary>
 internal sealed class LatencyHistogram
 {
     private const int StepBits = 5;
     private const int Steps = 1 << StepBits;
-    private const int Octaves = 38;            // in nanoseconds, beyond an hour
+    private const int Octaves = 38; // in nanoseconds, up to more than an hour
 
-    /// <summary>What is shown of it doubles, from about a microsecond to more than an hour.</summary>
+    /// <summary>The reported steps double, from about one microsecond to more than an hour.</summary>
     private const int FirstShown = 1024, ShownSteps = 32;
 
     private readonly long[] _counts = new long[Octaves * Steps];
@@ -35,7 +35,7 @@ internal sealed class LatencyHistogram
         }
     }
 
-    /// <summary>The least duration that so many percent of all did not exceed; in ticks.</summary>
+    /// <summary>The smallest duration in ticks that this percentage of all durations does not exceed.</summary>
     public long Percentile(double percent)
     {
         long wanted = Math.Max(1, (long)Math.Ceiling(Count * percent / 100));
@@ -48,19 +48,20 @@ internal sealed class LatencyHistogram
         return 0;
     }
 
-    /// <summary>How many took at most so many microseconds, for each of the steps that are shown; the last has all.</summary>
+    /// <summary>The cumulative counts for the reported steps. The last step includes all durations.</summary>
     public IEnumerable<(long Microseconds, long Count)> Shown()
     {
         for (int i = 0; i < ShownSteps; i++)
         {
             long nanoseconds = (long)FirstShown << i;
-            // Redis's histograms round a step up to the end of the 128th part of it that it lies in.
+            // Redis's histograms report the highest value of the bucket that contains the step; a bucket spans 1/128 of the
+            // step.
             nanoseconds += nanoseconds / 128 - 1;
             yield return (nanoseconds / 1000, i == ShownSteps - 1 ? Count : CountUpTo((long)(nanoseconds * (Stopwatch.Frequency / 1e9))));
         }
     }
 
-    /// <summary>Counted by whole steps.</summary>
+    /// <summary>Counts whole steps, including the step that contains <paramref name="ticks"/>.</summary>
     private long CountUpTo(long ticks)
     {
         long count = 0;

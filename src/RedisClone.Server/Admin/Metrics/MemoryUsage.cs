@@ -4,24 +4,27 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// Where memory is. What the shards hold is exact; what clients hold is what their buffers hold; what the runtime needs besides shows
-/// in the difference to the resident size.
+/// The distribution of memory. The numbers of the shards are exact; those of clients include only their buffers. Other memory
+/// of the runtime appears only in the resident size.
 /// </summary>
 internal readonly record struct MemoryUsage
 {
     /// <summary>Bytes of keys, values and their indexes.</summary>
     public long Data { get; private init; }
 
-    /// <summary>The part of them that indexes take.</summary>
+    /// <summary>The part of <see cref="Data"/> that indexes use.</summary>
     public long Indexes { get; private init; }
 
     /// <summary>Bytes of the pages that the shards have reserved.</summary>
     public long Reserved { get; private init; }
 
-    /// <summary>What is held for clients that are no replicas.</summary>
+    /// <summary>Bytes held for clients other than replicas.</summary>
     public long Clients { get; private init; }
 
-    /// <summary>What is held for replicas: the stream, once for all, and what is on its way to each. It does not count for maxmemory.</summary>
+    /// <summary>
+    /// Bytes held for replicas: the shared replication stream and the unsent bytes of each replica. They do not count towards
+    /// maxmemory.
+    /// </summary>
     public long Replicas { get; private init; }
 
     public long Keys { get; private init; }
@@ -30,7 +33,7 @@ internal readonly record struct MemoryUsage
 
     public long LazilyFreed { get; private init; }
 
-    /// <summary>What scripts hold.</summary>
+    /// <summary>Bytes held by scripts.</summary>
     public long Scripts { get; private init; }
 
     public long Used => Data + Clients + Replicas + Scripts;

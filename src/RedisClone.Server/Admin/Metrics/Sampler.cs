@@ -2,12 +2,14 @@ using System.Diagnostics;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>What has to be looked at from time to time to be known: rates of the last second or two, and the peak of memory.</summary>
+/// <summary>
+/// Samples values that are not counted continuously: rates over the last one or two seconds, and the peak of used memory.
+/// </summary>
 internal sealed class Sampler(ServerCore server)
 {
     private const int Samples = 16;
 
-    /// <summary>However many rounds there are, a sample is taken about ten times a second.</summary>
+    /// <summary>A sample is taken about ten times a second, regardless of the number of rounds.</summary>
     private static readonly long SampleTicks = Stopwatch.Frequency * 9 / 100;
 
     private readonly Lock _gate = new();
@@ -16,17 +18,17 @@ internal sealed class Sampler(ServerCore server)
     private long _nextSample;
     private long _peakMemory;
 
-    /// <summary>Rounds of background work, and the time that they took.</summary>
+    /// <summary>Rounds of background work.</summary>
     public long Rounds { get; private set; }
 
     public long RoundTicks { get; private set; }
 
     public long LongestRoundTicks { get; private set; }
 
-    /// <summary>Keys freed in slices before statistics were reset.</summary>
+    /// <summary>Values freed in the background before the last reset of the statistics.</summary>
     public long LazilyFreedBefore { get; private set; }
 
-    /// <summary>The same for scripts that made room for others.</summary>
+    /// <summary>Scripts evicted from the cache before the last reset of the statistics.</summary>
     public long ScriptsEvictedBefore { get; private set; }
 
     public CollectorPauses Pauses { get; } = new();
@@ -53,13 +55,13 @@ internal sealed class Sampler(ServerCore server)
         }
     }
 
-    /// <summary>The peak is sampled, so a caller that measures may find a higher one.</summary>
+    /// <summary>Raises the peak. Callers that measure memory report it here, because it may exceed the sampled peak.</summary>
     public void NoteMemory(long used)
     {
         if (used > PeakMemory) Volatile.Write(ref _peakMemory, used);
     }
 
-    /// <summary>CONFIG RESETSTAT: the peak is what is used now.</summary>
+    /// <summary>Resets the samples, for CONFIG RESETSTAT. The peak becomes the current use.</summary>
     public void Reset()
     {
         lock (_gate) Array.Clear(_samples);
@@ -69,7 +71,7 @@ internal sealed class Sampler(ServerCore server)
         ScriptsEvictedBefore = server.Scripts.Cache.Evicted;
     }
 
-    /// <summary>Commands, bytes in, bytes out and rounds per second over the samples.</summary>
+    /// <summary>The average commands, bytes received, bytes sent and rounds per second over the samples.</summary>
     public (double Commands, double Input, double Output, double Rounds) Rates()
     {
         lock (_gate)

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>What happens too rarely to be counted by lane.</summary>
+/// <summary>Events that are too rare to need a counter per lane.</summary>
 internal enum RareEvent
 {
     DeniedAuthentication,
@@ -61,8 +61,8 @@ internal struct LaneTotals
 }
 
 /// <summary>
-/// What was counted since the start, or since CONFIG RESETSTAT. Lanes count on; a reset remembers where they were, since a thread in the
-/// middle of an increment could bring a zeroed number back.
+/// Counters since the start or the last CONFIG RESETSTAT. A reset does not set the lanes' counters to zero, because a
+/// concurrent increment could restore the old value. It stores the current values and subtracts them later.
 /// </summary>
 internal sealed class Statistics(LaneSet lanes)
 {
@@ -84,7 +84,7 @@ internal sealed class Statistics(LaneSet lanes)
 
     public long this[RareEvent what] => Volatile.Read(ref _rare[(int)what]);
 
-    /// <summary>Calls of one command.</summary>
+    /// <summary>The call counters of one command.</summary>
     public CommandCounters CallsOf(int command)
     {
         var sum = default(CommandCounters);
@@ -99,7 +99,7 @@ internal sealed class Statistics(LaneSet lanes)
         return sum;
     }
 
-    /// <summary>How long one command took; null when it was not called.</summary>
+    /// <summary>The latency histogram of one command, or null if it was not called.</summary>
     public LatencyHistogram? LatencyOf(int command)
     {
         LatencyHistogram? sum = null;

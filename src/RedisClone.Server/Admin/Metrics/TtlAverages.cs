@@ -1,12 +1,12 @@
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// How long keys that expire have left, on average, in each database: a running average over what the search for expired keys comes
-/// by. Written by that search alone.
+/// The average remaining time to live in each database: a running average over the keys that the search for expired keys
+/// visits. Only that search writes it.
 /// </summary>
 internal sealed class TtlAverages(int databases)
 {
-    /// <summary>About so many samples make the average, as in Redis.</summary>
+    /// <summary>The approximate number of samples in the average, as in Redis.</summary>
     private const double Window = 50;
 
     private readonly double[] _milliseconds = new double[databases];

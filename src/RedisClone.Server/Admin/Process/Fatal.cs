@@ -6,12 +6,12 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The deliberate end of the process after an error that may have damaged data in memory, or after an error that leaves a thread
-/// the server cannot do without unable to go on. A restart recovers what was promised; continuing would not.
+/// Ends the process deliberately after an error that may have damaged data in memory, or that stops an indispensable thread. A
+/// restart recovers all acknowledged writes; continuing could not guarantee that.
 /// </summary>
 internal static partial class Fatal
 {
-    /// <summary>The exit code of every such end (EX_SOFTWARE of sysexits.h).</summary>
+    /// <summary>The exit code of a fatal end (EX_SOFTWARE in sysexits.h).</summary>
     public const int ExitCode = 70;
 
     private static readonly FatalLine s_line = new();
@@ -19,13 +19,11 @@ internal static partial class Fatal
     private static bool s_errorIsLog;
     private static int s_ending;
 
-    /// <summary>
-    /// A test sets this to observe the end: it is called instead of ending the process, and then <see cref="End"/> throws.
-    /// </summary>
+    /// <summary>Set by tests: called instead of ending the process. <see cref="End"/> then throws.</summary>
     internal static Action<string, Exception?>? Instead { get; set; }
 
     /// <summary>
-    /// Called once by a server that has its process to itself: the last line goes to its log too, and the process ends without a
+    /// Called once by a server that owns its process: a fatal end also writes the last line to this log, and exits without a
     /// dump.
     /// </summary>
     public static void OwnProcess(RedisLog log)
@@ -41,11 +39,15 @@ internal static partial class Fatal
 
     /// <summary>
     /// Writes <paramref name="why"/> and the exception as the last line to the log and to standard error, and ends the process
-    /// with <see cref="ExitCode"/>. Nothing else runs: no handler, no finalizer, no wait for the disk beyond <see
-    /// cref="Limits.FatalAlarm"/>. It allocates nothing that it needs, takes no lock, and may be called on any thread and under
-    /// any hold. The stack of <paramref name="handling"/>, an exception that the cure of <paramref name="cause"/> met, is logged
-    /// too where there is memory for it. In an embedding process it is <see cref="Environment.FailFast(string, Exception)"/>.
+    /// with <see cref="ExitCode"/>. No handler or finalizer runs, and the disk is waited for at most
+    /// <see cref="Limits.FatalAlarm"/> seconds. The method depends on no allocation, takes no lock, and may be called on any
+    /// thread and with shards held. In an embedding process, it calls <see cref="Environment.FailFast(string, Exception)"/>.
     /// </summary>
+    /// <param name="why">The reason.</param>
+    /// <param name="cause">The exception that caused the end.</param>
+    /// <param name="handling">
+    /// A second exception, thrown while <paramref name="cause"/> was handled. Its stack is logged if there is memory.
+    /// </param>
     [DoesNotReturn]
     public static void End(string why, Exception? cause = null, Exception? handling = null)
     {
@@ -54,7 +56,7 @@ internal static partial class Fatal
             instead(why, cause);
             throw new UnreachableException(why);
         }
-        // The first caller has the line; a second thread must not go on while the first one writes.
+        // The first thread owns the buffers of the line. Other threads must not continue while it writes.
         if (Interlocked.Exchange(ref s_ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
         RedisLog? log = s_log;
         if (OperatingSystem.IsWindows() || log is null) FailFast(why, cause);
@@ -71,7 +73,7 @@ internal static partial class Fatal
     [DoesNotReturn]
     private static void FailFast(string why, Exception? cause) => Environment.FailFast(why, cause);
 
-    /// <summary>The stack takes memory to tell: where there is none left, the last line has to do.</summary>
+    /// <summary>Logs the stack. This needs memory; without it, the last line must suffice.</summary>
     private static void TryWriteTrace(RedisLog log, Exception? cause)
     {
         try

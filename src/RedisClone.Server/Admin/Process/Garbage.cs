@@ -5,19 +5,22 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The collector runs when memory is allocated. The server allocates so little that the garbage of large requests and disconnected clients
-/// could stay for hours. This service looks from time to time at the memory that belongs neither to data nor to clients, and starts a
-/// collection beside running clients when it is worth one: there is almost nothing to walk. Such a collection keeps the memory for later
-/// use. On an idle server, the memory goes back to the operating system. Only for a server that has its process to itself.
+/// Starts garbage collections on a server that owns its process. The collector runs only when memory is allocated, and the
+/// server allocates so little that the garbage of large requests and disconnected clients could stay for hours. This service
+/// periodically measures the memory that belongs neither to data nor to clients. If it has grown, the service starts a
+/// collection concurrent with running commands, which is short because there are few live objects. Such a collection keeps the
+/// memory for later use. On an idle server, the memory is returned to the operating system.
 /// </summary>
 internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListenerFactory> transports) : BackgroundService
 {
     private static readonly TimeSpan BetweenLooks = TimeSpan.FromSeconds(5);
 
-    /// <summary>Commands between two looks: somebody asks whether the server lives.</summary>
+    /// <summary>
+    /// The server counts as idle if it runs fewer commands than this between two measurements, for example only health checks.
+    /// </summary>
     private const long CommandsOfIdleness = 100;
 
-    /// <summary>Collections, each twice as long after the one before, until what they leave is believed to be in use.</summary>
+    /// <summary>Collections until the remaining memory counts as in use. The interval doubles after each of them.</summary>
     private const int Attempts = 5;
 
     private long _inUse;
@@ -57,7 +60,7 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
     private void Collect()
     {
         long now = Unknown(GC.GetTotalMemory(forceFullCollection: false));
-        // What a collection has left is in use.
+        // Memory that a collection did not free is in use.
         if (_hasCollected || now < _inUse) _inUse = now;
         _hasCollected = now - _inUse > Limits.Garbage;
         if (_hasCollected) GC.Collect(GC.MaxGeneration, GCCollectionMode.Forced, blocking: false, compacting: false);
@@ -77,13 +80,17 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
         if (EventLoopListenerFactory.IsSupported)
             foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.DropSpareBuffers();
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
-        // What is left may have been let go a moment later: only when ever later attempts have left it, it is in use.
+        // Objects may become garbage shortly after a collection. The remaining memory counts as in use only after several
+        // attempts.
         if (++_attempts < Attempts) return;
         _stays = Held();
         _attempts = 0;
     }
 
-    /// <summary>What the collector has from the system, garbage or not, allocated since it last looked or not.</summary>
+    /// <summary>
+    /// The memory that the collector holds, garbage included. Allocations since the last collection may exceed the committed
+    /// bytes that it reported then.
+    /// </summary>
     private long Held() => Unknown(Math.Max(GC.GetTotalMemory(forceFullCollection: false), GC.GetGCMemoryInfo().TotalCommittedBytes));
 
     private long Unknown(long bytes)

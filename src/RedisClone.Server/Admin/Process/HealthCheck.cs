@@ -7,9 +7,10 @@ using RedisClone.Server.Net.Listening;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// <c>health PID</c>: asks the server that this process is, on the port that its own arguments say, and is what a container's health check runs. Whatever the
-/// server answers, that it is loading or wants a password too, it lives. A password that the configuration has is sent first: without it, each check would
-/// count as an error. One that only has a port for TLS lives if it takes the connection.
+/// <c>health PID</c>: the health check for containers. It connects to the server that runs as the given process, at the address
+/// in the arguments of that process. Any reply, even an error such as LOADING or NOAUTH, means that the server is alive. A
+/// configured password is sent first, because each check would otherwise count as an error reply. A server that has only a TLS
+/// port is alive if it accepts the connection.
 /// </summary>
 internal static class HealthCheck
 {
@@ -21,7 +22,9 @@ internal static class HealthCheck
 
         """;
 
-    /// <summary>Asks, if that is what the arguments say; null when they are those of a server.</summary>
+    /// <summary>
+    /// Runs the health check if the arguments request it. Returns the exit code, or null for the arguments of a server.
+    /// </summary>
     public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
     {
         if (args is not ["health", ..]) return null;
@@ -40,7 +43,7 @@ internal static class HealthCheck
         try
         {
             string[] words = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0');
-            // With docker's --init the first process is another program, which has the server's command line behind its own.
+            // With docker's --init, the first process is another program, and the server's command line follows its own.
             int own = Array.FindIndex(words, static word => Path.GetFileName(word) == Path.GetFileName(Environment.ProcessPath));
             if (ServerConfig.Load(words[(Math.Max(own, 0) + 1)..], environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
             return AddressOf(config, out string problem) is { } address ? Ask(address, config) : (false, $"it listens on no address. {problem}");

@@ -3,19 +3,19 @@ using System.Globalization;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The memory that this process can have: the machine's, or less where a control group (version 2 or 1) says so, its own or one above it. A
-/// container sees its own group as the root.
+/// The memory that is available to this process: that of the machine, or the lowest limit of its control group (version 2 or 1)
+/// and the groups above it. Inside a container, the container's group appears as the root.
 /// </summary>
 internal static class HostMemory
 {
-    /// <param name="root">Where /proc and /sys are; tests have their own.</param>
-    /// <param name="otherwise">The answer where nothing can be read.</param>
+    /// <param name="root">The directory that contains /proc and /sys; tests use another one.</param>
+    /// <param name="otherwise">The result if nothing can be read.</param>
     public static long Read(string root, long otherwise)
     {
         long least = Kilobytes(Lines(Path.Combine(root, "proc/meminfo")).FirstOrDefault(line => line.StartsWith("MemTotal:", StringComparison.Ordinal))) ?? otherwise;
         foreach (string line in Lines(Path.Combine(root, "proc/self/cgroup")))
         {
-            // hierarchy:controllers:path; version 2 has neither a number nor controllers.
+            // The format is hierarchy:controllers:path. In version 2, the hierarchy is 0 and there are no controllers.
             string[] parts = line.Split(':', 3);
             if (parts.Length < 3) continue;
             if (parts[1].Length == 0) least = Math.Min(least, LeastOf(Path.Combine(root, "sys/fs/cgroup"), parts[2], "memory.max"));
@@ -24,13 +24,13 @@ internal static class HostMemory
         return least;
     }
 
-    /// <summary>The least limit of a group and of all above it.</summary>
+    /// <summary>The lowest limit of a group and all groups above it.</summary>
     private static long LeastOf(string mount, string group, string file)
     {
         long least = long.MaxValue;
         for (string path = group.Trim('/'); ; path = Path.GetDirectoryName(path) ?? "")
         {
-            // "max", and the huge number that stands for it in version 1, are no limits.
+            // "max" does not parse, and its counterpart in version 1 is a huge number, so neither lowers the result.
             if (long.TryParse(Lines(Path.Combine(mount, path, file)).FirstOrDefault(), CultureInfo.InvariantCulture, out long limit)) least = Math.Min(least, limit);
             if (path.Length == 0) return least;
         }

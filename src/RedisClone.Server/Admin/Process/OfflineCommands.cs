@@ -9,12 +9,13 @@ using RedisClone.Server.Durability;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// What the executable does with a data directory while no server runs on it: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. Neither changes
-/// anything in the directory.
+/// Commands on a data directory that no server uses: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. They do not
+/// change the directory.
 /// </summary>
 internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
 {
-    // Exit codes: a start would load everything; would cut an incomplete end; would refuse; the files cannot be read.
+    // Exit codes: a start would load all data; would truncate an incomplete end; would refuse to run; or the files are
+    // unreadable.
     private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
 
     public const string Usage =
@@ -31,7 +32,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
 
     private const string Help = "Usage:\n" + Usage;
 
-    /// <summary>Runs the command that the arguments are; null when they are none, but those of a server.</summary>
+    /// <summary>Runs the command in the arguments. Returns the exit code, or null for the arguments of a server.</summary>
     public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
     {
         if (args is not ["verify" or "repair", ..]) return null;
@@ -89,12 +90,12 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 Report(names.Directory, report);
                 bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
                 output.WriteLine(copied ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}" : $"{names.Directory}: no copy was made.");
-                // What holds together as a journal may yet hold what no start takes.
+                // A journal with a correct structure may still contain data that a start refuses.
                 if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
             }
             foreach (string snapshot in snapshots)
             {
-                // There is nothing to save of an RDB behind its first damage that could be trusted to be all.
+                // The part of an RDB file before its first damage is not copied, because it would pass for a complete snapshot.
                 if (VerifySnapshot(snapshot) != Whole) worst = Refused;
                 else JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)));
             }
@@ -107,7 +108,10 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         }
     }
 
-    /// <summary>The journals and snapshots of a directory: its own, if it is an append-only directory, else those in it.</summary>
+    /// <summary>
+    /// Finds journals and snapshots. If the directory is an append-only directory, these are its journals; otherwise, they are
+    /// the journals in its subdirectories and the snapshots in the directory.
+    /// </summary>
     private bool TryFind(string directory, out List<JournalNames> journals, out List<string> snapshots)
     {
         (journals, snapshots) = ([], []);
@@ -124,7 +128,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
                 foreach (string name in disk.List(directory))
                     if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
-                // A start fails on it, as on a file that is damaged.
+                // A directory with such a name makes a start fail, as a damaged file does.
                 foreach (string child in Directory.GetDirectories(directory))
                     if (child.EndsWith(".rdb", StringComparison.Ordinal)) snapshots.Add(child);
             }

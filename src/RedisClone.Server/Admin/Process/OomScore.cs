@@ -3,8 +3,8 @@ using System.Globalization;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// oom-score-adj: tells Linux how soon to end this process when memory runs out. What the score was before is remembered, for the
-/// relative mode and for putting it back.
+/// Implements oom-score-adj, the priority with which Linux ends this process when memory runs out. The original score is
+/// stored, as the base of the relative mode and to restore it.
 /// </summary>
 internal sealed class OomScore(ServerConfig config, string path = OomScore.OfThisProcess)
 {
@@ -13,7 +13,7 @@ internal sealed class OomScore(ServerConfig config, string path = OomScore.OfThi
 
     private int? _before;
 
-    /// <summary>Null, or why the score cannot be what the configuration says.</summary>
+    /// <summary>Applies the configured score. Returns null, or the reason for the failure.</summary>
     public string? Apply()
     {
         if (config.OomScoreAdj == OomScoreMode.No && _before is null) return null;

@@ -3,11 +3,11 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// What a command that is no server prints. It never throws: that something is missing shows in <see cref="HasFailed"/>.
+/// The output of a command that does not run a server. It never throws: <see cref="HasFailed"/> reports incomplete output.
 /// </summary>
 internal sealed class PlainOutput(StandardStream stream) : TextWriter
 {
-    /// <summary>A part could not be written.</summary>
+    /// <summary>True if a part of the output could not be written.</summary>
     public bool HasFailed { get; private set; }
 
     public override Encoding Encoding => Encoding.UTF8;

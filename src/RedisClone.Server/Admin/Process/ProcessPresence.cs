@@ -4,7 +4,7 @@ using Microsoft.Extensions.Logging;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>How the process shows itself to its machine while it runs: the pid file, the out-of-memory score, and systemd.</summary>
+/// <summary>Announces the process to the system: the pid file, the out-of-memory score, and systemd.</summary>
 internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, ILogger<ProcessPresence> log) : IHostedLifecycleService
 {
     private readonly OomScore _oomScore = new(config);
@@ -23,7 +23,10 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
 
     public Task StartedAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
-    /// <summary>All data is there: clients are served from here on. Ports and data are its own: the pid file is not that of another server which has them.</summary>
+    /// <summary>
+    /// Called when clients are served. The server owns its ports and data at this point, so it cannot overwrite the pid file of
+    /// another server that uses them.
+    /// </summary>
     public void Ready()
     {
         _hasPidFile = config.PidFile.Length > 0;
@@ -45,7 +48,7 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
         return Task.CompletedTask;
     }
 
-    /// <summary>As in Redis, a server whose pid file cannot be written runs all the same.</summary>
+    /// <summary>A server runs without a pid file if it cannot be written, as in Redis.</summary>
     private void TryOnPidFile(string what, Action<string> action)
     {
         try

@@ -1,6 +1,8 @@
 namespace RedisClone.Server.Admin;
 
-/// <summary>The name under which the program was started: RedisClone.Server, or redisclone as a .NET tool. The help text is written for the first.</summary>
+/// <summary>
+/// The name of the executable: RedisClone.Server, or redisclone as a .NET tool. The help texts contain the first name.
+/// </summary>
 internal static class ProgramName
 {
     private const string Written = "RedisClone.Server";

@@ -3,7 +3,9 @@ using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>The pages of docs/ that are made from the server's own tables: printed, or put in the place of a file once they are complete.</summary>
+/// <summary>
+/// Generates the pages of docs/ that come from the server's tables. A page is printed, or replaces a file when it is complete.
+/// </summary>
 internal static class ReferencePages
 {
     private const int Done = 0, Failed = 1;
@@ -15,7 +17,9 @@ internal static class ReferencePages
 
         """;
 
-    /// <summary>Writes the page that the arguments ask for; null when they are those of a server.</summary>
+    /// <summary>
+    /// Writes the page that the arguments request. Returns the exit code, or null for the arguments of a server.
+    /// </summary>
     public static int? TryRun(IReadOnlyList<string> args, TextWriter output)
     {
         Func<string>? page = args.Count == 0 ? null : args[0] switch

@@ -5,33 +5,37 @@ using RedisClone.Server.Net;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// The orderly end, on SHUTDOWN or a signal: what is to be kept is made durable first, and if that fails the server stays, unless forced;
-/// then clients get what they are owed and are let go.
+/// The orderly shutdown on SHUTDOWN or a signal. It first makes the data durable; if that fails, the server continues unless
+/// the shutdown is forced. Then clients receive their pending replies and are disconnected.
 /// </summary>
 internal sealed class Shutdown(ServerCore server)
 {
     private int _begun;
     private (ShutdownOptions Options, bool Asked) _asked;
 
-    /// <summary>Stops accepting connections; set by the host.</summary>
+    /// <summary>Stops accepting connections. Set by the host.</summary>
     public Action StopListening { get; set; } = static () => { };
 
-    /// <summary>Ends the process once all is done; set by the host.</summary>
+    /// <summary>Stops the host after the shutdown. Set by the host.</summary>
     public Action StopHost { get; set; } = static () => { };
 
-    /// <summary>Makes durable what the options ask for; answers whether it could. Null: there is nothing to save.</summary>
+    /// <summary>
+    /// Saves the data that the options require and returns whether it succeeded. Null if there is nothing to save.
+    /// </summary>
     public Func<ShutdownOptions, bool>? Save { get; set; }
 
     public bool HasBegun => Volatile.Read(ref _begun) != 0;
 
-    /// <summary>A signal asked for the end: it comes with the next round of background work, and may be called off until then.</summary>
+    /// <summary>
+    /// Requests a shutdown after a signal. It begins with the next round of background work and can be cancelled until then.
+    /// </summary>
     public void Ask(ShutdownOptions options, string why)
     {
         server.Log.LogWarning("{Why}", why);
         _asked = (options, true);
     }
 
-    /// <summary>Calls off what a signal asked for; false when nothing did.</summary>
+    /// <summary>Cancels a shutdown that a signal requested. Returns false if there is none.</summary>
     public bool CallOff()
     {
         if (!_asked.Asked) return false;
@@ -40,17 +44,17 @@ internal sealed class Shutdown(ServerCore server)
         return true;
     }
 
-    /// <summary>Ten times a second.</summary>
+    /// <summary>Begins a requested shutdown. Called ten times a second.</summary>
     public void Tend()
     {
         if (!_asked.Asked) return;
         ShutdownOptions options = _asked.Options;
         _asked = default;
-        // It waits until data is saved: background work goes on meanwhile.
+        // Begin waits until the data is saved. Background work must continue meanwhile.
         _ = Task.Run(() => Begin(options, "User requested shutdown..."));
     }
 
-    /// <summary>False when something could not be saved: the server goes on.</summary>
+    /// <summary>Shuts the server down. Returns false if the data could not be saved and the server continues.</summary>
     public bool Begin(ShutdownOptions options, string why)
     {
         if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
@@ -72,13 +76,13 @@ internal sealed class Shutdown(ServerCore server)
         server.Log.LogInformation("{Why}", why);
         if (server.Loading is { } loading)
         {
-            // What is half loaded must not replace what it is loaded from.
+            // Incompletely loaded data must not replace the files that it is loaded from.
             options |= ShutdownOptions.NoSave;
             loading.Cancel();
         }
         if (server.Rewrites.IsInitial)
         {
-            // Without its first base the journal is nothing: the data would be lost.
+            // A journal without its first base file cannot be loaded: the data would be lost.
             bool forced = options.HasFlag(ShutdownOptions.Force);
             server.Log.LogWarning("Writing initial AOF{Then}", forced ? ". Exit anyway." : ", can't exit.");
             if (!forced)
@@ -98,7 +102,7 @@ internal sealed class Shutdown(ServerCore server)
         return true;
     }
 
-    /// <summary>Clients are told nothing more; what they are owed still leaves.</summary>
+    /// <summary>Disconnects all clients after their pending replies are sent.</summary>
     internal void LetClientsGo()
     {
         server.Scripts.Progress.Abandon();

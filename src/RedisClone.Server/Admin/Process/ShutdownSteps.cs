@@ -5,7 +5,10 @@ using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Admin;
 
-/// <summary>The steps of the host at an orderly shutdown: it stops listening, then disconnects the clients, because the transport waits for them.</summary>
+/// <summary>
+/// The host's steps at an orderly shutdown: it stops listening, then disconnects the clients, because the transport waits for
+/// them.
+/// </summary>
 internal sealed class ShutdownSteps(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
 {
     [SupportedOSPlatform("linux")]

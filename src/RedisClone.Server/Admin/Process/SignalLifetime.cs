@@ -5,8 +5,8 @@ using Microsoft.Extensions.Logging;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// How a process of the server's own hears that it is to end: SIGTERM and SIGINT do what the configuration says, a second SIGINT ends it at once. The end of
-/// its terminal, SIGHUP, is none of its own.
+/// Handles signals of a server that owns its process. SIGTERM and SIGINT shut down as configured, and a second SIGINT ends the
+/// process at once. SIGHUP is ignored: the end of the terminal does not concern the server.
 /// </summary>
 internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime, IDisposable
 {
@@ -15,14 +15,15 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
     /// <summary>SIG_DFL of signal(2).</summary>
     private const nint DefaultAction = 0;
 
-    /// <summary>SIG_IGN.</summary>
+    /// <summary>SIG_IGN of signal(2).</summary>
     private const nint Ignore = 1;
 
     private readonly List<PosixSignalRegistration> _registrations = [];
     private int _interrupts;
 
     /// <summary>
-    /// A shell starts what runs in the background with SIGINT ignored, and the runtime leaves it so if it is when it first looks: call this before all else.
+    /// Enables SIGINT. A shell starts background processes with SIGINT ignored, and the runtime keeps it ignored if it finds it
+    /// so at its first use of signals. Must be called before all else.
     /// </summary>
     public static void HeedInterrupts()
     {
@@ -30,7 +31,7 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
     }
 
     /// <summary>
-    /// A write past a limit on the size of files, or to a pipe without a reader, is an error of that write, not the end of the
+    /// Makes a write beyond the file size limit, or to a pipe without a reader, fail with an error instead of ending the
     /// process.
     /// </summary>
     public static void IgnoreWriteSignals()

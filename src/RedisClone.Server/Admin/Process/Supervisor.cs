@@ -4,8 +4,8 @@ using System.Text;
 namespace RedisClone.Server.Admin;
 
 /// <summary>
-/// What systemd wants to hear from a service of Type=notify: a datagram to the socket that it names in the environment. A name that
-/// begins with @ is one outside the file system.
+/// Notifies systemd of the state of a service with Type=notify: a datagram to the socket named in the environment. A name that
+/// begins with @ is an abstract socket.
 /// </summary>
 internal sealed class Supervisor(SupervisedMode mode, string? notifySocket)
 {
@@ -17,7 +17,7 @@ internal sealed class Supervisor(SupervisedMode mode, string? notifySocket)
 
     public void Stopping() => Send("STOPPING=1\n");
 
-    /// <summary>A failure affects no client, so it is ignored.</summary>
+    /// <summary>A failure is ignored, because it affects no client.</summary>
     private void Send(string state)
     {
         if (!_listens) return;
