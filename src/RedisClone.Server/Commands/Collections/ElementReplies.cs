@@ -3,10 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Elements of collections as replies.</summary>
+/// <summary>Replies elements of collections.</summary>
 internal static class ElementReplies
 {
-    /// <summary>An element as a bulk string.</summary>
+    /// <summary>Replies an element as a bulk string.</summary>
     public static void Element(this ReplyWriter reply, scoped Element element)
     {
         if (element.IsInteger) reply.BulkInteger(element.Integer);
