@@ -107,7 +107,7 @@ internal static class ClientCommands
     }
 
     /// <summary>
-    /// Replies the description of clients after all input that has arrived is processed. In a transaction, which holds
+    /// Replies with the description of clients after all input that has arrived is processed. In a transaction, which holds
     /// shards, it does not wait for that.
     /// </summary>
     private static void ReplyArrived(ref CommandContext c, Func<Session, bool> isShown)

@@ -10,7 +10,8 @@ internal sealed record PopEnd(string Word, byte[] Command);
 internal delegate long ElementCount(in Entry entry);
 
 /// <summary>
-/// Replies and removes elements at one end. With <paramref name="nested"/>, each element that has several parts is an array.
+/// Replies with elements at one end and removes them. With <paramref name="nested"/>, each element that has several parts is
+/// an array.
 /// </summary>
 internal delegate void PopTaker(ref CommandContext c, in Entry entry, int keyArgument, PopEnd end, long count, bool nested);
 

@@ -249,7 +249,7 @@ internal static class HashCommands
         for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, ref entry, i);
     }
 
-    /// <summary>Replies the value of the field that an argument names, or null.</summary>
+    /// <summary>Replies with the value of the field that an argument names, or null.</summary>
     public static void ReplyValue(ref CommandContext c, ref Entry entry, int argument)
     {
         if (TryGet(ref c, ref entry, argument, out HashField field)) c.Reply.Element(field.Value);

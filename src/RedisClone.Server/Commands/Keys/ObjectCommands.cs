@@ -44,7 +44,7 @@ internal static class ObjectCommands
     }
 
     /// <summary>
-    /// Replies 1, except for small integers. Redis shares these among keys and reports the greatest count, unless the
+    /// Replies with 1, except for small integers. Redis shares these among keys and reports the greatest count, unless the
     /// eviction policy needs the access time of each key. This server reports the same.
     /// </summary>
     private static void RefCount(ref CommandContext c)

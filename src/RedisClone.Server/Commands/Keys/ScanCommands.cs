@@ -150,7 +150,7 @@ internal static class ScanCommands
 
     private static void RandomKey(ref CommandContext c)
     {
-        const int tries = 100; // Bounds the search if almost all keys have expired.
+        const int tries = 100; // If almost all keys have expired, the reply is an expired one.
         for (int i = 0; i < tries; i++)
         {
             long total = Count(ref c);

@@ -127,7 +127,7 @@ internal static class ListCommands
         ReplyAndPop(ref c, entry, 1, end, count);
     }
 
-    /// <summary>Replies and removes elements at one end, and removes the key of an empty list.</summary>
+    /// <summary>Replies with elements at one end and removes them. It also removes the key of an empty list.</summary>
     public static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, ListEnd end, long count)
     {
         if (count == 1) c.Reply.Element(ListValue.Peek(entry, end));

@@ -3,7 +3,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Cluster mode is not supported. The commands reply the errors that cluster-aware clients expect from a server without it.
+/// Cluster mode is not supported. The commands reply with the errors that cluster-aware clients expect from a server without it.
 /// </summary>
 internal static class ClusterCommands
 {

@@ -150,7 +150,7 @@ internal static class DebugCommands
         else c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(TableText(buckets, records)));
     }
 
-    /// <summary>Replies the size in slots, because a bucket has several slots.</summary>
+    /// <summary>Replies with the size in slots, because a bucket has several slots.</summary>
     private static string TableText(long buckets, long records) => records == 0
         ? "Hash table 0 stats (main hash table):\nNo stats available for empty dictionaries\n"
         : string.Create(CultureInfo.InvariantCulture, $"Hash table 0 stats (main hash table):\n table size: {buckets * HashIndex.SlotsPerBucket}\n number of elements: {records}\n");

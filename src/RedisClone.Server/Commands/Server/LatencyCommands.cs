@@ -106,7 +106,7 @@ internal static class LatencyCommands
     }
 
     /// <summary>
-    /// Replies cumulative counts of calls by microseconds. It omits steps that have the same count as the step before.
+    /// Replies with cumulative counts of calls by microseconds. It omits steps that have the same count as the step before.
     /// </summary>
     private static void ReplyHistogram(ReplyWriter reply, LatencyHistogram histogram)
     {

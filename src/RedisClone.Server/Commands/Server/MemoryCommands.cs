@@ -37,7 +37,7 @@ internal static class MemoryCommands
         },
     ];
 
-    /// <summary>Replies the memory usage of a key. The result is exact, so SAMPLES has no effect.</summary>
+    /// <summary>Replies with the memory usage of a key. The result is exact, so SAMPLES has no effect.</summary>
     private static void Usage(ref CommandContext c)
     {
         for (int i = 3; i < c.Args.Count && !c.Failed; i += 2)

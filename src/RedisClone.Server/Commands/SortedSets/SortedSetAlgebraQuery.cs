@@ -27,7 +27,7 @@ internal struct SortedSetAlgebraQuery
     /// <summary>Whether the command stores the result at a key.</summary>
     public bool Stores { get; init; }
 
-    /// <summary>Whether the command replies the number of members only.</summary>
+    /// <summary>Whether the command replies with the number of members only.</summary>
     public bool Counts { get; init; }
 
     public bool WithScores { get; private set; }

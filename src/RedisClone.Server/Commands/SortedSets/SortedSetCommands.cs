@@ -68,7 +68,7 @@ internal static class SortedSetCommands
     }
 
     /// <summary>
-    /// Replies a member, and its score if <paramref name="withScore"/> is set. In RESP3, the two form an array.
+    /// Replies with a member, and its score if <paramref name="withScore"/> is set. In RESP3, the two form an array.
     /// </summary>
     public static void Reply(ref CommandContext c, scoped ScoredMember member, bool withScore)
     {

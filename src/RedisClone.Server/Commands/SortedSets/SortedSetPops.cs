@@ -67,7 +67,7 @@ internal static class SortedSetPops
         ReplyAndPop(ref c, entry, 1, max, count, pairs);
     }
 
-    /// <summary>Replies and removes members at one end, and removes the key of an empty sorted set.</summary>
+    /// <summary>Replies with members at one end and removes them. It also removes the key of an empty sorted set.</summary>
     private static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, bool max, long count, bool pairs)
     {
         long all = SortedSetValue.Count(entry);

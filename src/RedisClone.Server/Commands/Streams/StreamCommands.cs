@@ -176,7 +176,7 @@ internal static class StreamCommands
         else if (!c.MoveToWorker(Math.Min(count, StreamValue.MostBetween(entry, from, to)))) Reply(c.Reply, entry, from, to, count, backwards);
     }
 
-    /// <summary>Replies at most <paramref name="count"/> entries between two identifiers.</summary>
+    /// <summary>Replies with at most <paramref name="count"/> entries between two identifiers.</summary>
     /// <returns>The number of entries in the reply.</returns>
     public static long Reply(ReplyWriter reply, in Entry entry, StreamId from, StreamId to, long count, bool backwards = false)
     {

@@ -97,7 +97,7 @@ internal readonly struct StreamDelivery
         return replied;
     }
 
-    /// <summary>Delivers the pending entries of the consumer again. A deleted entry is replied without fields.</summary>
+    /// <summary>Delivers the pending entries of the consumer again. The reply for a deleted entry has no fields.</summary>
     private long History(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
         StreamGroup group = _group;

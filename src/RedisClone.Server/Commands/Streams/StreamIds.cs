@@ -91,14 +91,14 @@ internal static class StreamIds
         effect.Add(text[..Write(id, text)]);
     }
 
-    /// <summary>Replies an entry as an array of its identifier and an array of its fields and values.</summary>
+    /// <summary>Replies with an entry as an array of its identifier and an array of its fields and values.</summary>
     public static void StreamEntry(this ReplyWriter reply, scoped in StreamEntry entry)
     {
         reply.ArrayHeader(2);
         StreamEntryParts(reply, entry);
     }
 
-    /// <summary>Replies the identifier and the fields of an entry without the header of the outer array.</summary>
+    /// <summary>Replies with the identifier and the fields of an entry without the header of the outer array.</summary>
     public static void StreamEntryParts(this ReplyWriter reply, scoped in StreamEntry entry)
     {
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];

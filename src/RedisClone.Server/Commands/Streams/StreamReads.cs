@@ -15,7 +15,9 @@ internal static class StreamReads
         "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N " +
             "clients that wait for it.";
 
-    /// <summary>The least time in milliseconds before a blocked client checks again whether it can claim entries.</summary>
+    /// <summary>
+    /// The least interval in milliseconds at which a blocked client looks for entries that became pending since.
+    /// </summary>
     private const long LeastClaimWait = 100;
 
     /// <summary>The greatest number of streams for which a command keeps its identifiers on the stack.</summary>
@@ -39,8 +41,8 @@ internal static class StreamReads
         [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
 
     /// <summary>
-    /// The keys are the first half of the arguments after STREAMS. If the number of arguments is odd, the handler replies an
-    /// error before it looks up a key.
+    /// The keys are the first half of the arguments after STREAMS. If the number of arguments is odd, the handler replies
+    /// with an error before it looks up a key.
     /// </summary>
     private static void FindKeysOfRead(in Request request, ref KeyPositions into)
     {
@@ -150,8 +152,8 @@ internal static class StreamReads
             againAfter: options.Claim >= 0 ? UntilClaimable(ref c, options) : 0);
 
     /// <summary>
-    /// The time in milliseconds until the oldest pending entry can be claimed. It is at most the claim time, because other
-    /// consumers can make entries pending in the meantime.
+    /// The time in milliseconds until the oldest pending entry can be claimed. Without pending entries, it is the claim time,
+    /// because other consumers can make entries pending in the meantime.
     /// </summary>
     private static long UntilClaimable(ref CommandContext c, in StreamReadOptions options)
     {
@@ -170,7 +172,7 @@ internal static class StreamReads
     {
         var wait = (StreamWait)waiter.State!;
         StreamGroup group = default;
-        // The group was destroyed: the command runs again and replies the error.
+        // The group was destroyed: the command runs again and replies with the error.
         if (wait.Group is { } name && !StreamGroup.TryGet(entry, name, out group)) return true;
         if (wait.Claim >= 0 && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest)
             && oldest.Delivered <= ServerCore.UnixMilliseconds() - wait.Claim) return true;

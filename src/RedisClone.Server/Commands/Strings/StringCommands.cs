@@ -308,7 +308,7 @@ internal static class StringCommands
         else c.Reply.Null();
     }
 
-    /// <summary>Replies a string value of any encoding as a bulk string.</summary>
+    /// <summary>Replies with a string value of any encoding as a bulk string.</summary>
     internal static void ReplyString(ref CommandContext c, in Entry entry)
     {
         if (entry.Encoding == ValueEncoding.Integer) c.Reply.BulkInteger(StringValue.Integer(entry));
