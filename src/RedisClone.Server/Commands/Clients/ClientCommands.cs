@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>CLIENT: what a connection is called, what the server knows of all of them, and power over others. KILL is in a file of its own.</summary>
+/// <summary>CLIENT: reads and sets the state of connections. CLIENT KILL is in <see cref="ClientKill"/>.</summary>
 internal static class ClientCommands
 {
     public const string InvalidName = "ERR Client names cannot contain spaces, newlines or special characters.";
@@ -14,7 +14,7 @@ internal static class ClientCommands
     private const CommandFlags Own = NoScript | Loading | Stale;
     private const CommandFlags Others = CommandFlags.Admin | NoScript | Loading | Stale;
 
-    /// <summary>Elements of a list of clients that are shown on an I/O thread, in terms of <see cref="Limits.InlineWork"/>.</summary>
+    /// <summary>The work of the description of one client, in the unit of <see cref="Limits.InlineWork"/>.</summary>
     private const int WorkPerClient = 16;
 
     public static readonly CommandRow[] Rows =
@@ -56,10 +56,14 @@ internal static class ClientCommands
         string name, int arity, CommandFlags flags, string since, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null) =>
         new(name, arity, Keys.None, flags, "connection", since, handler, summary) { Complexity = complexity, Tips = tips ?? [] };
 
-    /// <summary>Whether a name or a library's version may be shown in CLIENT LIST: visible ASCII without blanks.</summary>
+    /// <summary>
+    /// Whether a client name or a library version is valid: visible ASCII characters without spaces, as CLIENT LIST needs.
+    /// </summary>
     public static bool IsValidAttribute(ReadOnlySpan<byte> text) => !text.ContainsAnyExceptInRange((byte)'!', (byte)'~');
 
-    /// <summary>NORMAL, MASTER, REPLICA (or SLAVE), PUBSUB; latches an error for anything else.</summary>
+    /// <summary>
+    /// Parses a client type: NORMAL, MASTER, REPLICA (or SLAVE) or PUBSUB. It sets an error for any other word.
+    /// </summary>
     public static bool TryType(ref CommandContext c, int argument, out Func<Session, bool> isOfType)
     {
         isOfType = static _ => false;
@@ -102,7 +106,10 @@ internal static class ClientCommands
         }
     }
 
-    /// <summary>Shows clients with all that they have sent by now; a transaction, whose shards are held, as they are.</summary>
+    /// <summary>
+    /// Replies with the description of clients after all input that has arrived is processed. In a transaction, which holds
+    /// shards, it does not wait for that.
+    /// </summary>
     private static void ReplyArrived(ref CommandContext c, Func<Session, bool> isShown)
     {
         if (!c.Session.InTransaction)

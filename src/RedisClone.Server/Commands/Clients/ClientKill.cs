@@ -3,7 +3,7 @@ using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>CLIENT KILL: by address, or all clients that meet all conditions.</summary>
+/// <summary>CLIENT KILL: closes the client with an address, or all clients that meet all conditions.</summary>
 internal static class ClientKill
 {
     public static void Run(ref CommandContext c)
@@ -33,7 +33,7 @@ internal static class ClientKill
         if (!oldForm) c.Reply.Integer(killed);
         else if (killed > 0) c.Reply.Ok();
         else c.Fail("ERR No such client");
-        // Its own reply still leaves.
+        // The reply of this command is sent before the connection closes.
         if (self) c.Session.CloseAfterReply = true;
     }
 

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What clients send on connecting and to stay connected.</summary>
+/// <summary>The commands with which clients set up, test and close a connection.</summary>
 internal static class ConnectionCommands
 {
     private const CommandFlags Handshake = NoScript | Loading | Stale | Fast | NoAuth | AllowBusy;
@@ -154,7 +154,7 @@ internal static class ConnectionCommands
         c.Reply.EmptyArray();
     }
 
-    /// <summary>HELLO 3 AUTH user password: both.</summary>
+    /// <summary>Whether an argument of HELLO is secret: the user name and the password after AUTH.</summary>
     private static bool IsHelloSecret(in Request request, int index) =>
         index > 2 && IsAuth(request, index - 1) || index > 3 && IsAuth(request, index - 2);
 

@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The part of CLIENT by which a client that caches asks to hear of changes.</summary>
+/// <summary>The subcommands of CLIENT for client-side caching.</summary>
 internal static class TrackingCommands
 {
     private const CommandFlags Own = NoScript | Loading | Stale;
@@ -57,7 +57,7 @@ internal static class TrackingCommands
         return id;
     }
 
-    /// <summary>Whether the options fit each other and what the client asked for before.</summary>
+    /// <summary>Whether the options are consistent with each other and with the present mode of the client.</summary>
     private static bool IsConsistent(ref CommandContext c, TrackingModes modes, List<byte[]> prefixes)
     {
         const TrackingModes options = TrackingModes.OptIn | TrackingModes.OptOut;
@@ -73,7 +73,7 @@ internal static class TrackingCommands
         return !Overlap(ref c, before?.Prefixes ?? [], prefixes);
     }
 
-    /// <summary>A key must not be told twice because two prefixes fit it.</summary>
+    /// <summary>Whether two prefixes overlap. With both, a client would receive two invalidations for the same key.</summary>
     private static bool Overlap(ref CommandContext c, byte[][] existing, List<byte[]> prefixes)
     {
         for (int i = 0; i < prefixes.Count && !c.Failed; i++)
@@ -97,7 +97,7 @@ internal static class TrackingCommands
         if ((modes & TrackingModes.Broadcast) != 0)
         {
             all = [.. c.Session.Tracking?.Prefixes ?? [], .. prefixes];
-            // Without a prefix, all keys.
+            // Without a prefix, the client tracks all keys.
             if (prefixes.Count == 0 && !all.Any(prefix => prefix.Length == 0)) all = [.. all, []];
         }
         c.Server.Invalidations.Enable(c.Session, new ClientTracking(c.Session, modes, redirect, all));

@@ -3,7 +3,9 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Texts that a command copies out of a value before it changes it, in rented memory.</summary>
+/// <summary>
+/// A list of byte strings in rented memory. A command copies them out of a value before it changes the value.
+/// </summary>
 internal ref struct ByteList
 {
     private byte[]? _rented;
@@ -11,7 +13,7 @@ internal ref struct ByteList
 
     public long Count { get; private set; }
 
-    /// <summary>Of all texts together.</summary>
+    /// <summary>The total length of all byte strings.</summary>
     public long Bytes { get; private set; }
 
     public void Add(scoped ReadOnlySpan<byte> text)
@@ -25,7 +27,7 @@ internal ref struct ByteList
         Bytes += text.Length;
     }
 
-    /// <summary>The text at a position, which moves behind it; from 0 on.</summary>
+    /// <summary>Reads the byte string at a position, from 0 on, and advances the position to the next one.</summary>
     public readonly bool TryNext(ref int at, out ReadOnlySpan<byte> text)
     {
         text = default;

@@ -3,10 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>One call of HSCAN, SSCAN or ZSCAN: how far it goes, and its reply.</summary>
+/// <summary>One call of HSCAN, SSCAN or ZSCAN: its limits and its reply.</summary>
 internal struct CollectionScan
 {
-    /// <summary>Redis's own bound: ten cursor positions looked at for every element wanted.</summary>
+    /// <summary>The number of cursor positions that a scan visits at most for each requested element, as in Redis.</summary>
     private const int PositionsPerElement = 10;
 
     private readonly ScanFilter _filter;
@@ -14,7 +14,6 @@ internal struct CollectionScan
     private long _steps;
     private long _taken;
 
-    /// <summary>Begins the reply.</summary>
     public CollectionScan(ref CommandContext c, in ScanFilter filter)
     {
         _filter = filter;
@@ -24,11 +23,11 @@ internal struct CollectionScan
         _elements = c.Reply.BeginDeferred();
     }
 
-    /// <summary>Reads the cursor at argument 2: before the key is looked up, as Redis does.</summary>
+    /// <summary>Parses the cursor at argument 2. As in Redis, this comes before the lookup of the key.</summary>
     public static bool TryCursor(ref CommandContext c, out ulong cursor) =>
         ScanCommands.TryCursor(c.Args[2], out cursor) || c.Fail("ERR invalid cursor");
 
-    /// <summary>Reads the options; false where the reply is an error or that of an absent key.</summary>
+    /// <summary>Parses the options. It returns false after an error, or after the reply for an absent key.</summary>
     public static bool TryBegin(ref CommandContext c, in Entry entry, bool noValues, out ScanFilter filter)
     {
         filter = default;
@@ -43,7 +42,7 @@ internal struct CollectionScan
         return false;
     }
 
-    /// <summary>Whether an element is to be returned.</summary>
+    /// <summary>Whether an element matches the pattern. It counts matches.</summary>
     public bool Takes(ref CommandContext c, scoped Element element)
     {
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
@@ -52,10 +51,10 @@ internal struct CollectionScan
         return true;
     }
 
-    /// <summary>Whether to look at the next cursor position too.</summary>
+    /// <summary>Whether the scan continues at the next cursor position.</summary>
     public bool GoesOn(ulong cursor) => cursor != 0 && --_steps > 0 && _taken < _filter.Count;
 
-    /// <summary>Ends the reply; each element taken was written as so many.</summary>
+    /// <summary>Ends the reply, in which each matching element has <paramref name="width"/> items.</summary>
     public readonly void End(ref CommandContext c, ulong cursor, int width)
     {
         c.Reply.EndArray(_elements, _taken * width);

@@ -3,10 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Elements of collections as replies.</summary>
+/// <summary>Writes elements of collections to replies.</summary>
 internal static class ElementReplies
 {
-    /// <summary>An element as a bulk string.</summary>
+    /// <summary>Replies with an element as a bulk string.</summary>
     public static void Element(this ReplyWriter reply, scoped Element element)
     {
         if (element.IsInteger) reply.BulkInteger(element.Integer);

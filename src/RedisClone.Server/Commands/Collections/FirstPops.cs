@@ -4,21 +4,24 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>An end that elements are taken from, as it is called in arguments, and the command that takes from it.</summary>
+/// <summary>An end of a collection: its name in arguments, and the command that pops from it.</summary>
 internal sealed record PopEnd(string Word, byte[] Command);
 
 internal delegate long ElementCount(in Entry entry);
 
-/// <summary>Writes so many elements of an end to the reply and takes them away; <paramref name="nested"/>: in arrays of their own where they have parts.</summary>
+/// <summary>
+/// Replies with elements at one end and removes them. With <paramref name="nested"/>, each element that has several parts is
+/// an array.
+/// </summary>
 internal delegate void PopTaker(ref CommandContext c, in Entry entry, int keyArgument, PopEnd end, long count, bool nested);
 
-/// <summary>A type that elements can be taken from at either end: lists and sorted sets.</summary>
+/// <summary>A type with elements that can be popped at both ends: lists and sorted sets.</summary>
 /// <param name="Type">The type.</param>
-/// <param name="First">The end where it begins.</param>
-/// <param name="Last">The end where it ends.</param>
-/// <param name="Parts">Items of a reply that one element takes.</param>
-/// <param name="Count">How many elements there are.</param>
-/// <param name="Take">Takes elements.</param>
+/// <param name="First">The first end.</param>
+/// <param name="Last">The last end.</param>
+/// <param name="Parts">The number of reply items for one element.</param>
+/// <param name="Count">Returns the number of elements.</param>
+/// <param name="Take">Pops elements.</param>
 internal sealed record PopKind(ValueType Type, PopEnd First, PopEnd Last, int Parts, ElementCount Count, PopTaker Take)
 {
     public bool TryEnd(ref CommandContext c, int argument, out PopEnd end)
@@ -28,10 +31,13 @@ internal sealed record PopKind(ValueType Type, PopEnd First, PopEnd Last, int Pa
     }
 }
 
-/// <summary>Takes elements from the first of several keys that holds any, and waits for them: BLPOP, LMPOP, BZPOPMIN, ZMPOP and the like.</summary>
+/// <summary>
+/// Pops elements from the first key that has any, and can block until there are some: BLPOP, LMPOP, BZPOPMIN, ZMPOP and
+/// similar commands.
+/// </summary>
 internal static class FirstPops
 {
-    /// <summary>One element: keys, then how long to wait.</summary>
+    /// <summary>Pops one element. The arguments are the keys and a timeout.</summary>
     public static void One(ref CommandContext c, PopKind kind, PopEnd end)
     {
         int keys = c.Args.Count - 2;
@@ -52,11 +58,11 @@ internal static class FirstPops
         kind.Take(ref c, entry, found, end, 1, nested: false);
     }
 
-    /// <summary>Several elements: the number of keys, keys, end and COUNT.</summary>
+    /// <summary>Pops several elements. The arguments are the number of keys, the keys, the end and COUNT.</summary>
     /// <param name="c">The command.</param>
-    /// <param name="kind">What it takes elements from.</param>
-    /// <param name="at">The argument that counts the keys.</param>
-    /// <param name="waits">Whether it waits for an element, as long as the argument before says.</param>
+    /// <param name="kind">The type of the values.</param>
+    /// <param name="at">The index of the number of keys.</param>
+    /// <param name="waits">Whether the command blocks. The timeout is the argument before the number of keys.</param>
     public static void Many(ref CommandContext c, PopKind kind, int at, bool waits)
     {
         long keys = c.Int64(at, 1, long.MaxValue, "ERR numkeys should be greater than 0");
@@ -98,7 +104,9 @@ internal static class FirstPops
         kind.Take(ref c, entry, found, end, count, nested: true);
     }
 
-    /// <summary>A timeout in seconds with fractions, as milliseconds; 0 waits for ever.</summary>
+    /// <summary>
+    /// Converts a timeout in seconds, which may have a fraction, to milliseconds. A timeout of 0 never ends.
+    /// </summary>
     public static bool TryTimeout(ref CommandContext c, int argument, out long milliseconds)
     {
         milliseconds = 0;
@@ -115,7 +123,10 @@ internal static class FirstPops
         else c.Reply.NullArray();
     }
 
-    /// <summary>The first argument that names a value of the type; 0 for none. False where a key before it holds something else.</summary>
+    /// <summary>
+    /// Finds the first argument with a key of the type; 0 if there is none. It returns false if an earlier key has a
+    /// different type.
+    /// </summary>
     private static bool TryFirst(ref CommandContext c, ValueType type, int first, int count, out int found)
     {
         found = 0;

@@ -2,7 +2,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>How many elements HRANDFIELD, SRANDMEMBER and ZRANDMEMBER are asked for: one, up to so many, or exactly so many with repetitions.</summary>
+/// <summary>
+/// The count of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one element, at most a number of distinct elements, or exactly a
+/// number with repetitions.
+/// </summary>
 internal readonly record struct RandomCount
 {
     private readonly long _count;
@@ -15,16 +18,18 @@ internal readonly record struct RandomCount
         With = with;
     }
 
-    /// <summary>No count was given: one element, not in an array.</summary>
+    /// <summary>Whether there is no count: the reply is one element and not an array.</summary>
     public bool Single { get; }
 
-    /// <summary>The count was negative: the same element may be returned more than once.</summary>
+    /// <summary>Whether the count is negative: elements may repeat.</summary>
     public bool Repeats { get; }
 
-    /// <summary>Values or scores are wanted too.</summary>
+    /// <summary>Whether the reply includes values or scores.</summary>
     public bool With { get; }
 
-    /// <summary>Reads what is asked for and finds the value at argument 1; false when the command is answered, or has failed.</summary>
+    /// <summary>
+    /// Parses the options and finds the value at argument 1. It returns false if the command has replied or failed.
+    /// </summary>
     public static bool TryBegin(scoped ref CommandContext c, ValueType type, ReadOnlySpan<byte> withWord, out RandomCount count, out Entry entry)
     {
         entry = default;
@@ -39,21 +44,26 @@ internal readonly record struct RandomCount
         else c.Reply.EmptyArray();
     }
 
-    /// <summary>How many elements of a value of so many are to be returned; false when they are too many, or the command goes on elsewhere.</summary>
+    /// <summary>
+    /// Computes how many elements to return of a value with <paramref name="size"/> elements. It returns false if they are
+    /// too many, or if the command moves to a worker.
+    /// </summary>
     public bool TryCount(ref CommandContext c, long size, out long count)
     {
         count = Repeats ? _count : Math.Min(_count, size);
         if (Repeats && !c.MayReply(count)) return false;
-        // A sample without repetition may have to walk over what it does not take.
+        // A sample without repetition may visit more elements than it returns.
         return !c.MoveToWorker(Single ? 1 : Repeats ? count : Math.Min(size, count * 16));
     }
 
-    /// <summary>Reads the optional count at argument 2 and the word after it; false with an error latched.</summary>
+    /// <summary>
+    /// Parses the optional count at argument 2 and the word after it. On failure, it sets an error and returns false.
+    /// </summary>
     private static bool TryParse(ref CommandContext c, ReadOnlySpan<byte> withWord, out RandomCount count)
     {
         count = new RandomCount(1, single: true, repeats: false, with: false);
         if (c.Args.Count == 2) return true;
-        // SRANDMEMBER, which takes no word, looks at the number of arguments first.
+        // SRANDMEMBER has no word after the count. It checks the number of arguments before the count.
         if (c.Args.Count > 3 && withWord.IsEmpty) return c.FailSyntax();
         long wanted = c.NegatableInt64(2);
         if (c.Failed) return false;

@@ -4,19 +4,19 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>MATCH, COUNT, TYPE and NOVALUES of the SCAN family.</summary>
+/// <summary>The options MATCH, COUNT, TYPE and NOVALUES of the SCAN family.</summary>
 internal readonly struct ScanFilter
 {
     public const int DefaultCount = 10;
 
-    /// <summary>The argument that is the pattern; 0 where everything matches.</summary>
+    /// <summary>The index of the pattern; 0 without a pattern.</summary>
     private int Pattern { get; init; }
 
     public long Count { get; private init; }
 
     public ValueType? Type { get; private init; }
 
-    /// <summary>A type that nothing has: nothing matches.</summary>
+    /// <summary>Whether TYPE is not a known type, so that nothing matches.</summary>
     public bool UnknownType { get; private init; }
 
     public bool NoValues { get; private init; }

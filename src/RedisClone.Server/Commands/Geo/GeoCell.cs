@@ -10,10 +10,10 @@ internal readonly record struct GeoPoint(double Longitude, double Latitude)
 
     public bool IsValid => Math.Abs(Longitude) <= LongitudeLimit && Math.Abs(Latitude) <= LatitudeLimit;
 
-    /// <summary>The middle of the smallest cell, which is a member's score.</summary>
+    /// <summary>The center of the smallest cell that the score of a member identifies.</summary>
     public static GeoPoint OfScore(double score) => new GeoCell(BitsOf(score), GeoCell.MaxStep).Center;
 
-    /// <summary>Metres by the haversine formula.</summary>
+    /// <summary>The distance in meters by the haversine formula.</summary>
     public double DistanceTo(GeoPoint other)
     {
         double v = Math.Sin((other.Longitude * RadiansPerDegree - Longitude * RadiansPerDegree) / 2);
@@ -27,8 +27,8 @@ internal readonly record struct GeoPoint(double Longitude, double Latitude)
         EarthRadius * Math.Abs(other.Latitude * RadiansPerDegree - Latitude * RadiansPerDegree);
 
     /// <summary>
-    /// The bits of a score that GEOADD may not have made: what the conversion of Redis's C gives on the common processors for one
-    /// that is negative, huge or infinite.
+    /// Converts a score to the bits of a cell. A score that GEOADD did not set may be negative, huge or infinite. The result
+    /// is that of the C conversion in Redis on common processors.
     /// </summary>
     private static ulong BitsOf(double score)
     {
@@ -38,24 +38,24 @@ internal readonly record struct GeoPoint(double Longitude, double Latitude)
         static ulong Truncate(double value) => value is >= -Half and < Half ? (ulong)(long)value : 1UL << 63;
     }
 
-    /// <summary>Degrees that so many metres are from south to north.</summary>
+    /// <summary>Converts meters from south to north to degrees.</summary>
     public static double LatitudeDegrees(double metres) => metres / EarthRadius / RadiansPerDegree;
 
-    /// <summary>Degrees that so many metres are from west to east at a latitude.</summary>
+    /// <summary>Converts meters from west to east at a latitude to degrees.</summary>
     public static double LongitudeDegrees(double metres, double latitude) =>
         metres / EarthRadius / Math.Cos(latitude * RadiansPerDegree) / RadiansPerDegree;
 }
 
-/// <summary>The rectangle of degrees that a cell covers.</summary>
+/// <summary>The rectangle that a cell covers, in degrees.</summary>
 internal readonly record struct GeoArea(double West, double East, double South, double North);
 
 /// <summary>
-/// A cell of the grid that halves longitude and latitude in turn: two bits a step, the bits of the latitude in the even places. Sorted
-/// by their bits, near points are mostly near each other.
+/// A cell of a grid that divides longitude and latitude in halves in turn. Each step has two bits, with the bit of the
+/// latitude at the even position. Points that are close to each other usually have close bits.
 /// </summary>
 internal readonly record struct GeoCell(ulong Bits, int Step)
 {
-    /// <summary>52 bits: as many as a score holds exactly.</summary>
+    /// <summary>The number of steps of the smallest cell. It has 52 bits, which a score represents exactly.</summary>
     public const int MaxStep = 26;
 
     private const ulong LatitudeBits = 0x5555555555555555;
@@ -68,7 +68,9 @@ internal readonly record struct GeoCell(ulong Bits, int Step)
         return new GeoCell(Spread((uint)latitude) | Spread((uint)longitude) << 1, step);
     }
 
-    /// <summary>The scores of the members in the cell: from this on, up to the one before the next cell's.</summary>
+    /// <summary>
+    /// The scores of the members in the cell are in the range from <see cref="FirstScore"/> to before <see cref="EndScore"/>.
+    /// </summary>
     public double FirstScore => Bits << (2 * (MaxStep - Step));
 
     public double EndScore => (Bits + 1) << (2 * (MaxStep - Step));
@@ -99,13 +101,16 @@ internal readonly record struct GeoCell(ulong Bits, int Step)
         }
     }
 
-    /// <summary>The cell beside this one; beyond an edge the grid begins again at the other.</summary>
+    /// <summary>The adjacent cell in a direction. The grid wraps around at its edges.</summary>
     public GeoCell Beside(int east, int north) => this with { Bits = Move(Bits & ~LatitudeBits, ~LatitudeBits, east) | Move(Bits & LatitudeBits, LatitudeBits, north) };
 
-    /// <summary>Adds one to the bits of one direction, or takes one off: those of the other are filled so that a carry passes over them.</summary>
+    /// <summary>
+    /// Adds one to the bits of one direction or subtracts one. The bits of the other direction are set for this, so that a
+    /// carry passes over them.
+    /// </summary>
     private ulong Move(ulong bits, ulong mine, int by)
     {
-        // A point on the very edge lies in a cell beyond it, which stays what it is in the direction that is not moved in.
+        // The cell of a point on the edge is outside of the grid, and stays there if this direction does not change.
         if (by == 0) return bits;
         int unused = 64 - 2 * Step;
         ulong others = ~mine >> unused;

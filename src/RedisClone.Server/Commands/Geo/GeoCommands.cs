@@ -10,7 +10,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Points on Earth: members of sorted sets whose score is their cell.</summary>
+/// <summary>Geographic commands: a member of a sorted set is a point, and its score is the cell of the point.</summary>
 internal static class GeoCommands
 {
     private const string Searched = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular " +
@@ -86,8 +86,8 @@ internal static class GeoCommands
     private static void FindKeysOfRadiusByMember(in Request request, ref KeyPositions into) => FindKeys(request, 5, ref into);
 
     /// <summary>
-    /// The key of each STORE and STOREDIST, as Redis tells them; the last one counts. An option that is wrong fails the handler
-    /// before it looks the target up.
+    /// Finds the keys of all STORE and STOREDIST options, as Redis does, although the last one is the target. After an
+    /// invalid option, the handler fails before it looks up the target.
     /// </summary>
     private static void FindKeys(in Request request, int firstOption, ref KeyPositions into)
     {
@@ -122,7 +122,7 @@ internal static class GeoCommands
         double[] scores = ArrayPool<double>.Shared.Rent(points);
         for (int i = 0; i < points && !c.Failed; i++)
             if (TryPoint(ref c, first + 3 * i, out GeoPoint point)) scores[i] = GeoCell.Of(point).Bits;
-        // A score may be longer than the place that it is made from.
+        // A score can have more digits than the coordinates that it is computed from.
         long text = c.Args.WireLength + (long)points * RedisNumber.MaxInt64Length;
         if (!c.Failed && c.ReserveEffects(EffectBuffer.SizeOf(c.Args.Count, text)))
         {
@@ -132,7 +132,7 @@ internal static class GeoCommands
         ArrayPool<double>.Shared.Return(scores);
     }
 
-    /// <summary>Places are journalled as the scores that they are.</summary>
+    /// <summary>Makes the effect a ZADD with the scores.</summary>
     private static void ReplaceByAdd(ref CommandContext c, int first, ReadOnlySpan<double> scores)
     {
         if (c.ReplaceEffect(arguments: first + 2 * scores.Length) is not { } effect) return;
@@ -145,7 +145,7 @@ internal static class GeoCommands
         }
     }
 
-    /// <summary>Longitude and latitude at an argument and the next.</summary>
+    /// <summary>Parses a longitude and a latitude at an argument and the next one.</summary>
     public static bool TryPoint(ref CommandContext c, int argument, out GeoPoint point)
     {
         point = new GeoPoint(c.Double(argument), c.Failed ? 0 : c.Double(argument + 1));
@@ -157,7 +157,7 @@ internal static class GeoCommands
     private static string Fixed(double value) =>
         double.IsFinite(value) ? value.ToString("F6", CultureInfo.InvariantCulture) : value > 0 ? "inf" : "-inf";
 
-    /// <summary>Metres of the unit that an argument names.</summary>
+    /// <summary>Parses a unit and returns its length in meters.</summary>
     public static bool TryUnit(ref CommandContext c, int argument, out double metres)
     {
         metres = c.Is(argument, "M"u8) ? 1 : c.Is(argument, "KM"u8) ? 1000 : c.Is(argument, "FT"u8) ? 0.3048 : c.Is(argument, "MI"u8) ? 1609.34 : 0;
@@ -206,10 +206,10 @@ internal static class GeoCommands
                 c.Reply.Null();
                 continue;
             }
-            // Geohash texts count latitudes from pole to pole, cells only as far as Mercator's map goes.
+            // A geohash string divides latitudes from pole to pole, but a cell only the latitudes of the Mercator projection.
             ulong bits = GeoCell.Of(GeoPoint.OfScore(score), latitudeLimit: 90).Bits;
             for (int k = 0; k < 10; k++) text[k] = "0123456789bcdefghjkmnpqrstuvwxyz"u8[(int)(bits >> (52 - (k + 1) * 5)) & 0x1F];
-            // 52 bits are ten letters and a bit: the eleventh is always 0, as in Redis.
+            // 52 bits make ten characters and two more bits. As in Redis, the eleventh character is always 0.
             text[10] = (byte)'0';
             c.Reply.Bulk(text);
         }

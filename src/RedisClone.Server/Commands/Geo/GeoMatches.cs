@@ -3,10 +3,10 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>A member that a search found; its name lies in the matches' buffer.</summary>
+/// <summary>A member that a search found. Its name is in the buffer of <see cref="GeoMatches"/>.</summary>
 internal readonly record struct GeoMatch(int Offset, int Length, int Order, double Score, double Distance, GeoPoint Point);
 
-/// <summary>What a search found, in pooled buffers.</summary>
+/// <summary>The members that a search found, in pooled buffers.</summary>
 internal struct GeoMatches
 {
     private GeoMatch[] _items = [];
@@ -23,7 +23,7 @@ internal struct GeoMatches
 
     public readonly ReadOnlySpan<byte> NameOf(in GeoMatch match) => _names.AsSpan(match.Offset, match.Length);
 
-    /// <summary>Looks for members within a shape; at most so many, 0 for all.</summary>
+    /// <summary>Finds members within a shape, at most <paramref name="most"/>, or all if that is 0.</summary>
     public void Find(scoped in Entry entry, in GeoShape shape, long most)
     {
         Span<GeoCell> cells = stackalloc GeoCell[GeoShape.MaxCells];
@@ -43,7 +43,7 @@ internal struct GeoMatches
         }
     }
 
-    /// <summary>Nearest first, or farthest; equally far ones in the order in which they were found.</summary>
+    /// <summary>Sorts by distance. Members with equal distances keep the order in which they were found.</summary>
     public readonly void Sort(bool descending)
     {
         Span<GeoMatch> items = _items.AsSpan(0, Count);

@@ -5,7 +5,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>An option of a search that stands for itself; what a search starts from and its shape are none.</summary>
+/// <summary>The options of a search except those for its center and its shape.</summary>
 internal enum GeoOption
 {
     None,
@@ -20,7 +20,7 @@ internal enum GeoOption
     StoreDistance,
 }
 
-/// <summary>GEOSEARCH and the older forms of it: members within a circle or a box, returned or stored.</summary>
+/// <summary>GEOSEARCH and its older forms: they return or store members within a circle or a box.</summary>
 internal static class GeoSearch
 {
     [Flags]
@@ -28,16 +28,16 @@ internal static class GeoSearch
     {
         None = 0,
 
-        /// <summary>Centre and radius are positional arguments: GEORADIUS.</summary>
+        /// <summary>GEORADIUS: center and radius are positional arguments.</summary>
         Place = 1,
 
-        /// <summary>Member and radius are: GEORADIUSBYMEMBER.</summary>
+        /// <summary>GEORADIUSBYMEMBER: member and radius are positional arguments.</summary>
         Member = 2,
 
-        /// <summary>STORE and STOREDIST name a key.</summary>
+        /// <summary>The command has the options STORE and STOREDIST.</summary>
         MayStore = 4,
 
-        /// <summary>GEOSEARCHSTORE.</summary>
+        /// <summary>The command is GEOSEARCHSTORE.</summary>
         Stores = 8,
     }
 
@@ -60,7 +60,7 @@ internal static class GeoSearch
         public bool? Descending;
         public long Count;
 
-        /// <summary>The argument that is the key to store in; 0 for none.</summary>
+        /// <summary>The index of the target key; 0 for none.</summary>
         public int Target;
     }
 
@@ -75,7 +75,7 @@ internal static class GeoSearch
             return;
         }
         if (c.MoveToWorker(SortedSetValue.Count(entry))) return;
-        // The first few of an unsorted search are the nearest ones, unless any will do.
+        // A search with COUNT returns the nearest members, unless it has ANY.
         if (options.Count > 0 && !options.Any) options.Descending ??= false;
         var matches = new GeoMatches();
         matches.Find(entry, options.Shape, options.Any ? options.Count : 0);
@@ -149,7 +149,7 @@ internal static class GeoSearch
         return TryTogether(ref c, search, form, options);
     }
 
-    /// <summary>The option that an argument is, for the handler and for those that look for the key to store in.</summary>
+    /// <summary>The option at an argument. The handler and the search for the target key both use it.</summary>
     public static GeoOption OptionAt(in Request request, int i)
     {
         ReadOnlySpan<byte> word = request[i];

@@ -1,9 +1,11 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>Where a search looks: a circle or a box around a point, its measures in a unit of so many metres.</summary>
+/// <summary>
+/// The area of a search: a circle or a box around a point. Its dimensions are in <see cref="Unit"/> meters.
+/// </summary>
 internal struct GeoShape
 {
-    /// <summary>The most cells that a shape can touch.</summary>
+    /// <summary>The greatest number of cells that cover a shape.</summary>
     public const int MaxCells = 9;
 
     private const double MercatorLimit = 20037726.37;
@@ -20,7 +22,7 @@ internal struct GeoShape
 
     public double Height { get; set; }
 
-    /// <summary>Whether a point lies within, and its distance from the centre in metres.</summary>
+    /// <summary>Whether a point is within the shape, and its distance from the center in meters.</summary>
     public readonly bool Contains(GeoPoint point, out double distance)
     {
         distance = 0;
@@ -35,7 +37,9 @@ internal struct GeoShape
         return true;
     }
 
-    /// <summary>The cells that cover the shape, in the order in which Redis looks at them; how many there are.</summary>
+    /// <summary>
+    /// Finds the cells that cover the shape, in the order in which Redis visits them, and returns their number.
+    /// </summary>
     public readonly int Cells(Span<GeoCell> cells)
     {
         GeoArea bounds = Bounds();
@@ -61,10 +65,12 @@ internal struct GeoShape
         return count;
     }
 
-    /// <summary>Where the grid is coarse, neighbours on both sides are the same cell: one that was just looked at is not looked at again.</summary>
+    /// <summary>
+    /// Adds a cell, unless it equals the one before it: in a coarse grid, the neighbors on both sides can be the same cell.
+    /// </summary>
     private static void Add(Span<GeoCell> cells, ref int count, GeoCell cell)
     {
-        // The middle itself may come up again, as in Redis, which compares only with what came after it.
+        // As in Redis, the comparison excludes the middle cell, so that cell can occur twice.
         if (count > 1 && cells[count - 1] == cell) return;
         cells[count++] = cell;
     }
@@ -73,7 +79,7 @@ internal struct GeoShape
     {
         double height = Unit * (IsBox ? Height / 2 : Radius), width = Unit * (IsBox ? Width / 2 : Radius);
         double north = GeoPoint.LatitudeDegrees(height);
-        // The side that is nearer to a pole is the wider one in degrees… as Redis takes it.
+        // As in Redis, the longitudes are computed at the side that is nearer to a pole, where they span more degrees.
         double at = Center.Latitude < 0 ? Center.Latitude - north : Center.Latitude + north;
         double east = GeoPoint.LongitudeDegrees(width, at);
         return new GeoArea(Center.Longitude - east, Center.Longitude + east, Center.Latitude - north, Center.Latitude + north);

@@ -2,10 +2,12 @@ using System.Buffers;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The arguments of a request that a command changed something for, on the caller's stack where they fit.</summary>
+/// <summary>
+/// A list of the arguments for which a command changed something. It uses the buffer of the caller if that is large enough.
+/// </summary>
 internal ref struct FieldList
 {
-    /// <summary>So many fit in the room that callers give.</summary>
+    /// <summary>The size of the buffers that callers provide.</summary>
     public const int OnStack = 64;
 
     private readonly int[]? _rented;

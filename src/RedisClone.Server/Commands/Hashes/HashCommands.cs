@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Hashes: values by field. What lets fields expire is in HashExpiryCommands.</summary>
+/// <summary>The hash commands. <see cref="HashExpiryCommands"/> has the commands for the expiry of fields.</summary>
 internal static class HashCommands
 {
     public static readonly CommandRow[] Rows =
@@ -60,8 +60,8 @@ internal static class HashCommands
     private const string OfSize = "O(N) where N is the size of the hash.";
 
     /// <summary>
-    /// Removes those of the fields named from an argument on whose time has passed, perhaps with the hash: before a write whose effect depends
-    /// on whether they are there. A replay, which has no clock, then finds what the write found.
+    /// Removes the expired fields among the arguments, and the hash if it becomes empty. A write calls it first if its effect
+    /// depends on whether the fields exist. A replay, which has no clock, then finds the same fields.
     /// </summary>
     public static void DropExpired(scoped ref CommandContext c, ref Entry entry, int from, int to, int step = 1)
     {
@@ -80,7 +80,9 @@ internal static class HashCommands
     private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
         HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.Server.ExpiryEnabled;
 
-    /// <summary>Finds the field that an argument names; one that turns out to have expired is removed, perhaps with the hash.</summary>
+    /// <summary>
+    /// Finds the field that an argument names. An expired field is removed, and so is the hash if it becomes empty.
+    /// </summary>
     private static bool TryGet(scoped ref CommandContext c, ref Entry entry, int argument, out HashField field)
     {
         field = default;
@@ -120,7 +122,9 @@ internal static class HashCommands
         else c.Reply.Integer(added);
     }
 
-    /// <summary>Announces the fields and values from an argument on, so that the hash takes its form once.</summary>
+    /// <summary>
+    /// Announces the fields and values from an argument on, so that the hash changes its encoding at most once.
+    /// </summary>
     public static void Reserve(ref CommandContext c, in Entry entry, int from)
     {
         int longest = 0;
@@ -152,7 +156,7 @@ internal static class HashCommands
         long removed = 0;
         for (int i = 2; entry.Exists && i < c.Args.Count; i++)
         {
-            // As in Redis, a field that has expired but is still there counts.
+            // As in Redis, an expired field that is still present counts as removed.
             bool alive = HashValue.TryGet(entry, c.Args[i], out HashField field);
             if (!alive && field.Expiry == 0) continue;
             HashValue.Remove(entry, c.Args[i]);
@@ -210,7 +214,10 @@ internal static class HashCommands
         c.Reply.Bulk(text);
     }
 
-    /// <summary>A sum of fractions is journalled as its result; HSET would take the field's expiry away, HSETEX KEEPTTL does not.</summary>
+    /// <summary>
+    /// Makes the effect of HINCRBYFLOAT a write of its result. A field with an expiry needs HSETEX KEEPTTL, because HSET
+    /// removes the expiry.
+    /// </summary>
     private static void ReplaceBySet(ref CommandContext c, scoped ReadOnlySpan<byte> value, bool expires)
     {
         if (c.ReplaceEffect(arguments: expires ? 7 : 4) is not { } effect) return;
@@ -242,7 +249,7 @@ internal static class HashCommands
         for (int i = 2; i < c.Args.Count; i++) ReplyValue(ref c, ref entry, i);
     }
 
-    /// <summary>The value of the field that an argument names, or null.</summary>
+    /// <summary>Replies with the value of the field that an argument names, or null.</summary>
     public static void ReplyValue(ref CommandContext c, ref Entry entry, int argument)
     {
         if (TryGet(ref c, ref entry, argument, out HashField field)) c.Reply.Element(field.Value);
@@ -260,7 +267,7 @@ internal static class HashCommands
         if (!c.TryFind(1, ValueType.Hash, write: false, out Entry entry)) return;
         long count = entry.Exists ? HashValue.Count(entry) : 0;
         if (c.MoveToWorker(count)) return;
-        // Expired fields are counted until they are removed, so the number of live fields is known only at the end.
+        // The count includes expired fields that are not removed yet, so the number of live fields is known only at the end.
         bool exact = count == 0 || !HasExpired(ref c, entry);
         DeferredReply reply = exact ? default : c.Reply.BeginDeferred();
         if (exact && names && values) c.Reply.MapHeader(count);
@@ -300,7 +307,7 @@ internal static class HashCommands
         if (!RandomCount.TryBegin(ref c, ValueType.Hash, "WITHVALUES"u8, out RandomCount wanted, out Entry entry)) return;
         if (HasExpired(ref c, entry))
         {
-            // As many as are asked for, of those that are alive: the others have to go first.
+            // The number of replies depends on the number of live fields, so expired fields are removed first.
             if (c.MoveToWorker(HashValue.Count(entry))) return;
             if (!c.ReserveEffects(SizeOfExpired(c, entry))) return;
             c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
@@ -331,7 +338,7 @@ internal static class HashCommands
         }
     }
 
-    /// <summary>Bytes of what all fields become whose time has passed.</summary>
+    /// <summary>The size, in bytes, of the effects that remove all expired fields.</summary>
     private static long SizeOfExpired(scoped in CommandContext c, scoped in Entry entry)
     {
         long size = 0;

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>When fields of hashes expire.</summary>
+/// <summary>Commands that set and return the expiry of hash fields.</summary>
 internal static class HashExpiryCommands
 {
     public static readonly CommandRow[] Rows =
@@ -46,7 +46,7 @@ internal static class HashExpiryCommands
 
     private const string PerField = "O(N) where N is the number of specified fields";
 
-    /// <summary>Redis keeps a field's time in 46 bits.</summary>
+    /// <summary>The greatest expiry of a field. Redis stores it in 46 bits.</summary>
     public const long LatestTime = (1L << 46) - 1;
 
     private const int NoField = -2, NoExpiry = -1, ConditionNotMet = 0, Done = 1, Deleted = 2;
@@ -124,7 +124,9 @@ internal static class HashExpiryCommands
         : c.Is(argument, "LT"u8) ? Condition.Lt
         : Condition.None;
 
-    /// <summary>No expiry counts as infinitely late.</summary>
+    /// <summary>
+    /// Whether the condition allows the new expiry. A field without expiry compares as one that expires infinitely late.
+    /// </summary>
     private static bool Allows(Condition condition, long current, long wanted) => condition switch
     {
         Condition.Nx => current == 0,
@@ -134,7 +136,7 @@ internal static class HashExpiryCommands
         _ => true,
     };
 
-    /// <summary>The Unix milliseconds that a time argument means.</summary>
+    /// <summary>Converts a time argument to Unix milliseconds.</summary>
     public static bool TryTime(ref CommandContext c, int argument, long unit, long from, out long at)
     {
         at = c.Int64(argument);
@@ -144,7 +146,9 @@ internal static class HashExpiryCommands
         return !c.Failed;
     }
 
-    /// <summary>Checks FIELDS and the number behind it, which must be that of all further arguments.</summary>
+    /// <summary>
+    /// Checks FIELDS and the number of fields after it, which must equal the number of the remaining arguments.
+    /// </summary>
     private static bool TryFields(ref CommandContext c, int argument, string notPositive = "ERR Number of fields must be a positive integer")
     {
         if (!c.Is(argument, "FIELDS"u8)) return c.Fail("ERR Mandatory argument FIELDS is missing or not at the right position");
@@ -154,7 +158,9 @@ internal static class HashExpiryCommands
             "arguments");
     }
 
-    /// <summary>Says that fields were removed because the time given for them has passed already.</summary>
+    /// <summary>
+    /// Writes the effect and the events of fields that were removed because their new expiry is in the past.
+    /// </summary>
     private static void SayDeleted(ref CommandContext c, in Entry entry, scoped ReadOnlySpan<int> fields)
     {
         if (fields.IsEmpty) return;
@@ -323,7 +329,7 @@ internal static class HashExpiryCommands
         if (options.At is not null) c.Notify(1, NotifyFlags.Hash, "hexpire");
     }
 
-    /// <summary>Fields set with a time that has passed are fields removed.</summary>
+    /// <summary>Removes fields that are set with an expiry in the past.</summary>
     private static void RemoveAtOnce(ref CommandContext c, in Entry entry, int first)
     {
         if (!entry.Exists) return;

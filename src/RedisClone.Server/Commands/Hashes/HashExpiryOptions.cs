@@ -1,16 +1,16 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>The options of HGETEX and HSETEX, up to FIELDS, which comes last.</summary>
+/// <summary>The options of HGETEX and HSETEX. FIELDS is the last one.</summary>
 internal readonly record struct HashExpiryOptions
 {
-    /// <summary>The Unix milliseconds at which the fields are to expire.</summary>
+    /// <summary>The expiry of the fields in Unix milliseconds.</summary>
     public long? At { get; private init; }
 
     public bool Persist { get; private init; }
 
     public bool KeepTtl { get; private init; }
 
-    /// <summary>FXX: all fields must exist; FNX: none may.</summary>
+    /// <summary>True for FXX (all fields must exist), false for FNX (no field may exist).</summary>
     public bool? MustExist { get; private init; }
 
     public int FirstField { get; private init; }
@@ -46,7 +46,9 @@ internal readonly record struct HashExpiryOptions
         return c.Fail("ERR missing FIELDS argument");
     }
 
-    /// <summary>Milliseconds of the time that a word announces (0: none), and whether it counts from now.</summary>
+    /// <summary>
+    /// The unit, in milliseconds, of the time after an option (0 if the option has none), and whether the time is a duration.
+    /// </summary>
     private static (long Unit, bool Relative) UnitAt(ref CommandContext c, int argument) =>
         c.Is(argument, "EX"u8) ? (1000, true)
         : c.Is(argument, "PX"u8) ? (1, true)

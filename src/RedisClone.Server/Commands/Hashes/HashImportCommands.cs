@@ -7,7 +7,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>HIMPORT: many hashes of one shape, of which the connection tells the field names once.</summary>
+/// <summary>
+/// HIMPORT: creates many hashes with the same fields. The client sends the field names once for each connection.
+/// </summary>
 internal static class HashImportCommands
 {
     public static readonly CommandRow[] Rows =
@@ -65,9 +67,9 @@ internal static class HashImportCommands
             "fields in the fieldset");
         if (c.Failed) return;
         Entry old = c.FindForWrite(2);
-        // The names came with another command: the effect may be any number of times longer than this one.
+        // The field names come from an earlier command, so the effect can be much longer than this command.
         if (!c.ReserveEffects(SizeOfEffects(c.Args, names!))) return;
-        // Another connection's replay knows no fieldsets: what is journalled is what the hash becomes.
+        // The effect is an HSET, because a replay does not have the fieldsets of the connection.
         if (old.Exists)
         {
             c.ReplaceEffect("DEL"u8, c.Args[2]);

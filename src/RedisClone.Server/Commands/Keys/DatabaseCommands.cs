@@ -3,7 +3,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Whole databases: emptied, exchanged.</summary>
+/// <summary>Commands on whole databases.</summary>
 internal static class DatabaseCommands
 {
     public static readonly CommandRow[] Rows =
@@ -19,7 +19,7 @@ internal static class DatabaseCommands
                 "on keys from both databases." },
     ];
 
-    /// <summary>Buckets of each shard that a flush frees before it answers.</summary>
+    /// <summary>The number of buckets of each shard that a flush with SYNC frees before it replies.</summary>
     private const int FirstSlice = 256;
 
     private static void FlushDb(ref CommandContext c)
@@ -39,7 +39,7 @@ internal static class DatabaseCommands
         for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
         c.Server.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
-        // Or the data would be back after a restart.
+        // Without this snapshot, a restart would load the old data again.
         if (c.Server.Snapshots.SavesWhenFlushed) c.Server.Snapshots.Save(c.Changes);
         c.Reply.Ok();
     }
@@ -52,8 +52,9 @@ internal static class DatabaseCommands
     }
 
     /// <summary>
-    /// The old keyspaces are handed over whole and freed in slices with either option: no client waits for a million keys. With SYNC the
-    /// first slice is freed at once. In a transaction this does not count as lazy, because Redis frees at once there.
+    /// Detaches the old keyspaces and frees them in slices, for SYNC as well as ASYNC, so a flush does not block clients for
+    /// long. With SYNC, the first slice is freed at once. A transaction does not count the keys as lazily freed, because
+    /// Redis frees them at once there.
     /// </summary>
     private static void Flush(ref CommandContext c, int database, bool waits)
     {

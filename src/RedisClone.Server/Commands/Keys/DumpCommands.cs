@@ -9,13 +9,17 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>DUMP and RESTORE: values as Redis's RDB has them, with a version and a checksum. What comes in is trusted in nothing.</summary>
+/// <summary>
+/// DUMP and RESTORE: values in the RDB format with a version and a checksum. RESTORE validates all of its input.
+/// </summary>
 internal static class DumpCommands
 {
-    /// <summary>Of a payload: the type before the value, the version and the checksum behind it.</summary>
+    /// <summary>
+    /// The size, in bytes, of a payload without the value: the type before it, and the version and the checksum after it.
+    /// </summary>
     private const int PayloadFrame = 1 + 2 + 8;
 
-    /// <summary>Values that take more memory are not serialized only for their length.</summary>
+    /// <summary>The greatest memory usage of a value that is serialized to compute its length.</summary>
     private const long MostCounted = 64 << 20;
 
     private const string BusyKey = "BUSYKEY Target key name already exists.";
@@ -71,8 +75,8 @@ internal static class DumpCommands
     }
 
     /// <summary>
-    /// Bytes of a value in a dump file, its type left out. Of a large value it is what it takes in memory: writing it only to
-    /// count would take as much.
+    /// The length of a value in an RDB file, without its type. For a large value, it is the memory usage, because a
+    /// serialization to count the bytes would need as much memory.
     /// </summary>
     public static long SerializedLength(in Entry entry)
     {
@@ -99,7 +103,7 @@ internal static class DumpCommands
             return;
         }
         bool isRelative = time != 0 && !options.Absolute;
-        // A sum beyond all time is one in the past, as Redis counts it.
+        // As in Redis, a sum that overflows is a time in the past.
         if (isRelative) time = unchecked(time + c.Now);
         Keyspace scratch = c.ScratchFor(1);
         if (Build(scratch, c.Args[1], c.HashOf(1), time, payload) is { } problem)
@@ -121,7 +125,7 @@ internal static class DumpCommands
         c.Reply.Ok();
     }
 
-    /// <summary>Builds the value in a keyspace; null, or what is wrong with the payload.</summary>
+    /// <summary>Builds the value in a keyspace. It returns null, or a description of the error in the payload.</summary>
     private static string? Build(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
     {
         ValueReader reader = _reader ??= new ValueReader();
@@ -140,7 +144,7 @@ internal static class DumpCommands
         }
     }
 
-    /// <summary>What is restored has expired already: it only removes what it would have replaced.</summary>
+    /// <summary>Handles a RESTORE with an expiry in the past, which only removes the key that it would replace.</summary>
     private static void Discard(ref CommandContext c, in Entry built)
     {
         built.Keyspace.Remove(built);

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>When keys expire.</summary>
+/// <summary>Commands that set and return the expiry of keys.</summary>
 internal static class ExpiryCommands
 {
     public static readonly CommandRow[] Rows =
@@ -60,7 +60,8 @@ internal static class ExpiryCommands
     private static void PExpireTime(ref CommandContext c) => ReplyExpiry(ref c, unit: 1, from: 0);
 
     /// <summary>
-    /// The Unix milliseconds that a time argument means; false, with Redis's error latched, where it is none or overflows.
+    /// Converts a time argument to Unix milliseconds. If it is not a number or overflows, the function sets the error of
+    /// Redis and returns false.
     /// </summary>
     public static bool TryTime(ref CommandContext c, int argument, long unit, long from, out long at)
     {
@@ -115,7 +116,9 @@ internal static class ExpiryCommands
         return true;
     }
 
-    /// <summary>No expiry counts as infinitely late.</summary>
+    /// <summary>
+    /// Whether the condition allows the new expiry. A key without expiry compares as one that expires infinitely late.
+    /// </summary>
     private static bool Allows(Condition condition, long current, long wanted) =>
         ((condition & Condition.Nx) == 0 || current == 0)
         && ((condition & Condition.Xx) == 0 || current != 0)
@@ -128,7 +131,7 @@ internal static class ExpiryCommands
         if (!entry.Exists) c.Reply.Integer(-2);
         else if (entry.Expiry == 0) c.Reply.Integer(-1);
         else if (unit == 1) c.Reply.Integer(Math.Max(0, entry.Expiry - from));
-        // Rounded to the nearest second where it is a duration, as Redis does.
+        // As in Redis, seconds are rounded to the nearest one.
         else c.Reply.Integer((long)(((ulong)Math.Max(0, entry.Expiry - from) + 500) / 1000));
     }
 

@@ -11,25 +11,27 @@ internal enum ExpiryKind : byte
     Persist,
 }
 
-/// <summary>When a key is to expire, as SET, GETEX and their kin are told: EX, PX, EXAT, PXAT and a time, or KEEPTTL, or PERSIST.</summary>
+/// <summary>
+/// The expiry options of SET, GETEX and similar commands: EX, PX, EXAT or PXAT with a time, KEEPTTL, or PERSIST.
+/// </summary>
 internal struct ExpiryOption
 {
     private int _time;
 
     public ExpiryKind Kind { get; private set; }
 
-    /// <summary>A time at a fixed argument, as SETEX has it.</summary>
+    /// <summary>An expiry time at a fixed argument, as in SETEX.</summary>
     public static ExpiryOption After(ExpiryKind kind, int argument) => new() { Kind = kind, _time = argument };
 
-    /// <summary>Whether a time was given.</summary>
+    /// <summary>Whether the option has a time.</summary>
     public readonly bool HasTime => Kind is >= ExpiryKind.Seconds and <= ExpiryKind.UnixMilliseconds;
 
-    /// <summary>Whether the time is one of the calendar's, so that it may be over already.</summary>
+    /// <summary>Whether the time is a Unix time, which may be in the past, and not a duration.</summary>
     public readonly bool IsAbsolute => Kind is ExpiryKind.UnixSeconds or ExpiryKind.UnixMilliseconds;
 
     /// <summary>
-    /// Takes the argument at <paramref name="i"/>, and its value with it, if it is such an option and agrees with those taken before:
-    /// the same one again does, as in Redis. False leaves it to others.
+    /// Takes the argument at <paramref name="i"/> and its value. It returns false if the argument is not an expiry option, or
+    /// if it contradicts an earlier one. As in Redis, the same option may be repeated.
     /// </summary>
     public bool TryTake(in CommandContext c, ref int i, ExpiryKind wordAllowed)
     {
@@ -42,7 +44,7 @@ internal struct ExpiryOption
         return true;
     }
 
-    /// <summary>The time as Unix milliseconds, 0 when none was given; latches an error when it is no time.</summary>
+    /// <summary>The time in Unix milliseconds, or 0 without one. It sets an error if the time is not valid.</summary>
     public readonly long Resolve(ref CommandContext c)
     {
         if (!HasTime) return 0;

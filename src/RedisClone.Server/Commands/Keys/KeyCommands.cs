@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Commands on keys of any type: existence, names, copies.</summary>
+/// <summary>Commands on keys of any type.</summary>
 internal static class KeyCommands
 {
     private const string LinearInKeys = "O(N) where N is the number of keys";
@@ -39,7 +39,7 @@ internal static class KeyCommands
             3, Keys.At(1, RW | Access | Update), Write | Fast, "generic", "1.0.0", Move, "Moves a key to another database."),
     ];
 
-    /// <summary>A type's name as TYPE tells it.</summary>
+    /// <summary>The name of a type in the reply of TYPE.</summary>
     public static ReadOnlySpan<byte> TypeName(ValueType type) => type switch
     {
         ValueType.String => "string"u8,
@@ -79,7 +79,7 @@ internal static class KeyCommands
         {
             Entry entry = c.PeekForRead(i);
             if (!entry.Exists) continue;
-            // Asked for by name: even a client that turned NO-TOUCH on.
+            // TOUCH counts as an access even if the client turned on NO-TOUCH.
             c.Server.AccessClock.Touch(entry);
             count++;
         }
@@ -118,7 +118,7 @@ internal static class KeyCommands
             if (!replace) return true;
             target.Keyspace.Remove(target);
         }
-        // A removal may have moved what we found before.
+        // The removal may have moved the source, so it is looked up again.
         source = c.FindForWrite(1);
         ulong hash = c.HashOf(2);
         ValueTransfer.Move(source, c.KeyspaceOf(hash), c.Args[2], hash);

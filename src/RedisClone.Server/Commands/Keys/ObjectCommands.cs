@@ -4,7 +4,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>OBJECT: how a key's value is kept and how it is used; asking does not count as use.</summary>
+/// <summary>OBJECT: the encoding and the access statistics of a value. These commands do not count as an access.</summary>
 internal static class ObjectCommands
 {
     private const string NeedsLfu =
@@ -44,8 +44,8 @@ internal static class ObjectCommands
     }
 
     /// <summary>
-    /// One for every value; but Redis shares small integers among keys (unless each key's use must be known, to evict it), and tells it by a
-    /// count without end, so this does too.
+    /// Replies with 1, except for small integers. Redis shares these among keys and reports the greatest count, unless the
+    /// eviction policy needs the access time of each key. This server reports the same.
     /// </summary>
     private static void RefCount(ref CommandContext c)
     {

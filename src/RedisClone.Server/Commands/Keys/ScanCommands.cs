@@ -9,13 +9,15 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Walking over the keys of a database.</summary>
+/// <summary>Commands that iterate over the keys of a database.</summary>
 internal static class ScanCommands
 {
-    /// <summary>A cursor of SCAN is the shard's number in the lower bits and the position within it above.</summary>
+    /// <summary>
+    /// The bits of a SCAN cursor for the index of the shard. The higher bits are the position within the shard.
+    /// </summary>
     private const int ShardBits = 8;
 
-    /// <summary>Redis's own bound: ten buckets looked at for every key wanted.</summary>
+    /// <summary>The number of buckets that SCAN visits at most for each requested key, as in Redis.</summary>
     private const int BucketsPerKey = 10;
 
     public static readonly CommandRow[] Rows =
@@ -42,7 +44,8 @@ internal static class ScanCommands
         long wanted = ScanFilter.DefaultCount;
         for (int i = 2; i + 1 < request.Count; i++)
             if (System.Text.Ascii.EqualsIgnoreCase(request[i], "COUNT"u8) && RedisNumber.TryParseInt64(request[i + 1], out long count)) wanted = count;
-        // As many shards as may be needed for that many keys; the counts are read without their holds, as an estimate.
+        // The set has enough shards for COUNT keys. It is an estimate, because the key counts are read without holding the
+        // shards.
         ShardSet set = ShardSet.Of(shard);
         while (wanted > 0 && shard + 1 < shards.Count)
         {
@@ -67,7 +70,8 @@ internal static class ScanCommands
         int shard = ShardOf(cursor);
         ulong position = cursor >> ShardBits;
         long steps = filter.Count > long.MaxValue / BucketsPerKey ? long.MaxValue : filter.Count * BucketsPerKey;
-        // Fewer shards may be held than the keys would ask for now: others remove keys, and a transaction selects another database.
+        // The held shards may have too few keys, because other clients remove keys and a transaction can select another
+        // database. The walk ends at the first shard that is not held.
         while (shard < c.Server.Shards.Count && c.Held.Contains(shard))
         {
             Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
@@ -101,7 +105,7 @@ internal static class ScanCommands
             if (!filter.Matches(c.Args, key)) continue;
             if (IsExpired(ref c, keyspace, handle))
             {
-                // It frees this record and moves no other.
+                // This frees the record of the key and moves no other record, so the collected handles stay valid.
                 Expire(ref c, keyspace, key);
                 continue;
             }
@@ -130,7 +134,7 @@ internal static class ScanCommands
                 position = keyspace.Scan(position, ref visitor);
                 foreach ((_, uint handle) in found)
                 {
-                    // One key may take long.
+                    // A match of one long key can take long.
                     if (c.IsAbandoned) break;
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
                     if (IsExpired(ref c, keyspace, handle) || !all && !Glob.Matches(pattern, key)) continue;
@@ -146,7 +150,7 @@ internal static class ScanCommands
 
     private static void RandomKey(ref CommandContext c)
     {
-        const int tries = 100;     // where nearly everything has expired, one that has is better than an endless search
+        const int tries = 100; // If almost all keys have expired, the reply is an expired one.
         for (int i = 0; i < tries; i++)
         {
             long total = Count(ref c);
@@ -183,12 +187,12 @@ internal static class ScanCommands
     }
 
     /// <summary>
-    /// Removes a key that a walk has met and whose time has passed: a unit of its own, no part of the walk, unless that is itself a part of a transaction
-    /// or script.
+    /// Removes an expired key that a walk has found. The removal is a unit of its own and not a part of the walk, unless the
+    /// walk is part of a transaction or a script.
     /// </summary>
     private static void Expire(ref CommandContext c, Keyspace keyspace, ReadOnlySpan<byte> key)
     {
-        // During a pause the data stand still.
+        // Data must not change during a pause.
         if (c.Server.Pause.IsOn) return;
         ulong hash = KeyHash.Of(key);
         c.Server.KeyEvents.Expire(keyspace.Find(key, hash), c.Session.Database, c.Lane);
@@ -199,7 +203,10 @@ internal static class ScanCommands
 
     private static int ShardOf(ulong cursor) => (int)(cursor & ((1 << ShardBits) - 1));
 
-    /// <summary>A number that is not negative; what Redis would not print as a number it gives to C's strtoull, which takes blanks, a sign and zeros in front.</summary>
+    /// <summary>
+    /// Parses a cursor, which must not be negative. Text that is not a canonical number is parsed like C's strtoull, as in
+    /// Redis: white space, a sign and leading zeros are allowed.
+    /// </summary>
     internal static bool TryCursor(ReadOnlySpan<byte> text, out ulong cursor)
     {
         int end = text.IndexOf((byte)0);

@@ -9,10 +9,12 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>SORT: the elements of a list, set or sorted set in another order, or what keys that are named after them hold.</summary>
+/// <summary>
+/// SORT: returns or stores the sorted elements of a list, set or sorted set, or values that GET patterns find for them.
+/// </summary>
 internal static class SortCommands
 {
-    /// <summary>Sorting an element is about so much more work than copying it.</summary>
+    /// <summary>The work of sorting an element, relative to copying it.</summary>
     private const int WorkPerElement = 8;
 
     public static readonly CommandRow[] Rows =
@@ -36,8 +38,8 @@ internal static class SortCommands
         "number of returned elements. When the elements are not sorted, complexity is O(N).";
 
     /// <summary>
-    /// The key and the target. An option that is wrong fails the handler before it looks anything up: the keys up to there
-    /// are enough.
+    /// Finds the key and the target. After an invalid option, the keys before it are enough, because the handler fails before
+    /// it looks up any.
     /// </summary>
     private static void FindKeysOfSort(in Request request, ref KeyPositions into)
     {
@@ -46,7 +48,10 @@ internal static class SortCommands
         if (options.Target > 0) into.Add(options.Target, OW | Update);
     }
 
-    /// <summary>Patterns reach keys that only the elements tell: every shard then. Otherwise the key and the target.</summary>
+    /// <summary>
+    /// The shards of the key and the target, or all shards if there is a pattern, because only the elements determine the
+    /// keys that it matches.
+    /// </summary>
     private static ShardSet ShardsOfSort(in Request request, Session session)
     {
         ShardMap shards = session.Server.Shards;
@@ -61,7 +66,7 @@ internal static class SortCommands
 
     private static void SortReadOnly(ref CommandContext c) => Sort(ref c, mayStore: false);
 
-    /// <summary>An element, and what it is sorted by. Equal ones keep their order.</summary>
+    /// <summary>An element and its sort key. Equal elements keep their order.</summary>
     private sealed record Item(byte[] Text, int Order)
     {
         public double Weight;
@@ -70,7 +75,7 @@ internal static class SortCommands
 
     private static void Sort(ref CommandContext c, bool mayStore)
     {
-        // The names that patterns make up are known only when the elements are: a user of them must be allowed to read any key.
+        // Elements determine the keys that patterns read, so a user of patterns needs permission to read every key.
         bool mayReadAll = c.Session.User.MayReadEveryKey(c.Row, c.Args);
         if (!SortOptions.TryParse(c.Args, mayStore, mayReadAll, out SortOptions options, out string? error))
         {
@@ -85,7 +90,8 @@ internal static class SortCommands
         }
         long count = CountOf(entry);
         if (c.MoveToWorker(count * WorkPerElement)) return;
-        // A set has no order of its own: what is stored, or seen by a script, must not depend on how it lies in memory.
+        // A set has no order. A stored result, or one that a script sees, must not depend on the layout in memory, so it is
+        // sorted.
         if (options.Unsorted && (options.Target > 0 || c.Session == c.Server.Scripts.Session) && entry.Exists && entry.Type == ValueType.Set)
         {
             options.Unsorted = false;
@@ -107,7 +113,7 @@ internal static class SortCommands
         _ => SortedSetValue.Count(entry),
     };
 
-    /// <summary>Copies the elements: looking other keys up may move them.</summary>
+    /// <summary>Copies the elements, because lookups of other keys may move them.</summary>
     private static List<Item> Load(scoped in Entry entry, int count, bool backwards)
     {
         var items = new List<Item>(count);
@@ -145,7 +151,9 @@ internal static class SortCommands
         return true;
     }
 
-    /// <summary>A weight as C's strtod reads it: a text ends at its first NUL, blanks in front do not count, and nothing is zero.</summary>
+    /// <summary>
+    /// Parses a weight like C's strtod: leading white space is ignored, a NUL ends the text, and an empty text is zero.
+    /// </summary>
     private static bool TryParseWeight(ReadOnlySpan<byte> text, out double weight)
     {
         int end = text.IndexOf((byte)0);
@@ -155,7 +163,7 @@ internal static class SortCommands
     private static int CompareWeights(Item a, Item b) =>
         a.Weight.CompareTo(b.Weight) is not 0 and var order ? order : a.Text.AsSpan().SequenceCompareTo(b.Text);
 
-    /// <summary>What has no text to be sorted by comes first.</summary>
+    /// <summary>Compares by text. Elements without a text come first.</summary>
     private static int CompareTexts(Item a, Item b)
     {
         if (a.By is null || b.By is null) return a.By is null ? b.By is null ? 0 : -1 : 1;
@@ -197,7 +205,7 @@ internal static class SortCommands
             built.Keyspace.Remove(built);
             return;
         }
-        // What was stored is what is journalled: the keys that it came from may be anywhere.
+        // The effect has the stored elements, because the keys that they were read from may be in any shard.
         if (stored > 0 || replaces) c.ReplaceEffect("DEL"u8, c.Args[options.Target]);
         if (stored > 0 && c.ReplaceEffect(arguments: (int)stored + 2) is { } effect)
         {
@@ -220,8 +228,8 @@ internal static class SortCommands
     }
 
     /// <summary>
-    /// What a pattern means for an element: itself for #, else the string at the key, or the field behind -> of the hash at the key, that has the
-    /// element in the place of the first star.
+    /// The value that a pattern gives for an element: the element itself for "#"; otherwise the string at the key, or the
+    /// hash field after "->". The element replaces the first star in the key.
     /// </summary>
     private static byte[]? LookUp(ref CommandContext c, ReadOnlySpan<byte> pattern, byte[] element)
     {

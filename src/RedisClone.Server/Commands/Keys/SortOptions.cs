@@ -3,32 +3,30 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>
-/// The options of SORT: parsed in one place for the handler, for the shards that it needs and for the keys that access
-/// control checks.
-/// </summary>
+/// <summary>The options of SORT. The handler, the routing to shards and access control all use this parser.</summary>
 internal struct SortOptions
 {
     public bool Descending, Alphabetic, Unsorted;
     public long Offset, Limit;
 
-    /// <summary>Arguments that are the pattern to sort by, and the key to store in; 0 for none.</summary>
+    /// <summary>The indexes of the BY pattern and of the target key; 0 for an absent one.</summary>
     public int By, Target;
 
-    /// <summary>Arguments that are patterns of what to return.</summary>
+    /// <summary>The indexes of the GET patterns.</summary>
     public List<int>? Gets;
 
-    /// <summary>A pattern has a star: it names keys that only the elements tell.</summary>
+    /// <summary>Whether a pattern has a star, so that elements determine the keys that it reads.</summary>
     public bool LooksUp;
 
     /// <summary>
-    /// Reads all options; false with Redis's error at the first that is wrong, and what came before it is kept.
+    /// Parses all options. At the first invalid one, it returns false with the error of Redis and keeps the options before
+    /// it.
     /// </summary>
-    /// <param name="request">The command.</param>
-    /// <param name="mayStore">SORT may, SORT_RO may not.</param>
-    /// <param name="mayReadAll">Whether the user may read every key, as patterns do.</param>
-    /// <param name="options">What they say.</param>
-    /// <param name="error">Null where all are right.</param>
+    /// <param name="request">The request.</param>
+    /// <param name="mayStore">Whether STORE is an option: true for SORT, false for SORT_RO.</param>
+    /// <param name="mayReadAll">Whether the user may read every key, which patterns require.</param>
+    /// <param name="options">The parsed options.</param>
+    /// <param name="error">The error; null if all options are valid.</param>
     public static bool TryParse(in Request request, bool mayStore, bool mayReadAll, out SortOptions options, out string? error)
     {
         options = new SortOptions { Limit = -1 };
@@ -58,7 +56,7 @@ internal struct SortOptions
     }
 
     /// <summary>
-    /// A pattern without a star is the same for all: nothing to sort by. It stays so whatever follows, as in Redis.
+    /// Reads the BY pattern. A pattern without a star turns off sorting. As in Redis, a later BY does not turn it on again.
     /// </summary>
     private void ReadBy(in Request request, int argument, bool mayReadAll, ref string? error)
     {

@@ -7,7 +7,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Lists: elements in the order of pushing, taken from either end. What moves and blocks is in ListMoves.</summary>
+/// <summary>
+/// The list commands on a single key. <see cref="ListMoves"/> has the commands that move elements or block.
+/// </summary>
 internal static class ListCommands
 {
     public static readonly CommandRow[] Rows =
@@ -73,7 +75,7 @@ internal static class ListCommands
 
     private static void RPop(ref CommandContext c) => Pop(ref c, ListEnd.Tail);
 
-    /// <summary>The name of the event of pushing at an end, or taking from it.</summary>
+    /// <summary>The name of the event of a push at an end.</summary>
     public static string PushEvent(ListEnd end) => end == ListEnd.Head ? "lpush" : "rpush";
 
     public static string PopEvent(ListEnd end) => end == ListEnd.Head ? "lpop" : "rpop";
@@ -125,7 +127,7 @@ internal static class ListCommands
         ReplyAndPop(ref c, entry, 1, end, count);
     }
 
-    /// <summary>Writes so many elements of one end to the reply and takes them away; an emptied list's key goes too.</summary>
+    /// <summary>Replies with elements at one end and removes them. It also removes the key of an empty list.</summary>
     public static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, ListEnd end, long count)
     {
         if (count == 1) c.Reply.Element(ListValue.Peek(entry, end));
@@ -173,7 +175,10 @@ internal static class ListCommands
         }
     }
 
-    /// <summary>How many elements a range of positions, negative ones from the end, has; start becomes the first of them.</summary>
+    /// <summary>
+    /// Clamps a range of positions, of which negative ones count from the end. It sets <paramref name="start"/> to the first
+    /// element and returns the number of elements.
+    /// </summary>
     private static long Clamp(long length, ref long start, long stop)
     {
         if (start < 0) start = Math.Max(0, start + length);

@@ -8,7 +8,10 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>List commands over several keys: moves, pops from the first list that has anything (see <see cref="FirstPops"/>), and the forms that wait.</summary>
+/// <summary>
+/// List commands on several keys: moves, pops from the first list that has elements (see <see cref="FirstPops"/>), and their
+/// blocking forms.
+/// </summary>
 internal static class ListMoves
 {
     private static readonly KeySpec[] SourceAndTarget = Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, RW | Insert));
@@ -105,7 +108,7 @@ internal static class ListMoves
         RemoveSourceIfEmpty(ref c);
     }
 
-    /// <summary>BRPOPLPUSH and BLMOVE are journalled as their forms that never wait.</summary>
+    /// <summary>Makes the effect of BRPOPLPUSH and BLMOVE an LMOVE, which never blocks.</summary>
     private static void ReplaceMoveEffect(ref CommandContext c, ListEnd from, ListEnd to)
     {
         if (!c.Row.Has(Blocking) || c.ReplaceEffect(arguments: 5) is not { } effect) return;
@@ -116,14 +119,16 @@ internal static class ListMoves
         effect.Add(EndName(to));
     }
 
-    /// <summary>Moves the element at one end of the first key's list to an end of the second's; both may be the same list.</summary>
+    /// <summary>
+    /// Moves the element at one end of the first list to an end of the second one. Both may be the same list.
+    /// </summary>
     private static void MoveOne(ref CommandContext c, ListEnd from, ListEnd to, bool reply)
     {
         Entry source = c.FindForWrite(1);
         Element element = ListValue.Peek(source, from);
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
         ReadOnlySpan<byte> text = element.Text(digits);
-        // The element's bytes move when its list changes: they are copied out first.
+        // A change of the list moves the bytes of the element, so they are copied first.
         byte[] copy = ArrayPool<byte>.Shared.Rent(text.Length);
         text.CopyTo(copy);
         text = copy.AsSpan(0, text.Length);
@@ -191,7 +196,7 @@ internal static class ListMoves
     {
         Entry source = c.FindForWrite(1);
         bool tail = from == ListEnd.Tail;
-        // In the order of taking; pushed one by one at the head they stand reversed, so keeping their order there means pushing backwards.
+        // The elements are in the order of their pops. Pushes at the head reverse them.
         var taken = new List<byte[]>((int)Math.Min(count, 1024));
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
         foreach (Element element in ListValue.Elements(source, tail ? ListValue.Count(source) - 1 : 0, backwards: tail))
@@ -199,7 +204,7 @@ internal static class ListMoves
             if (taken.Count == count) break;
             taken.Add(element.Text(digits).ToArray());
         }
-        // As a block they keep the order that they had in the source.
+        // With BULK, the elements keep the order of the source list.
         if (keepOrder && tail != (to == ListEnd.Head)) taken.Reverse();
         ListValue.Pop(source, from, count);
         foreach (byte[] text in taken) PushTo(ref c, 2, to, text);

@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Publishing to channels, and listening to them.</summary>
+/// <summary>Commands that publish messages and subscribe to channels.</summary>
 internal static class PubSubCommands
 {
     private const CommandFlags Listening = PubSub | NoScript | Loading | Stale | InSubscribedMode;
@@ -92,8 +92,9 @@ internal static class PubSubCommands
             Confirm(ref c, word, c.Args[i], kind);
             if (added is not null) c.Server.Hub.Open(c.Session, kind, added);
         }
-        // The user's permissions may have shrunk since the check. A thread that changes them looks for subscribers afterwards; with a full
-        // fence on both sides, at least one of the two sees the other's change.
+        // The permissions of the user may have been reduced since the check. The thread that changes them looks for
+        // subscribers afterwards. With a full fence on both sides, at least one of the two threads sees the change of the
+        // other.
         Interlocked.MemoryBarrier();
         if (!c.Session.User.IsUnrestricted && !c.Session.User.Check(c.Row, c.Args).IsAllowed) c.Session.CloseAfterReply = true;
     }
@@ -130,7 +131,7 @@ internal static class PubSubCommands
             Write(c.Reply, word, name, nothing, left);
             return;
         }
-        // A client that wants no replies still gets what is pushed to it, and this counts as that.
+        // A client that turned replies off still receives push messages, and a confirmation counts as one.
         var output = new ArrayBufferWriter<byte>();
         var writer = new ReplyWriter(output) { Version = c.Reply.Version };
         Write(writer, word, name, nothing, left);

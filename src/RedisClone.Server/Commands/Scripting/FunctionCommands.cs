@@ -9,7 +9,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Libraries of functions, kept with the data, and calls of their functions.</summary>
+/// <summary>Commands that manage function libraries, which are stored with the data, and call their functions.</summary>
 internal static class FunctionCommands
 {
     public static readonly CommandRow[] Rows =
@@ -85,7 +85,7 @@ internal static class FunctionCommands
         if (c.Failed) return;
         LibrarySet libraries = c.Server.Scripts.Libraries;
         ReadOnlySpan<byte> source = c.Args[c.Args.Count - 1];
-        // What a journal holds was loaded once: it is loaded again however long it takes.
+        // A library in the journal was loaded before, so a replay loads it without a time limit.
         FunctionLibrary? library = c.Server.Scripts.Load(source, patient: c.Session.Connection is null, libraries, replace, out string error);
         if (library is null) c.Fail(error);
         else if (libraries.Add([library], replace) is { } refusal) c.Fail(refusal);
@@ -118,7 +118,7 @@ internal static class FunctionCommands
         c.Reply.Ok();
     }
 
-    /// <summary>All libraries as they are now.</summary>
+    /// <summary>Writes effects that replace all libraries by the present ones.</summary>
     private static void Image(ServerCore server, Lane lane)
     {
         if (!server.Effects.Wanted) return;
@@ -258,7 +258,7 @@ internal static class FunctionCommands
         c.Reply.Ok();
     }
 
-    /// <summary>Loads the libraries of a valid payload; why not, if one of them cannot be.</summary>
+    /// <summary>Loads the libraries of a valid payload. It returns an error if one of them cannot be loaded.</summary>
     private static string? ReadPayload(ScriptEngine scripts, ReadOnlyMemory<byte> payload, LibrarySet into)
     {
         foreach (byte[]? source in DumpPayload.ReadFunctions(payload))

@@ -6,12 +6,12 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Lua scripts sent by clients.</summary>
+/// <summary>The commands that run and manage Lua scripts.</summary>
 internal static class ScriptCommands
 {
     public const string Complexity = "Depends on the script that is executed.";
 
-    /// <summary>What a command that runs scripts is, before it is known which one.</summary>
+    /// <summary>The flags of a command that runs scripts, before the script is known.</summary>
     public const CommandFlags Running = NoScript | SkipMonitor | NoMandatoryKeys | Stale | AllShards;
 
     private const string TooManyKeys = "ERR Number of keys can't be greater than number of args";
@@ -56,7 +56,7 @@ internal static class ScriptCommands
         },
     ];
 
-    /// <summary>The flags of a command that runs this: what it declares counts instead of what might be.</summary>
+    /// <summary>The flags of a command that runs a script. Flags that the script declares replace the general ones.</summary>
     public static CommandFlags FlagsOf(CommandFlags command, ScriptFlags script)
     {
         if ((script & ScriptFlags.Compatible) != 0) return command;
@@ -67,7 +67,7 @@ internal static class ScriptCommands
         return command;
     }
 
-    /// <summary>How many keys stand behind their number.</summary>
+    /// <summary>Reads the number of keys.</summary>
     public static bool TryKeys(ref CommandContext c, out int keys, string notNumber = Errors.NotInteger)
     {
         long count = c.Int64(2, notNumber);
@@ -100,7 +100,7 @@ internal static class ScriptCommands
         ScriptEngine scripts = c.Server.Scripts;
         if (!scripts.Cache.TryGet(c.Args[1], out Script? script))
         {
-            // A long source takes long to compile.
+            // The compilation of a long source takes long.
             if (c.MoveToWorker(c.Args[1].Length / Limits.BytesPerWork)) return;
             script = scripts.Cache.Add(c.Args[1], keep: false, out string error);
             if (script is null)

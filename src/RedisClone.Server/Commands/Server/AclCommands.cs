@@ -8,7 +8,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>ACL: users and what they may do.</summary>
+/// <summary>ACL: users and their permissions.</summary>
 internal static class AclCommands
 {
     private const int DefaultLogCount = 10;

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>BACKUP: a copy of all data that is consistent while the server goes on.</summary>
+/// <summary>BACKUP: a consistent copy of all data, made while the server runs.</summary>
 internal static class BackupCommands
 {
     private const CommandFlags Administration = CommandFlags.Admin | NoScript | Long;

@@ -2,7 +2,9 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Cluster mode is not built: its commands say so in the words that cluster-aware clients know.</summary>
+/// <summary>
+/// Cluster mode is not supported. The commands reply with the errors that cluster-aware clients expect from a server without it.
+/// </summary>
 internal static class ClusterCommands
 {
     private const string PerNode = "O(N) where N is the total number of Cluster nodes";

@@ -4,12 +4,12 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>COMMAND: the command table tells of itself.</summary>
+/// <summary>COMMAND: descriptions of the rows of the command table.</summary>
 internal static class CommandCommands
 {
     private const CommandFlags Flags = Loading | Stale;
 
-    /// <summary>To describe a command costs as much as to look at so many elements.</summary>
+    /// <summary>The work of a description of one command, in elements that a command visits.</summary>
     private const int WorkPerRow = 16;
 
     private const string PerName = "O(N) where N is the number of commands to look up";

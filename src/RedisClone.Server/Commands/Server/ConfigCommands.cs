@@ -4,7 +4,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>CONFIG: the parameters of the running server, and its statistics set back.</summary>
+/// <summary>CONFIG: reads and sets parameters, and resets statistics.</summary>
 internal static class ConfigCommands
 {
     private const CommandFlags Flags = CommandFlags.Admin | NoScript | Loading | Stale;
@@ -19,7 +19,7 @@ internal static class ConfigCommands
                 new("GET parameter [parameter ...]",
                     -3, Keys.None, Flags, "server", "2.0.0", Get, "Returns the values of parameters, by name or pattern.")
                     { Complexity = "O(N) when N is the number of configuration parameters provided" },
-                // It may bind sockets and write files: not on an I/O thread.
+                // SET can bind sockets and write files, so it does not run on an I/O thread.
                 new("SET parameter value [parameter value ...]",
                     -4, Keys.None, Flags | Long, "server", "2.0.0", Set,
                     "Sets parameters: all of them, or none if one is invalid.")

@@ -13,12 +13,12 @@ using static RedisClone.Server.Commands.CommandFlags;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// DEBUG: what test suites need to look behind the curtain, off unless the configuration turns it on. It runs on a worker with every shard
-/// held, as if the server stood still for it.
+/// DEBUG: operations that test suites need. The configuration disables them by default. They run on a worker that holds every
+/// shard, so no other command changes data meanwhile.
 /// </summary>
 internal static class DebugCommands
 {
-    /// <summary>What a transaction did so far is not in the journal before it ends.</summary>
+    /// <summary>An operation needs the journal, which receives the effects of a transaction only at its end.</summary>
     private const string NotInTransaction = "ERR not possible within a transaction";
 
     private static readonly Operation[] Operations =
@@ -70,7 +70,7 @@ internal static class DebugCommands
             { Complexity = "Depends on subcommand.", Route = ShardsOf },
     ];
 
-    /// <summary>To write a line to the log needs nothing: it works while data is being loaded, too.</summary>
+    /// <summary>DEBUG LOG needs no shard, so it also works while the server loads data.</summary>
     private static ShardSet ShardsOf(in Request request, Session session) =>
         request.Count > 1 && Ascii.EqualsIgnoreCase(request[1], "LOG"u8) ? default : session.Server.Shards.All;
 
@@ -150,7 +150,7 @@ internal static class DebugCommands
         else c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(TableText(buckets, records)));
     }
 
-    /// <summary>In terms of slots: a bucket has several.</summary>
+    /// <summary>Replies with the size in slots, because a bucket has several slots.</summary>
     private static string TableText(long buckets, long records) => records == 0
         ? "Hash table 0 stats (main hash table):\nNo stats available for empty dictionaries\n"
         : string.Create(CultureInfo.InvariantCulture, $"Hash table 0 stats (main hash table):\n table size: {buckets * HashIndex.SlotsPerBucket}\n number of elements: {records}\n");
@@ -158,7 +158,7 @@ internal static class DebugCommands
     private static void ManagedHeap(ref CommandContext c)
     {
         GCMemoryInfo heap = GC.GetGCMemoryInfo();
-        // The young, the middle, the old, the large, the pinned.
+        // The order is generation 0, 1, 2, large object heap, pinned object heap.
         string generations = string.Join(", ", heap.GenerationInfo.ToArray().Select(static g => $"{g.SizeAfterBytes} ({g.FragmentationAfterBytes} free)"));
         c.Server.Log.LogWarning(
             "Managed heap: {Heap} bytes, committed {Committed}, fragmented {Fragmented}, allocated {Allocated} since the start",
@@ -286,7 +286,7 @@ internal static class DebugCommands
             StringValue.Set(c.KeyspaceOf(hash), ref entry, key, value, expiry: 0);
             c.Modified(key, hash, c.Session.Database, NotifyFlags.None, "set");
             c.ReplaceEffect("SET"u8, key, value);
-            // A unit of its own: all together could be more than one unit may be.
+            // Each key is a unit of its own, because all keys together could exceed the greatest size of a unit.
             if (c.EffectsWanted) c.Session.SeenLsn = Math.Max(c.Session.SeenLsn, c.Server.Effects.Append(c.Lane.Effects));
         }
         c.Reply.Ok();
@@ -318,10 +318,10 @@ internal static class DebugCommands
 
     private static void Sleep(ref CommandContext c)
     {
-        // What is no time, or too long for one, is none, as in Redis.
+        // As in Redis, an invalid or too long time means no wait.
         _ = Utf8Parser.TryParse(c.Args[2], out double seconds, out _);
         TimeSpan time = seconds is > 0 and < int.MaxValue / 1000 ? TimeSpan.FromSeconds(seconds) : TimeSpan.Zero;
-        // Commands that need no shard wait too, as they would for a server that stands still.
+        // The pause also delays commands that need no shard.
         if (!c.Server.Pause.IsOn) c.Server.Pause.Begin(ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds, Net.PauseMode.All);
         Thread.Sleep(time);
         c.Reply.Ok();
@@ -329,7 +329,7 @@ internal static class DebugCommands
 
     private static void StringMatch(ref CommandContext c) => c.Reply.Integer(Glob.Matches(c.Args[2], c.Args[3]) ? 1 : 0);
 
-    /// <summary>A key as it is there, with what has expired and was not removed yet.</summary>
+    /// <summary>Finds a key, including one that has expired and is not removed yet.</summary>
     private static Entry FindEvenExpired(ref CommandContext c, int argument)
     {
         ulong hash = c.HashOf(argument);

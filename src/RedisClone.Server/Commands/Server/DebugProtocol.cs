@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Commands;
 
-/// <summary>DEBUG PROTOCOL: one example of each type of reply, for authors of clients.</summary>
+/// <summary>DEBUG PROTOCOL: an example of each reply type, for authors of clients.</summary>
 internal static class DebugProtocol
 {
     public static void Reply(ref CommandContext c)
@@ -60,7 +60,7 @@ internal static class DebugProtocol
         }
     }
 
-    /// <summary>An attribute is no reply: one follows it, which is all that RESP2 gets.</summary>
+    /// <summary>An attribute precedes a reply and does not replace it. RESP2 clients get the reply only.</summary>
     private static void Attribute(ref CommandContext c)
     {
         if (c.Reply.Version >= 3)
@@ -74,7 +74,7 @@ internal static class DebugProtocol
         c.Reply.Bulk("Some real reply following the attribute"u8);
     }
 
-    /// <summary>Nor is a push.</summary>
+    /// <summary>A push message does not replace the reply either.</summary>
     private static void Push(ref CommandContext c)
     {
         if (c.Reply.Version < 3)

@@ -3,15 +3,15 @@ using System.Text;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// What LOLWUT draws: a one-dimensional cellular automaton, generation under generation, two a line of half blocks. Its rule is the
-/// version asked for, and without one that of the day.
+/// Draws the picture of LOLWUT: a one-dimensional cellular automaton, with two generations in each line of half blocks. The
+/// version that the client asks for is the rule. Without a version, the rule depends on the day.
 /// </summary>
 internal static class Drawing
 {
     private const int Width = 79;
     private const int Generations = 40;
 
-    /// <summary>Rules that are worth looking at.</summary>
+    /// <summary>Rules with an interesting picture.</summary>
     private static readonly byte[] Rules = [90, 30, 110, 150, 182, 54, 60, 105, 22, 126];
 
     public static string Draw(long version)
@@ -30,7 +30,9 @@ internal static class Drawing
         return text.ToString();
     }
 
-    /// <summary>A cell and its neighbours are a number of three bits, which picks a bit of the rule.</summary>
+    /// <summary>
+    /// Computes the next generation. A cell and its neighbors form a three-bit number, which selects a bit of the rule.
+    /// </summary>
     private static bool[] Next(bool[] cells, byte rule)
     {
         bool[] next = new bool[cells.Length];

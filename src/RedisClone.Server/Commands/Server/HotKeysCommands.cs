@@ -4,7 +4,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>HOTKEYS: which keys cost most processor time and most bytes, watched for a while.</summary>
+/// <summary>HOTKEYS: records for a time which keys use the most processor time and network bytes.</summary>
 internal static class HotKeysCommands
 {
     private const int LastSlot = 16383;

@@ -4,7 +4,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>INFO: what the server says of itself.</summary>
+/// <summary>INFO: the state and statistics of the server.</summary>
 internal static class InfoCommands
 {
     public static readonly CommandRow[] Rows =

@@ -7,14 +7,14 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// A digest of data that tells whether two servers, or one before and after a restart, hold the same: equal for equal data whatever the
-/// order in which they came, the form that they are kept in and the shard that holds them.
+/// A digest that compares the data of two servers, or of one server before and after a restart. It does not depend on the
+/// order of insertion, the encoding of values or the assignment of keys to shards.
 /// </summary>
 internal static class KeyspaceDigest
 {
     public const int Length = 20;
 
-    /// <summary>All databases; the caller holds all shards. Nothing at all gives zeros.</summary>
+    /// <summary>The digest of all databases. It is all zeros if there are no keys. The caller holds all shards.</summary>
     public static byte[] OfAll(ServerCore server)
     {
         byte[] sum = new byte[Length];
@@ -33,7 +33,7 @@ internal static class KeyspaceDigest
         return sum;
     }
 
-    /// <summary>One value, with whether it expires, without its key.</summary>
+    /// <summary>The digest of one value and of whether it expires, without the key.</summary>
     public static byte[] OfValue(in Entry entry)
     {
         byte[] sum = new byte[Length];
@@ -51,7 +51,7 @@ internal static class KeyspaceDigest
                 Add(sum, "string"u8, StringValue.Bytes(entry, scratch));
                 break;
             case ValueType.List:
-                // Each element on top of all before it: here the order matters.
+                // The order of elements matters: each step hashes the element with the digest of all elements before it.
                 chain.Clear();
                 foreach (Element element in ListValue.Elements(entry)) Chain(chain, element.Text(scratch));
                 Add(sum, "list"u8, chain);
@@ -82,8 +82,10 @@ internal static class KeyspaceDigest
         if (entry.Expiry != 0) Add(sum, "expires"u8);
     }
 
-    /// <summary>Entries, what the stream knows of itself, and what its groups have pending; but not when consumers were seen and which messages are
-    /// remembered, which time alone changes.</summary>
+    /// <summary>
+    /// Adds the entries and the metadata of a stream, and the pending entries of its groups. It omits the times at which
+    /// consumers were active and the idempotent messages, because these change with time alone.
+    /// </summary>
     private static void AddStream(in Entry entry, Span<byte> sum)
     {
         Span<byte> scratch = stackalloc byte[IntegerText.MaxLength], numbers = stackalloc byte[32], chain = stackalloc byte[Length];
@@ -128,7 +130,7 @@ internal static class KeyspaceDigest
         return into;
     }
 
-    /// <summary>Adds the digest of some parts to a sum in which the order of additions does not matter.</summary>
+    /// <summary>Adds the digest of some parts to a sum that does not depend on the order of additions.</summary>
     private static void Add(Span<byte> sum, ReadOnlySpan<byte> kind, ReadOnlySpan<byte> first = default, ReadOnlySpan<byte> second = default, ReadOnlySpan<byte> third = default)
     {
         Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
@@ -143,7 +145,7 @@ internal static class KeyspaceDigest
         digest[..Length].CopyTo(chain);
     }
 
-    /// <summary>The parts with their lengths, so that no two lists of parts are one text.</summary>
+    /// <summary>Hashes the parts and their lengths, so that different lists of parts never produce the same input.</summary>
     private static void Hash(Span<byte> digest, ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, ReadOnlySpan<byte> c, ReadOnlySpan<byte> d)
     {
         using var hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>LATENCY: what took too long, and how long commands take.</summary>
+/// <summary>LATENCY: slow events, and the latency histograms of commands.</summary>
 internal static class LatencyCommands
 {
     private const CommandFlags Flags = CommandFlags.Admin | NoScript | Loading | Stale;
@@ -105,7 +105,9 @@ internal static class LatencyCommands
         c.Reply.EndMap(map, commands);
     }
 
-    /// <summary>How many calls took at most so many microseconds, for each step that has any beyond those of the step before.</summary>
+    /// <summary>
+    /// Replies with cumulative counts of calls by microseconds. It omits steps that have the same count as the step before.
+    /// </summary>
     private static void ReplyHistogram(ReplyWriter reply, LatencyHistogram histogram)
     {
         long total = histogram.Count, before = 0;

@@ -7,7 +7,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>MEMORY: where memory is, of one key and of the server.</summary>
+/// <summary>MEMORY: the memory usage of a key and of the server.</summary>
 internal static class MemoryCommands
 {
     public static readonly CommandRow[] Rows =
@@ -37,7 +37,7 @@ internal static class MemoryCommands
         },
     ];
 
-    /// <summary>The count is exact, whatever number of samples is asked for.</summary>
+    /// <summary>Replies with the memory usage of a key. The result is exact, so SAMPLES has no effect.</summary>
     private static void Usage(ref CommandContext c)
     {
         for (int i = 3; i < c.Args.Count && !c.Failed; i += 2)

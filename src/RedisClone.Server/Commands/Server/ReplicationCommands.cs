@@ -7,12 +7,14 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What replicas ask for, and what clients ask about them. This server feeds replicas; it is none itself.</summary>
+/// <summary>
+/// Commands that replicas send, and commands about replicas. This server feeds replicas and cannot be one itself.
+/// </summary>
 internal static class ReplicationCommands
 {
     private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale;
 
-    /// <summary>What the client is owed leaves before it becomes a replica.</summary>
+    /// <summary>The connection sends its outstanding replies before it becomes a replica.</summary>
     private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript | Long;
 
     private static readonly SearchValues<byte> HostCharacters =
@@ -81,7 +83,10 @@ internal static class ReplicationCommands
         replicas.WakeWhen(() => replicas.CountAt(offset) >= wanted, c.Waiter!);
     }
 
-    /// <summary>Waits until what this connection wrote (or saw) is on the disk of this server, and of so many replicas.</summary>
+    /// <summary>
+    /// Waits until the writes of this connection, and the writes that it read, are on the disk of this server and of a number
+    /// of replicas.
+    /// </summary>
     private static void WaitAof(ref CommandContext c)
     {
         long local = c.Int64(1, 0, 1, "ERR value is out of range, value must between 0 and 1");
@@ -117,7 +122,9 @@ internal static class ReplicationCommands
         if (!c.Session.IsReplica) c.Server.Replicas.Admit(c.Session.Connection!.AsReplica());
     }
 
-    /// <summary>Whatever a replica has already, it gets everything: nothing of the stream is kept once it was sent.</summary>
+    /// <summary>
+    /// Always starts a full synchronization, because the server keeps no backlog of the replication stream.
+    /// </summary>
     private static void PSync(ref CommandContext c)
     {
         c.Int64(2);
@@ -141,20 +148,22 @@ internal static class ReplicationCommands
                 Acknowledge(ref c, i);
                 return;
             }
-            // A client that is no replica has nothing to acknowledge.
+            // GETACK asks a replica for its offset. This server is not a replica, so it has none to report.
             if (c.Is(i, "getack"u8)) return;
             if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
             else if (c.Is(i, "rdb-only"u8)) c.Session.Connection!.AsReplica().OnlySnapshot = c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
-            // What a replica is capable of makes no difference to what it is sent.
+            // The capabilities and the version of a replica do not change the data that it receives.
             else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
         }
         if (!c.Failed) c.Reply.Ok();
     }
 
-    /// <summary>What a replica says of itself is shown to others: it must be something that can name a host.</summary>
+    /// <summary>
+    /// Sets the address that a replica announces. It must have the form of a host name, because other clients see it.
+    /// </summary>
     private static void TakeAddress(ref CommandContext c, int argument)
     {
         ReadOnlySpan<byte> address = c.Args[argument];
@@ -164,7 +173,9 @@ internal static class ReplicationCommands
         else c.Session.Connection!.AsReplica().Address = c.Text(argument);
     }
 
-    /// <summary>REPLCONF ACK offset [FACK offset]: a replica tells how far it is, and is answered nothing.</summary>
+    /// <summary>
+    /// Handles REPLCONF ACK offset [FACK offset], in which a replica reports its progress. It has no reply.
+    /// </summary>
     private static void Acknowledge(ref CommandContext c, int argument)
     {
         if (c.Session is not { IsReplica: true, Replica: { } replica }) return;

@@ -8,7 +8,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Small commands about the server as a whole.</summary>
+/// <summary>Commands about the server as a whole.</summary>
 internal static class ServerCommands
 {
     private const string NoModules = "there are no modules";

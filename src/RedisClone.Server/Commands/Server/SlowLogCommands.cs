@@ -3,7 +3,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>SLOWLOG: the commands that took longest lately.</summary>
+/// <summary>SLOWLOG: the slowest recent commands.</summary>
 internal static class SlowLogCommands
 {
     private const int DefaultCount = 10;

@@ -3,7 +3,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What makes data durable when told to: the dump file, the rewrite of the journal.</summary>
+/// <summary>Commands that make data durable on request: the snapshot and the rewrite of the journal.</summary>
 internal static class SnapshotCommands
 {
     private const CommandFlags Administration = NoAsyncLoading | CommandFlags.Admin | NoScript | Blind;

@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What is computed of several sets.</summary>
+/// <summary>An operation on several sets.</summary>
 internal enum SetOperation : byte
 {
     Union,
@@ -14,7 +14,7 @@ internal enum SetOperation : byte
     Difference,
 }
 
-/// <summary>Unions, intersections and differences of sets: returned, stored, or counted.</summary>
+/// <summary>Unions, intersections and differences of sets, for commands that return, store or count the result.</summary>
 internal static class SetAlgebra
 {
     private static readonly KeySpec[] Stored = Keys.At(1, OW | Update).And(Keys.Range(2, -1, flags: RO | Access));
@@ -146,7 +146,7 @@ internal static class SetAlgebra
         c.Reply.Integer(count);
     }
 
-    /// <summary>numkeys key [key …] [LIMIT limit], and for unions APPROX.</summary>
+    /// <summary>Parses "numkeys key [key ...] [LIMIT limit]", and APPROX for unions.</summary>
     public static bool TryCounted(ref CommandContext c, bool approximate, out int keys, out long limit)
     {
         limit = 0;
@@ -157,7 +157,7 @@ internal static class SetAlgebra
         keys = (int)wanted;
         for (int i = 2 + keys; i < c.Args.Count && !c.Failed; i++)
         {
-            // An exact count is as good an approximation as any.
+            // The count is always exact, so APPROX has no effect.
             if (approximate && c.Is(i, "APPROX"u8)) continue;
             if (c.Is(i, "LIMIT"u8) && i + 1 < c.Args.Count) limit = c.Int64(++i, 0, long.MaxValue, "ERR LIMIT can't be negative");
             else c.FailSyntax();
@@ -165,7 +165,9 @@ internal static class SetAlgebra
         return !c.Failed;
     }
 
-    /// <summary>Looks all keys up, checks their types and chooses the set to walk over; false when the handler must return.</summary>
+    /// <summary>
+    /// Looks up all keys, checks their types and chooses the set to enumerate. It returns false if the handler must return.
+    /// </summary>
     private static bool TryOperands(ref CommandContext c, SetOperation operation, int first, int count, out Operands sets)
     {
         sets = default;
@@ -191,7 +193,8 @@ internal static class SetAlgebra
         sets = new Operands(operation, first, count, leader, MustBeBuilt: operation switch
         {
             SetOperation.Union => count > 1,
-            // Where to look each member up everywhere is more than to take away what the others have: very many sets, though most may be empty.
+            // With very many sets, even empty ones, a lookup of each member in each set costs more than a removal of all
+            // members of the others.
             SetOperation.Difference => leader > 0 && SetValue.Count(c.Peek(leader)) * count / 2 > total,
             _ => false,
         });
@@ -199,7 +202,10 @@ internal static class SetAlgebra
         return !c.MoveToWorker(work);
     }
 
-    /// <summary>Builds a union, up to so many members, or a difference apart, under the key of an argument.</summary>
+    /// <summary>
+    /// Builds a union with at most <paramref name="limit"/> members, or a difference, in a scratch keyspace under the key at
+    /// an argument.
+    /// </summary>
     private static Entry Build(scoped ref CommandContext c, Operands sets, int under, long limit)
     {
         Entry built = SetValue.Create(c.ScratchFor(under), c.Args[under], c.HashOf(under));
@@ -238,13 +244,16 @@ internal static class SetAlgebra
         }
     }
 
-    /// <summary>The sets of one command: one is walked over, the others decide on each of its members, unless the result must be built apart.</summary>
+    /// <summary>
+    /// The sets of one command. The command enumerates one set, the leader, and looks up each member in the others, unless
+    /// <paramref name="MustBeBuilt"/> is set.
+    /// </summary>
     private readonly record struct Operands(SetOperation Operation, int First, int Count, int Leader, bool MustBeBuilt)
     {
-        /// <summary>The result has no members.</summary>
+        /// <summary>Whether the result has no members.</summary>
         public bool IsEmpty => Leader == 0;
 
-        /// <summary>The first argument that is not the leader's: of two sets, this is the other one; 0 if there is none.</summary>
+        /// <summary>The first argument other than the leader; 0 if there is none.</summary>
         public int Second => Count < 2 ? 0 : Leader == First ? First + 1 : First;
 
         /// <summary>Whether a member of the leader belongs to the result.</summary>

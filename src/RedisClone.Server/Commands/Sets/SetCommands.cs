@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Sets, member by member. Unions, intersections and differences are in SetAlgebra.</summary>
+/// <summary>The set commands on single members. <see cref="SetAlgebra"/> has unions, intersections and differences.</summary>
 internal static class SetCommands
 {
     public static readonly CommandRow[] Rows =
@@ -84,7 +84,8 @@ internal static class SetCommands
             return;
         }
         if (!c.TryFind(2, ValueType.Set, write: true, out Entry target)) return;
-        // Looking up the target may have removed it as expired, and moved the source's place in the index.
+        // The lookup of the target may remove it as expired and move the entry of the source, so the source is looked up
+        // again.
         source = c.Peek(1);
         if (c.Args[1].SequenceEqual(c.Args[2]))
         {
@@ -136,8 +137,8 @@ internal static class SetCommands
     }
 
     /// <summary>
-    /// Takes members one after the other, each drawn from those that are left, which is fair. Where effects are wanted, it is
-    /// called for a single member only.
+    /// Pops members one by one, each chosen at random from the remaining ones. If effects are wanted, callers use it for a
+    /// single member only.
     /// </summary>
     private static void PopEach(ref CommandContext c, in Entry entry, long count, bool many)
     {
@@ -153,7 +154,7 @@ internal static class SetCommands
                 c.ReplaceEffect("SREM"u8, c.Args[1], member);
             }
             c.Reply.Bulk(member);
-            // Removing would read its own text while moving it.
+            // The removal moves the text of the member while it reads its argument, so the text is copied first.
             if (member.Length > copy.Length)
             {
                 ArrayPool<byte>.Shared.Return(copy);
@@ -166,8 +167,8 @@ internal static class SetCommands
     }
 
     /// <summary>
-    /// Takes several members and journals them as removed. It draws all of them, and makes room for their effect, before it
-    /// removes the first.
+    /// Pops several members with one effect. It chooses all of them and reserves memory for the effect before it removes the
+    /// first one.
     /// </summary>
     private static void PopJournalled(ref CommandContext c, in Entry entry, long count)
     {

@@ -5,7 +5,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Unions, intersections and differences of sorted sets and sets: returned, stored, or counted.</summary>
+/// <summary>
+/// Unions, intersections and differences of sorted sets and sets, for commands that return, store or count the result.
+/// </summary>
 internal static class SortedSetAlgebra
 {
     private static readonly KeySpec[] Stored = Keys.At(1, OW | Update).And(Keys.Counted(2, RO | Access));
@@ -103,7 +105,7 @@ internal static class SortedSetAlgebra
         query.Dispose();
     }
 
-    /// <summary>Builds the result apart, under the key of an argument.</summary>
+    /// <summary>Builds the result in a scratch keyspace, under the key at an argument.</summary>
     private static Entry Build(scoped ref CommandContext c, SortedSetAlgebraQuery query, int under)
     {
         Entry built = SortedSetValue.Create(c.ScratchFor(under), c.Args[under], c.HashOf(under));
@@ -151,7 +153,7 @@ internal static class SortedSetAlgebra
                 SortedSetValue.Set(built, members.Text, score, out _);
     }
 
-    /// <summary>A member's score over all the sets; false where one of them lacks it.</summary>
+    /// <summary>Combines the scores of a member in all sets; returns false if a set does not have the member.</summary>
     private static bool TryAggregate(
         ref CommandContext c, SortedSetAlgebraQuery query, scoped in Entry second, scoped ReadOnlySpan<byte> member, double first, out double score)
     {
@@ -172,7 +174,8 @@ internal static class SortedSetAlgebra
     {
         Entry first = c.Peek(query.KeyAt(0));
         if (!first.Exists) return;
-        // To look each member up everywhere can be more than to take away what the others have: very many sets, though most may be empty.
+        // With very many sets, even empty ones, a lookup of each member in each set costs more than a removal of all members
+        // of the others.
         bool takesAway = CountOf(first) * query.Count / 2 > query.Work;
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
         var members = new MemberWalk(first, digits);
@@ -199,7 +202,7 @@ internal static class SortedSetAlgebra
 
     public static long CountOf(scoped in Entry entry) => entry.Type == ValueType.Set ? SetValue.Count(entry) : SortedSetValue.Count(entry);
 
-    /// <summary>A member's score; members of plain sets have 1.</summary>
+    /// <summary>The score of a member. It is 1 in a plain set.</summary>
     private static bool TryScore(scoped in Entry entry, scoped ReadOnlySpan<byte> member, out double score)
     {
         if (entry.Type != ValueType.Set) return SortedSetValue.TryGetScore(entry, member, out score);
@@ -207,7 +210,7 @@ internal static class SortedSetAlgebra
         return SetValue.Contains(entry, member);
     }
 
-    /// <summary>Walks the members of a set or a sorted set.</summary>
+    /// <summary>Enumerates the members of a set or a sorted set.</summary>
     private ref struct MemberWalk
     {
         private readonly Span<byte> _digits;

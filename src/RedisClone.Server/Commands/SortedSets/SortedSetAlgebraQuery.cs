@@ -3,18 +3,20 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>How scores of one member in several sets become one.</summary>
+/// <summary>How the scores of one member in several sets are combined.</summary>
 internal enum ScoreAggregate : byte
 {
     Sum,
     Min,
     Max,
 
-    /// <summary>The scores do not matter: the weights of the sets that have the member are added.</summary>
+    /// <summary>Adds the weights of the sets that have the member and ignores its scores.</summary>
     Count,
 }
 
-/// <summary>The arguments of ZUNION and its like: the sets in the order of their computation, and what becomes of the scores.</summary>
+/// <summary>
+/// The arguments of ZUNION and similar commands: the sets in the order of computation, and the combination of scores.
+/// </summary>
 internal struct SortedSetAlgebraQuery
 {
     private Operand[]? _operands;
@@ -22,10 +24,10 @@ internal struct SortedSetAlgebraQuery
 
     public SetOperation Operation { get; init; }
 
-    /// <summary>The result goes to a key.</summary>
+    /// <summary>Whether the command stores the result at a key.</summary>
     public bool Stores { get; init; }
 
-    /// <summary>Only the number of members is wanted.</summary>
+    /// <summary>Whether the command replies with the number of members only.</summary>
     public bool Counts { get; init; }
 
     public bool WithScores { get; private set; }
@@ -36,12 +38,12 @@ internal struct SortedSetAlgebraQuery
 
     public bool AllExist { get; private set; }
 
-    /// <summary>About how many members are looked at.</summary>
+    /// <summary>An estimate of the number of members that the command visits.</summary>
     public long Work { get; private set; }
 
     public readonly int KeyAt(int operand) => _operands![operand].Argument;
 
-    /// <summary>A set's score as it counts: infinity times zero is nothing.</summary>
+    /// <summary>The weighted score of a member of one set. Infinity times zero is 0.</summary>
     public readonly double Weigh(int operand, double score)
     {
         double weighed = _aggregate == ScoreAggregate.Count ? _operands![operand].Weight : _operands![operand].Weight * score;
@@ -56,7 +58,7 @@ internal struct SortedSetAlgebraQuery
         return double.IsNaN(sum) ? 0 : sum;
     }
 
-    /// <summary>Reads everything from the number of keys on; false with an error latched.</summary>
+    /// <summary>Parses the arguments from the number of keys on. On failure, it sets an error and returns false.</summary>
     public bool TryParse(ref CommandContext c, int numkeys)
     {
         long keys = c.Int64(numkeys);
@@ -124,15 +126,15 @@ internal struct SortedSetAlgebraQuery
     }
 
     /// <summary>
-    /// Unions and intersections go from the smallest set to the largest: intersections for speed, unions because the order in which
-    /// Redis adds fractions shows in the last digits.
+    /// Sorts the sets of a union or an intersection by size. This makes intersections faster. For unions, it gives the same
+    /// rounding as Redis, which adds scores in this order.
     /// </summary>
     private bool Arrange()
     {
         Span<Operand> operands = _operands.AsSpan(0, Count);
         foreach (Operand operand in operands) Work += operand.Size;
         if (Operation == SetOperation.Difference) return true;
-        // Equal sizes keep their order; there are few sets, as a rule.
+        // The sort is stable. There are usually few sets.
         if (Count <= 64) SortFew(operands);
         else operands.Sort(static (a, b) => a.Size != b.Size ? a.Size.CompareTo(b.Size) : a.Argument.CompareTo(b.Argument));
         if (Operation == SetOperation.Intersection) Work = Math.Min(Work, operands[0].Size * Count);

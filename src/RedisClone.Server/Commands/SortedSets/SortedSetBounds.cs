@@ -3,13 +3,13 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Reads the ends of ranges of scores and of members.</summary>
+/// <summary>Parses the bounds of ranges of scores and of members.</summary>
 internal static class SortedSetBounds
 {
     private const string NotScores = "ERR min or max is not a float";
     private const string NotMembers = "ERR min or max not valid string range item";
 
-    /// <summary>Two scores, each excluded where a parenthesis precedes it.</summary>
+    /// <summary>Parses two scores. A parenthesis before a score excludes it.</summary>
     public static bool TryScores(ref CommandContext c, int min, int max, out ScoreRange range)
     {
         range = default;
@@ -26,7 +26,7 @@ internal static class SortedSetBounds
         return RedisNumber.TryParseLooseDouble(text, out score);
     }
 
-    /// <summary>Two ends of a range of members: -, +, [member or (member.</summary>
+    /// <summary>Parses two bounds of a range of members: "-", "+", "[member" or "(member".</summary>
     public static bool TryMembers(scoped ref CommandContext c, int min, int max, out LexBound low, out LexBound high)
     {
         high = default;

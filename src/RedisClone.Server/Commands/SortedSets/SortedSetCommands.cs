@@ -7,7 +7,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Sorted sets, member by member. Ranges, pops and algebra are in files of their own.</summary>
+/// <summary>The sorted set commands on single members. Ranges, pops and algebra have classes of their own.</summary>
 internal static class SortedSetCommands
 {
     public static readonly CommandRow[] Rows =
@@ -52,7 +52,7 @@ internal static class SortedSetCommands
 
     private const string OfRank = "O(log(N))";
 
-    /// <summary>Scores of one ZADD that fit on the stack.</summary>
+    /// <summary>The greatest number of scores that one ZADD keeps on the stack.</summary>
     private const int ScoresOnStack = 16;
 
     [Flags]
@@ -67,7 +67,9 @@ internal static class SortedSetCommands
         Changed = 32,
     }
 
-    /// <summary>A member, and its score where that is wanted: a pair of its own in RESP3.</summary>
+    /// <summary>
+    /// Replies with a member, and its score if <paramref name="withScore"/> is set. In RESP3, the two form an array.
+    /// </summary>
     public static void Reply(ref CommandContext c, scoped ScoredMember member, bool withScore)
     {
         if (withScore && c.Reply.Version >= 3) c.Reply.ArrayHeader(2);
@@ -75,7 +77,7 @@ internal static class SortedSetCommands
         if (withScore) c.Reply.Double(member.Score);
     }
 
-    /// <summary>The header of so many members as <see cref="Reply"/> writes them.</summary>
+    /// <summary>Writes the header of an array of members for <see cref="Reply"/>.</summary>
     public static void ReplyHeader(ref CommandContext c, long count, bool withScores) =>
         c.Reply.ArrayHeader(withScores && c.Reply.Version < 3 ? 2 * count : count);
 
@@ -97,7 +99,7 @@ internal static class SortedSetCommands
         if (rented is not null) ArrayPool<double>.Shared.Return(rented);
     }
 
-    /// <summary>Reads the words before the first score; returns where that is.</summary>
+    /// <summary>Reads the options of ZADD and returns the index of the first score.</summary>
     private static int ParseOptions(ref CommandContext c, ref AddOptions options)
     {
         int i = 2;
@@ -123,7 +125,10 @@ internal static class SortedSetCommands
         return i;
     }
 
-    /// <summary>Gives members scores: the first member's argument is given, and how many arguments further the next one's is.</summary>
+    /// <summary>
+    /// Sets the scores of members. The first member is at argument <paramref name="first"/>, and each further one is
+    /// <paramref name="stride"/> arguments later.
+    /// </summary>
     public static void Add(ref CommandContext c, AddOptions options, int first, int stride, scoped ReadOnlySpan<double> scores)
     {
         if (!c.TryFind(1, ValueType.SortedSet, write: true, out Entry entry)) return;
@@ -146,7 +151,7 @@ internal static class SortedSetCommands
         {
             ReadOnlySpan<byte> member = c.Args[first + stride * i];
             result = scores[i];
-            // A member at 0 must not become -0 in silence, for they count as equal.
+            // A score of 0 must not become -0, which compares as equal, without an update.
             if ((options & ~AddOptions.Changed) != 0 || result == 0)
             {
                 bool exists = SortedSetValue.TryGetScore(entry, member, out double current);
@@ -277,7 +282,7 @@ internal static class SortedSetCommands
             {
                 if (!page.Takes(ref c, member.Member)) continue;
                 c.Reply.Element(member.Member);
-                // Redis prints the scores of large sorted sets with all their digits here, and only here.
+                // Only in ZSCAN, and only for large sorted sets, Redis formats scores with 17 digits.
                 int length = large ? RedisNumber.FormatGeneral(member.Score, 17, digits) : RedisNumber.FormatDouble(member.Score, digits);
                 c.Reply.Bulk(digits[..length]);
             }

@@ -6,7 +6,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Taking the members with the lowest or highest scores, also from the first of several sorted sets, and waiting for them.</summary>
+/// <summary>
+/// Commands that pop the members with the lowest or the highest scores, from one or the first of several keys, and can block.
+/// </summary>
 internal static class SortedSetPops
 {
     public static readonly CommandRow[] Rows =
@@ -65,7 +67,7 @@ internal static class SortedSetPops
         ReplyAndPop(ref c, entry, 1, max, count, pairs);
     }
 
-    /// <summary>Writes so many members of one end to the reply and takes them away; an emptied sorted set's key goes too.</summary>
+    /// <summary>Replies with members at one end and removes them. It also removes the key of an empty sorted set.</summary>
     private static void ReplyAndPop(ref CommandContext c, in Entry entry, int keyArgument, bool max, long count, bool pairs)
     {
         long all = SortedSetValue.Count(entry);

@@ -2,17 +2,19 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What the two ends of a range are.</summary>
+/// <summary>The meaning of the bounds of a range.</summary>
 internal enum RangeKind : byte
 {
-    /// <summary>Whatever the arguments say, ranks if they say nothing.</summary>
+    /// <summary>The options decide. Without BYSCORE and BYLEX, the bounds are ranks.</summary>
     Unknown,
     Rank,
     Score,
     Member,
 }
 
-/// <summary>A range of a sorted set as the commands write it: key, two ends, and options. Once read, it becomes a range of ranks.</summary>
+/// <summary>
+/// A range of a sorted set as given in the arguments: key, two bounds and options. It is converted to a range of ranks.
+/// </summary>
 internal struct SortedSetQuery
 {
     private long _first, _last, _offset, _limit;
@@ -29,7 +31,7 @@ internal struct SortedSetQuery
 
     private RangeKind ActualKind { get; set; }
 
-    /// <summary>Reads all from the key's argument on; false with an error latched.</summary>
+    /// <summary>Parses the arguments from the key on. On failure, it sets an error and returns false.</summary>
     public bool TryParse(ref CommandContext c, int key, bool? reverse, bool store)
     {
         Reverse = reverse ?? false;
@@ -47,7 +49,7 @@ internal struct SortedSetQuery
             }
             else if (reverse is null && c.Is(i, "REV"u8))
             {
-                // Only once, as in Redis.
+                // As in Redis, a second REV is a syntax error.
                 reverse = Reverse = true;
             }
             else if (ActualKind == RangeKind.Unknown && c.Is(i, "BYLEX"u8))
@@ -72,7 +74,7 @@ internal struct SortedSetQuery
         return TryParseEnds(ref c, key);
     }
 
-    /// <summary>Reads the two ends behind the key's argument, which are all that there is.</summary>
+    /// <summary>Parses the two bounds after the key, for commands without options.</summary>
     public bool TryParseBounds(ref CommandContext c, int key)
     {
         ActualKind = Kind;
@@ -97,7 +99,7 @@ internal struct SortedSetQuery
         }
     }
 
-    /// <summary>The ranks that the range means in a sorted set.</summary>
+    /// <summary>The ranks in a sorted set that the range selects.</summary>
     public readonly RankRange RanksIn(scoped ref CommandContext c, in Entry entry)
     {
         switch (ActualKind)

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Ranges of sorted sets by rank, score or member: counted, listed, stored, removed.</summary>
+/// <summary>Commands that count, return, store or remove a range of a sorted set by rank, score or member.</summary>
 internal static class SortedSetRangeCommands
 {
     public static readonly CommandRow[] Rows =

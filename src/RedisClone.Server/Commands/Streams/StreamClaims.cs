@@ -5,13 +5,15 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Pending entries that change their consumer: XCLAIM by name, XAUTOCLAIM by age.</summary>
+/// <summary>
+/// Commands that assign pending entries to another consumer: XCLAIM by identifier, XAUTOCLAIM by idle time.
+/// </summary>
 internal static class StreamClaims
 {
-    /// <summary>Entries that XAUTOCLAIM looks at for each that it may claim.</summary>
+    /// <summary>The number of pending entries that XAUTOCLAIM examines for each entry that it may claim.</summary>
     private const long AttemptsPerEntry = 10;
 
-    /// <summary>So much is the greatest count: beyond it Redis's own arithmetic ends.</summary>
+    /// <summary>The greatest COUNT. Redis has the same limit.</summary>
     private const long MostClaimed = long.MaxValue / 16;
 
     public static readonly CommandRow[] Rows =
@@ -58,7 +60,7 @@ internal static class StreamClaims
                 continue;
             }
             if (!isPending && !options.Force || pending.HasConsumer && idle > 0 && c.Now - pending.Delivered < idle) continue;
-            // Delivered for the first time counts one, and being claimed another.
+            // The first delivery sets the count to one. A claim adds one to it, unless JUSTID is given.
             long before = isPending ? pending.Deliveries : 1;
             long deliveries = options.Deliveries >= 0 ? options.Deliveries : options.JustId ? before : StreamConsumers.OneMore(before);
             group.SetPending(id, consumer, options.Delivered, deliveries);
@@ -130,7 +132,10 @@ internal static class StreamClaims
         }
     }
 
-    /// <summary>Looks for entries that are idle for long enough, and for those that are not in the stream any more; returns where to go on, or the least.</summary>
+    /// <summary>
+    /// Collects pending entries that are idle for long enough, and pending entries that the stream no longer has.
+    /// </summary>
+    /// <returns>The identifier at which the next call continues, or <see cref="StreamId.Min"/> at the end.</returns>
     private static StreamId FindIdle(
         long now, in Entry entry, StreamGroup group, StreamId next, long count, long idle, ref StreamIdList idlers, ref StreamIdList gone)
     {
@@ -154,10 +159,10 @@ internal static class StreamClaims
             || c.Fail($"NOGROUP No such key '{c.Echo(1)}' or consumer group '{c.Echo(2)}'");
     }
 
-    /// <summary>What XCLAIM is told behind the identifiers.</summary>
+    /// <summary>The options of XCLAIM.</summary>
     private ref struct ClaimOptions
     {
-        /// <summary>The first argument that is no identifier.</summary>
+        /// <summary>The index of the first argument after the identifiers.</summary>
         public int First;
 
         public long Delivered, Deliveries;
@@ -179,7 +184,8 @@ internal static class StreamClaims
                 else if (hasMore && c.Is(i, "LASTID"u8)) options.Last = c.StreamId(++i);
                 else c.Fail($"ERR Unrecognized XCLAIM option '{c.Echo(i)}'");
             }
-            // Times that cannot be are taken as now: clients compute them by clocks of their own.
+            // The clocks of clients differ from the clock of the server, so a time that is negative or in the future becomes
+            // now.
             if (options.Delivered < 0 || options.Delivered > c.Now && !c.Session.IsReplay) options.Delivered = c.Now;
             return !c.Failed;
         }

@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Streams: entries of fields and values, appended, read in the order of their identifiers, and cut from the beginning.</summary>
+/// <summary>The stream commands that append, read, delete and trim entries.</summary>
 internal static class StreamCommands
 {
     private const string OfRange = "O(N) with N being the number of elements returned. If N is constant (e.g. always asking " +
@@ -102,12 +102,16 @@ internal static class StreamCommands
         if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
     }
 
-    /// <summary>Bytes of the effects of an entry with the message that it was, and of a cut by a rule: never too few.</summary>
+    /// <summary>
+    /// An upper bound of the size, in bytes, of the effects of XADD: the entry, its idempotent message and the trim.
+    /// </summary>
     private static long SizeOfEffects(scoped in CommandContext c, scoped in Entry entry, in StreamTrimOptions trimming) =>
         2 * EffectBuffer.SizeOf(c.Args.Count + 8, c.Args.WireLength + 4L * StreamIds.MaxLength)
         + (trimming.IsGiven ? StreamReferences.SizeOfTrim(c, entry, trimming.Trim, trimming.Rule) : 0);
 
-    /// <summary>The identifier that a new entry gets, after the last one whatever the clock says.</summary>
+    /// <summary>
+    /// Chooses the identifier of a new entry. It is greater than <paramref name="last"/> even if the clock goes backwards.
+    /// </summary>
     private static bool TryChooseId(ref CommandContext c, StreamId last, bool auto, bool hasSequence, ref StreamId id)
     {
         if (last == StreamId.Max) return c.Fail("ERR The stream has exhausted the last possible ID, unable to add more items");
@@ -133,7 +137,7 @@ internal static class StreamCommands
         for (int i = fields; i < c.Args.Count; i++) effect.Add(c.Args[i]);
     }
 
-    /// <summary>Fields and values as they are sent.</summary>
+    /// <summary>The fields and values of the request, from argument <paramref name="first"/> on.</summary>
     private readonly ref struct ArgumentFields(Request request, int first) : IStreamFields
     {
         private readonly Request _request = request;
@@ -172,7 +176,8 @@ internal static class StreamCommands
         else if (!c.MoveToWorker(Math.Min(count, StreamValue.MostBetween(entry, from, to)))) Reply(c.Reply, entry, from, to, count, backwards);
     }
 
-    /// <summary>Replies up to so many entries between two identifiers; returns how many.</summary>
+    /// <summary>Replies with at most <paramref name="count"/> entries between two identifiers.</summary>
+    /// <returns>The number of entries in the reply.</returns>
     public static long Reply(ReplyWriter reply, in Entry entry, StreamId from, StreamId to, long count, bool backwards = false)
     {
         DeferredReply array = reply.BeginDeferred();
@@ -227,7 +232,7 @@ internal static class StreamCommands
         c.Reply.Integer(trimmed);
     }
 
-    // ---- what a stream knows of itself
+    // ---- metadata of a stream
 
     private static void SetId(ref CommandContext c)
     {

@@ -4,24 +4,29 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// What commands of consumer groups have in common: making a consumer by asking for it, and the effects. Whatever was delivered, claimed or given
-/// up is written down as what became of it, in the commands that Redis itself uses for that.
+/// Functions that the consumer group commands share: they create a consumer on first use and write effects. An effect records
+/// the resulting state of a pending entry or a group with the commands that Redis uses for it: XCLAIM, XACK, XGROUP SETID.
 /// </summary>
 internal static class StreamConsumers
 {
-    /// <summary>Identifiers of one effect: more of them become several.</summary>
+    /// <summary>The greatest number of identifiers in one effect. More identifiers are split over several effects.</summary>
     private const int EffectIds = 1000;
 
-    /// <summary>Bytes of the effects of making so many entries pending, or taking them away, each by itself.</summary>
+    /// <summary>
+    /// The size, in bytes, of the effects that add or remove pending entries, with one effect for each entry.
+    /// </summary>
     public static long SizeOfEach(scoped in CommandContext c, int key, int groupName, int consumer, long entries) =>
         entries * SizeOfClaim(c, key, groupName, consumer, 1);
 
-    /// <summary>The same for entries that are told of together, and how far the group has read then.</summary>
+    /// <summary>
+    /// The size, in bytes, of the effects of a delivery: its entries share effects, and one effect sets the last read
+    /// identifier.
+    /// </summary>
     public static long SizeOfDelivery(scoped in CommandContext c, int key, int groupName, int consumer, long entries) =>
         (entries / EffectIds + 1) * SizeOfClaim(c, key, groupName, consumer, 0) + entries * SizeOfId
         + EffectBuffer.SizeOf(7, c.Args[key].Length + c.Args[groupName].Length + 128L);
 
-    /// <summary>Bytes of the effect of making a consumer.</summary>
+    /// <summary>The size, in bytes, of the effect that creates a consumer.</summary>
     public static long SizeOfConsumer(scoped in CommandContext c, int key, int groupName, int consumer) =>
         EffectBuffer.SizeOf(5, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 32);
 
@@ -31,7 +36,7 @@ internal static class StreamConsumers
         EffectBuffer.SizeOf(13, c.Args[key].Length + c.Args[groupName].Length + (long)c.Args[consumer].Length + 256)
         + ids * SizeOfId;
 
-    /// <summary>The consumer that an argument names, made if it is not there.</summary>
+    /// <summary>Returns the consumer that an argument names, and creates it if it does not exist.</summary>
     public static StreamConsumer Obtain(ref CommandContext c, StreamGroup group, int key, int groupName, int name)
     {
         if (group.TryGetConsumer(c.Args[name], out StreamConsumer consumer)) return consumer;
@@ -48,7 +53,10 @@ internal static class StreamConsumers
         return group.AddConsumer(c.Args[name], c.Now);
     }
 
-    /// <summary>Entries are pending with a consumer since a time, delivered so often: true whatever was before.</summary>
+    /// <summary>
+    /// Writes effects that make entries pending for a consumer, with the given delivery time and count. The effects hold
+    /// regardless of the state before.
+    /// </summary>
     public static void SayClaimed(
         ref CommandContext c, int key, int groupName, int consumer, StreamGroup group, scoped ReadOnlySpan<StreamId> ids, long delivered, long deliveries)
     {
@@ -73,7 +81,7 @@ internal static class StreamConsumers
         }
     }
 
-    /// <summary>A pending entry is pending no longer.</summary>
+    /// <summary>Writes the effect that removes a pending entry.</summary>
     public static void SayForgotten(ref CommandContext c, int key, int groupName, StreamId id)
     {
         if (c.ReplaceEffect(arguments: 4) is not { } effect) return;
@@ -83,7 +91,7 @@ internal static class StreamConsumers
         effect.Add(id);
     }
 
-    /// <summary>How far a group has read.</summary>
+    /// <summary>Writes the effect that sets the last read identifier of a group and its count of read entries.</summary>
     public static void SayRead(ref CommandContext c, int key, int groupName, StreamGroup group)
     {
         if (c.ReplaceEffect(arguments: 7) is not { } effect) return;
@@ -96,6 +104,6 @@ internal static class StreamConsumers
         effect.Add(group.EntriesRead);
     }
 
-    /// <summary>A count of deliveries does not grow beyond all numbers.</summary>
+    /// <summary>Adds one to a delivery count, without overflow.</summary>
     public static long OneMore(long deliveries) => deliveries == long.MaxValue ? deliveries : deliveries + 1;
 }

@@ -5,8 +5,8 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// XREADGROUP on one stream: entries that are new to the group, or what is pending with the consumer already, or has been so for too long with
-/// others; and what of it becomes an effect.
+/// XREADGROUP on one stream. It delivers entries that are new to the group, or the pending entries of the consumer again;
+/// with CLAIM, it also delivers entries that were pending for too long.
 /// </summary>
 internal readonly struct StreamDelivery
 {
@@ -27,7 +27,7 @@ internal readonly struct StreamDelivery
 
     private bool IsHistory => _after != StreamId.Max;
 
-    /// <summary>Finds the consumer, or makes it: asking is enough to become one.</summary>
+    /// <summary>Finds the consumer, and creates it if it does not exist.</summary>
     public static StreamDelivery Begin(ref CommandContext c, in Entry entry, in StreamReadOptions options, int key, StreamId after)
     {
         StreamGroup.TryGet(entry, c.Args[options.Group], out StreamGroup group);
@@ -36,7 +36,9 @@ internal readonly struct StreamDelivery
         return new StreamDelivery(group, consumer, options, key, after);
     }
 
-    /// <summary>Whether the stream has anything for the consumer; its history is given even if it is empty.</summary>
+    /// <summary>
+    /// Whether there is a reply for the consumer. A read of its history always has one, even if it is empty.
+    /// </summary>
     public bool HasAny(in Entry entry, long now) =>
         IsHistory
         || StreamValue.Count(entry) > 0 && StreamValue.LastEntry(entry) > _group.Last
@@ -70,7 +72,8 @@ internal readonly struct StreamDelivery
             }
             else
             {
-                // A claiming client gets, with each entry, the number of earlier deliveries.
+                // With CLAIM, the reply for each entry also has its idle time and its number of earlier deliveries. Both are
+                // zero for a new entry.
                 c.Reply.ArrayHeader(4);
                 c.Reply.StreamEntryParts(found);
                 c.Reply.Integer(0);
@@ -94,7 +97,7 @@ internal readonly struct StreamDelivery
         return replied;
     }
 
-    /// <summary>What was delivered to this consumer before: delivered again, if it is still there.</summary>
+    /// <summary>Delivers the pending entries of the consumer again. The reply for a deleted entry has no fields.</summary>
     private long History(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
         StreamGroup group = _group;
@@ -123,7 +126,10 @@ internal readonly struct StreamDelivery
         return replied;
     }
 
-    /// <summary>What was delivered too long ago, the longest first; what is not there any more is pending no longer.</summary>
+    /// <summary>
+    /// Claims the entries that are pending for long enough, the longest first. An entry that the stream no longer has stops
+    /// being pending.
+    /// </summary>
     private long Claimed(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
         var candidates = new StreamIdList();

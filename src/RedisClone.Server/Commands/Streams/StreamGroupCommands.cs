@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Consumer groups of streams: making and removing them and their consumers, acknowledging, and what is pending.</summary>
+/// <summary>The commands that create and remove groups and consumers, acknowledge entries and list pending entries.</summary>
 internal static class StreamGroupCommands
 {
     public static readonly CommandRow[] Rows =
@@ -66,7 +66,7 @@ internal static class StreamGroupCommands
         if (!entry.Exists)
         {
             entry = StreamValue.Create(entry.Keyspace, c.Args[2], entry.Hash);
-            // Transactions that watch the key fail too; the event names the group only.
+            // The new key also fails transactions that watch it. Redis publishes the event of the group only.
             c.AlsoModified(2, NotifyFlags.None, "xgroup-create");
         }
         else if (StreamGroup.TryGet(entry, c.Args[3], out _))
@@ -106,7 +106,7 @@ internal static class StreamGroupCommands
         if (found)
         {
             StreamGroup.Remove(entry, group);
-            // Clients that wait for the group are woken: they wait in vain.
+            // Clients that wait for the group wake up and get an error.
             c.Modified(2, NotifyFlags.Stream, "xgroup-destroy");
         }
         c.Reply.Integer(found ? 1 : 0);
@@ -140,7 +140,7 @@ internal static class StreamGroupCommands
         c.Reply.Integer(pending);
     }
 
-    /// <summary>The group of a subcommand; false with an error latched where there is none.</summary>
+    /// <summary>Finds the group that a subcommand names. If there is none, it sets an error and returns false.</summary>
     private static bool TryGroup(ref CommandContext c, in Entry entry, out StreamGroup group)
     {
         group = default;
@@ -229,7 +229,7 @@ internal static class StreamGroupCommands
         c.Reply.EndArray(consumers, count);
     }
 
-    /// <summary>XPENDING with a range.</summary>
+    /// <summary>The arguments of XPENDING with a range.</summary>
     private ref struct PendingQuery
     {
         private StreamId _from, _to;

@@ -3,7 +3,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Identifiers that a command collects, in rented memory.</summary>
+/// <summary>A list of identifiers in memory that is rented from the array pool.</summary>
 internal ref struct StreamIdList
 {
     private StreamId[]? _rented;

@@ -7,7 +7,10 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Messages that producers may send again: XADD adds them once. Its options for that, and the commands that set it up.</summary>
+/// <summary>
+/// Idempotent messages: a producer may send the same message again, and XADD adds it once. This class has the options of XADD
+/// for it and the commands that configure it.
+/// </summary>
 internal static class StreamIdempotence
 {
     private const long MostSeconds = 86_400, MostMessages = 10_000;
@@ -46,7 +49,7 @@ internal static class StreamIdempotence
         if (c.Failed || !c.Expect(entry, ValueType.Stream)) return;
         StreamProducers producers = Obtain(ref c, entry);
         producers.Configure(seconds < 0 ? producers.Seconds : seconds, most < 0 ? producers.Most : most);
-        // Written in full: a setting that is left out would be the default of the reader.
+        // The effect names both settings, because the defaults of the server that replays it may differ.
         if (c.ReplaceEffect(arguments: 6) is { } effect)
         {
             effect.Add("XCFGSET"u8);
@@ -76,7 +79,7 @@ internal static class StreamIdempotence
             else c.Reply.Ok();
             return;
         }
-        // What is replayed was an entry when the message became it; trimming may have removed it within the same command.
+        // A replayed record is valid without its entry: the command that added the entry may also have trimmed it.
         if (!c.Session.IsReplay && !StreamValue.Contains(entry, id)) c.Fail("ERR The specified stream ID was deleted or doesn't exist");
         if (c.Failed) return;
         Obtain(ref c, entry).Remember(c.Args[2], c.Args[3], id);
@@ -87,7 +90,7 @@ internal static class StreamIdempotence
     private static StreamProducers Obtain(ref CommandContext c, in Entry entry) =>
         StreamProducers.Obtain(entry, c.Server.Config.StreamIdmpDuration, c.Server.Config.StreamIdmpMaxSize);
 
-    /// <summary>What XADD is told of a message's producer.</summary>
+    /// <summary>The producer and message options of XADD.</summary>
     internal struct Message
     {
         private const int DigestBytes = 16;
@@ -96,7 +99,10 @@ internal static class StreamIdempotence
 
         public readonly bool IsGiven => _producer > 0;
 
-        /// <summary>Reads the option at an argument, which becomes its last; false if it is none of these.</summary>
+        /// <summary>
+        /// Reads the option at an argument and advances the index to its last argument. It returns false for any other
+        /// option.
+        /// </summary>
         public bool TryRead(ref CommandContext c, ref int argument)
         {
             bool auto = c.Is(argument, "IDMPAUTO"u8);
@@ -111,7 +117,10 @@ internal static class StreamIdempotence
             return true;
         }
 
-        /// <summary>The entry that the message became before; what was sent too long ago is forgotten first.</summary>
+        /// <summary>
+        /// Finds the entry that an earlier copy of the message added. Messages older than the configured duration are removed
+        /// first.
+        /// </summary>
         public readonly bool TryFind(ref CommandContext c, in Entry entry, int fields, out StreamId id)
         {
             id = default;
@@ -137,7 +146,10 @@ internal static class StreamIdempotence
             effect.Add(id);
         }
 
-        /// <summary>The message's name: as given, or told from its fields in whatever order, the same on every server.</summary>
+        /// <summary>
+        /// The name of the message: the given one, or a digest of the fields. The digest does not depend on the order of the
+        /// fields, and it is the same on every server.
+        /// </summary>
         private readonly ReadOnlySpan<byte> Name(Request args, int fields, Span<byte> digest)
         {
             if (_message > 0) return args[_message];

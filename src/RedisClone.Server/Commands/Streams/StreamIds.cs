@@ -4,16 +4,19 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Identifiers of stream entries as text: which texts are some, and how they are written.</summary>
+/// <summary>Parses and formats the identifiers of stream entries.</summary>
 internal static class StreamIds
 {
-    /// <summary>Two unsigned numbers and a hyphen.</summary>
+    /// <summary>The length of two 64-bit unsigned numbers in decimal and a hyphen.</summary>
     public const int MaxLength = 41;
 
     private const string Invalid = "ERR Invalid stream ID specified as stream command argument";
     private const int MaxText = 127;
 
-    /// <summary>Reads "milliseconds-sequence", or milliseconds alone, the sequence then being as told.</summary>
+    /// <summary>
+    /// Parses "milliseconds-sequence" or "milliseconds". The second form gets the sequence
+    /// <paramref name="missingSequence"/>.
+    /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> text, ulong missingSequence, out StreamId id)
     {
         id = default;
@@ -26,20 +29,20 @@ internal static class StreamIds
         return true;
     }
 
-    /// <summary>An argument that must be an identifier; latches Redis's error where it is none.</summary>
+    /// <summary>Parses an argument as an identifier. It sets the error of Redis if the argument is not valid.</summary>
     public static StreamId StreamId(this ref CommandContext c, int argument, ulong missingSequence = 0)
     {
         if (!TryParse(c.Args[argument], missingSequence, out StreamId id)) c.Fail(Invalid);
         return id;
     }
 
-    /// <summary>The same, where - and + are the least and the greatest identifier.</summary>
+    /// <summary>Parses an argument as an identifier, where "-" is the least and "+" is the greatest one.</summary>
     public static StreamId StreamIdOrEnd(this ref CommandContext c, int argument, ulong missingSequence = 0) =>
         IsWord(c.Args[argument], '-') ? Storage.StreamId.Min
         : IsWord(c.Args[argument], '+') ? Storage.StreamId.Max
         : c.StreamId(argument, missingSequence);
 
-    /// <summary>The lower bound of an interval: an opening parenthesis leaves out the identifier itself.</summary>
+    /// <summary>Parses the lower bound of an interval. An opening parenthesis excludes the identifier itself.</summary>
     public static StreamId LowerStreamBound(this ref CommandContext c, int argument)
     {
         StreamId id = Bound(ref c, argument, 0, out bool isExclusive);
@@ -54,7 +57,7 @@ internal static class StreamIds
         return id;
     }
 
-    /// <summary>The identifier of a new entry, of which "milliseconds-*" leaves the sequence to the server.</summary>
+    /// <summary>Parses the identifier of a new entry. The server chooses the sequence of "milliseconds-*".</summary>
     public static StreamId NewStreamId(this ref CommandContext c, int argument, out bool hasSequence)
     {
         ReadOnlySpan<byte> text = c.Args[argument];
@@ -67,7 +70,7 @@ internal static class StreamIds
 
     public static bool IsWord(ReadOnlySpan<byte> text, char word) => text.Length == 1 && text[0] == word;
 
-    /// <summary>Writes an identifier's text; returns its length.</summary>
+    /// <summary>Writes the text of an identifier and returns its length.</summary>
     public static int Write(StreamId id, Span<byte> to)
     {
         id.Milliseconds.TryFormat(to, out int length, default, CultureInfo.InvariantCulture);
@@ -88,14 +91,14 @@ internal static class StreamIds
         effect.Add(text[..Write(id, text)]);
     }
 
-    /// <summary>An entry as all commands reply it: its identifier, and an array of its fields and values.</summary>
+    /// <summary>Replies with an entry as an array of its identifier and an array of its fields and values.</summary>
     public static void StreamEntry(this ReplyWriter reply, scoped in StreamEntry entry)
     {
         reply.ArrayHeader(2);
         StreamEntryParts(reply, entry);
     }
 
-    /// <summary>The parts of an entry, for replies that add more to them.</summary>
+    /// <summary>Replies with the identifier and the fields of an entry without the header of the outer array.</summary>
     public static void StreamEntryParts(this ReplyWriter reply, scoped in StreamEntry entry)
     {
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];

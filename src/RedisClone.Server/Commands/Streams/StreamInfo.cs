@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>XINFO: a stream, its groups and their consumers, looked at from outside.</summary>
+/// <summary>XINFO: the state of a stream, its groups and their consumers.</summary>
 internal static class StreamInfo
 {
     public static readonly CommandRow[] Rows =
@@ -89,7 +89,7 @@ internal static class StreamInfo
             c.FailSubcommand();
         else if (c.Args.Count == 6 && c.Int64(5) is >= 0 and var given) count = given;
         if (c.Failed) return;
-        // None is no limit here.
+        // In XINFO STREAM, COUNT 0 means no limit.
         if (count == 0) count = long.MaxValue;
         if (full && c.MoveToWorker(Math.Min(count, StreamValue.Count(entry)) + StreamGroup.Count(entry))) return;
         StreamCounts counts = StreamCounts.Of(entry);

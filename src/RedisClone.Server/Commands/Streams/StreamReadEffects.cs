@@ -3,18 +3,21 @@ using RedisClone.Storage;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Room for the effects of XREADGROUP, reserved before the first change. The sum is never too small, and it does not grow with
-/// pending entries that the read cannot reach: a consumer that starts reads its history, which is usually empty.
+/// Reserves memory for the effects of XREADGROUP before the first change. The reserved size is an upper bound. It does not
+/// include pending entries that the read cannot reach, so a read of an empty history reserves little.
 /// </summary>
 internal static class StreamReadEffects
 {
-    /// <summary>Streams of a command that are compared with each other.</summary>
+    /// <summary>
+    /// The greatest number of keys for which <see cref="MayBeDeliveredBefore"/> compares the keys with each other.
+    /// </summary>
     private const int ComparedStreams = 16;
 
-    /// <summary>False with an error latched where the effects would be too long.</summary>
+    /// <summary>Reserves the memory. If the effects would be too long, it sets an error and returns false.</summary>
     public static bool TryReserve(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after)
     {
-        // The budget is never smaller than that of the read: only what is certain to be read is taken from it.
+        // Only entries that the read certainly delivers are taken from this budget, so it is never smaller than that of the
+        // read.
         var budget = new StreamReadBudget(options);
         long size = 0;
         int name = options.Group, consumerName = options.Group + 1;
@@ -45,7 +48,10 @@ internal static class StreamReadEffects
         return size == 0 || c.ReserveEffects(size);
     }
 
-    /// <summary>The entries of a consumer's history that will be given; one that the stream has lost is no effect.</summary>
+    /// <summary>
+    /// Counts the entries that a read of the history delivers. A pending entry that the stream no longer has causes no effect
+    /// and is not counted.
+    /// </summary>
     private static long CountHistory(scoped in Entry entry, StreamConsumer consumer, StreamId after, ref StreamReadBudget budget)
     {
         long count = 0;
@@ -60,7 +66,7 @@ internal static class StreamReadEffects
         return count;
     }
 
-    /// <summary>New entries that may be given. They are looked at only where their sizes count.</summary>
+    /// <summary>Counts the new entries that the read may deliver. It examines them only if MAXSIZE is given.</summary>
     private static long CountNew(scoped in Entry entry, StreamGroup group, in StreamReadOptions options, StreamReadBudget budget)
     {
         long most = Math.Min(budget.Entries, StreamValue.MostBetween(entry, group.Last, StreamId.Max));
@@ -74,7 +80,9 @@ internal static class StreamReadEffects
         return count;
     }
 
-    /// <summary>Whether the same command gives new entries of the same stream first: they are in the history then.</summary>
+    /// <summary>
+    /// Whether the same command delivers new entries of the same stream first, which adds them to the history.
+    /// </summary>
     private static bool MayBeDeliveredBefore(
         scoped in CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after, int index)
     {

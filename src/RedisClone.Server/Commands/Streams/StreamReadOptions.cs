@@ -4,7 +4,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What XREAD and XREADGROUP are asked for.</summary>
+/// <summary>The options of XREAD and XREADGROUP.</summary>
 internal struct StreamReadOptions
 {
     private enum Option
@@ -20,22 +20,24 @@ internal struct StreamReadOptions
         NoAck,
     }
 
-    /// <summary>The arguments that are keys; as many identifiers follow them.</summary>
+    /// <summary>The index of the first key and the number of keys. The same number of identifiers follows the keys.</summary>
     public int FirstKey, Keys;
 
-    /// <summary>The argument that names the group, behind it the consumer; 0 without a group.</summary>
+    /// <summary>The index of the group argument, which the consumer argument follows; 0 for XREAD.</summary>
     public int Group;
 
-    /// <summary>How long to wait, 0 for ever, -1 not at all.</summary>
+    /// <summary>The time to block in milliseconds: 0 for no timeout, -1 for no blocking.</summary>
     public long Milliseconds;
 
-    /// <summary>Entries at most of each stream, and of all together.</summary>
+    /// <summary>The greatest number of entries for each stream, and for all streams together.</summary>
     public long Count, MaxCount;
 
-    /// <summary>Bytes of all entries together, of which one is always given.</summary>
+    /// <summary>
+    /// The greatest size of all entries together in bytes. The first entry is delivered regardless of its size.
+    /// </summary>
     public long MaxSize;
 
-    /// <summary>What was pending for so many milliseconds is claimed first; -1 for nothing.</summary>
+    /// <summary>The idle time in milliseconds after which pending entries are claimed; -1 without CLAIM.</summary>
     public long Claim;
 
     public bool NoAck;
@@ -85,7 +87,9 @@ internal struct StreamReadOptions
         return !grouped || options.Group > 0 || c.Fail("ERR Missing GROUP option for XREADGROUP");
     }
 
-    /// <summary>The first argument behind the option STREAMS, 0 where there is none or an option before it is wrong.</summary>
+    /// <summary>
+    /// The index of the first argument after STREAMS; 0 if STREAMS is missing or an earlier argument is not a valid option.
+    /// </summary>
     public static int FirstKeyOf(in Request request)
     {
         int values;
@@ -98,7 +102,7 @@ internal struct StreamReadOptions
         return 0;
     }
 
-    /// <summary>The option that an argument is, and how many arguments behind it are its values.</summary>
+    /// <summary>The option at an argument, and the number of its values.</summary>
     private static Option OptionAt(in Request request, int i, out int values)
     {
         ReadOnlySpan<byte> word = request[i];

@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>XREAD and XREADGROUP: what is new in streams, waited for if need be.</summary>
+/// <summary>XREAD and XREADGROUP: they read entries from streams, and can block until there are some.</summary>
 internal static class StreamReads
 {
     private const string OfReads =
@@ -15,10 +15,12 @@ internal static class StreamReads
         "COUNT), you can consider it O(1). When blocked, the XADD that brings the data pays the O(N) time to serve the N " +
             "clients that wait for it.";
 
-    /// <summary>Milliseconds between looks for entries that were given to others meanwhile.</summary>
+    /// <summary>
+    /// The least interval in milliseconds at which a blocked client looks for entries that became pending since.
+    /// </summary>
     private const long LeastClaimWait = 100;
 
-    /// <summary>Streams of a command whose identifiers fit on the stack.</summary>
+    /// <summary>The greatest number of streams for which a command keeps its identifiers on the stack.</summary>
     private const int StackStreams = 16;
 
     public static readonly CommandRow[] Rows =
@@ -39,7 +41,8 @@ internal static class StreamReads
         [new KeySpec(RO | Access) { Keyword = keyword, StartFrom = startFrom, Last = -1, Limit = 2 }];
 
     /// <summary>
-    /// Half of what follows STREAMS. Where the other half lacks one, the handler answers so before it looks a key up.
+    /// The keys are the first half of the arguments after STREAMS. If the number of arguments is odd, the handler replies
+    /// with an error before it looks up a key.
     /// </summary>
     private static void FindKeysOfRead(in Request request, ref KeyPositions into)
     {
@@ -96,7 +99,10 @@ internal static class StreamReads
         c.Reply.EndArray(array, replied);
     }
 
-    /// <summary>Finds out behind which entry each stream is to be read; false with an error latched, before anything was done.</summary>
+    /// <summary>
+    /// Finds the identifier after which each stream is read. On an error, it returns false before the command changes
+    /// anything.
+    /// </summary>
     private static bool TryResolve(ref CommandContext c, in StreamReadOptions options, scoped Span<StreamId> after, out long work)
     {
         var wait = c.Session.Waiter?.State as StreamWait;
@@ -112,7 +118,7 @@ internal static class StreamReads
             if (StreamIds.IsWord(c.Args[id], '$') || isLast)
             {
                 if (options.Group > 0) return c.Fail(Meaningless(isLast ? '+' : '$'));
-                // A client that waited continues after the entry that was the last one when it began to wait.
+                // A client that blocked continues after the last identifier at the time when it blocked.
                 if (wait is not null) after[i] = wait.After[i];
                 else if (!entry.Exists) after[i] = StreamId.Min;
                 else if (!isLast) after[i] = StreamValue.State(entry).Last;
@@ -145,7 +151,10 @@ internal static class StreamReads
             StreamWait.Of(ref c, options, after), servedWithoutValue: options.Group > 0,
             againAfter: options.Claim >= 0 ? UntilClaimable(ref c, options) : 0);
 
-    /// <summary>Milliseconds until the first entry that is pending now may be claimed, or one that others are given meanwhile.</summary>
+    /// <summary>
+    /// The time in milliseconds until the oldest pending entry can be claimed. Without pending entries, it is the claim time,
+    /// because other consumers can make entries pending in the meantime.
+    /// </summary>
     private static long UntilClaimable(ref CommandContext c, in StreamReadOptions options)
     {
         long wait = Math.Max(options.Claim, LeastClaimWait);
@@ -163,7 +172,7 @@ internal static class StreamReads
     {
         var wait = (StreamWait)waiter.State!;
         StreamGroup group = default;
-        // No client waits for a group that was destroyed: the command runs again and answers the error.
+        // The group was destroyed: the command runs again and replies with the error.
         if (wait.Group is { } name && !StreamGroup.TryGet(entry, name, out group)) return true;
         if (wait.Claim >= 0 && group.TryNextByTime(long.MinValue, StreamId.Min, out PendingEntry oldest)
             && oldest.Delivered <= ServerCore.UnixMilliseconds() - wait.Claim) return true;
@@ -175,7 +184,8 @@ internal static class StreamReads
     }
 
     /// <summary>
-    /// What a blocked reader waits for. It has copies of its own: until the waiter is claimed, another thread may let the client go on, and its request with it.
+    /// The state of a blocked reader. It copies the arguments because another thread can resume the client, and release its
+    /// request, before the waiter is claimed.
     /// </summary>
     private sealed record StreamWait(byte[][] Keys, byte[]? Group, long Claim, StreamId[] After)
     {
@@ -188,21 +198,24 @@ internal static class StreamReads
     }
 }
 
-/// <summary>How much one read may still give.</summary>
+/// <summary>The remaining number of entries and bytes of one read.</summary>
 internal struct StreamReadBudget(in StreamReadOptions options)
 {
     private readonly long _ofEach = options.Count;
     private long _ofStream, _entries = options.MaxCount, _bytes = options.MaxSize;
     private bool _any;
 
-    /// <summary>Entries that may still be given of the present stream.</summary>
+    /// <summary>The remaining number of entries of the current stream.</summary>
     public readonly long Entries => IsSpent ? 0 : Math.Min(_ofStream, _entries);
 
     public readonly bool IsSpent => _entries <= 0 || _bytes <= 0 && _any;
 
     public void BeginStream() => _ofStream = _ofEach;
 
-    /// <summary>Counts an entry that is to be given; false if it is too much. The first one never is.</summary>
+    /// <summary>
+    /// Takes an entry from the budget, or returns false if the entry does not fit. The first entry is taken regardless of its
+    /// size.
+    /// </summary>
     public bool TryTake(scoped StreamEntry entry)
     {
         if (Entries <= 0) return false;
@@ -217,7 +230,9 @@ internal struct StreamReadBudget(in StreamReadOptions options)
         return true;
     }
 
-    /// <summary>Counts an entry that is not there any more: only its identifier is given.</summary>
+    /// <summary>
+    /// Takes an entry without its size, for an entry that the stream no longer has: its reply is the identifier only.
+    /// </summary>
     public void TakeGone()
     {
         _any = true;

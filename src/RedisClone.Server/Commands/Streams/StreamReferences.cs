@@ -5,20 +5,20 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What becomes of the pending entries of groups when an entry is deleted.</summary>
+/// <summary>How the deletion of an entry treats references to it: the pending entries of groups.</summary>
 internal enum StreamReferenceRule
 {
-    /// <summary>They stay, and lead nowhere.</summary>
+    /// <summary>References stay, although their entry is deleted.</summary>
     Keep,
 
-    /// <summary>They go too.</summary>
+    /// <summary>References are deleted with their entry.</summary>
     Delete,
 
-    /// <summary>Only what every group has read and acknowledged is deleted at all.</summary>
+    /// <summary>An entry is deleted only if every group has read and acknowledged it.</summary>
     Acknowledged,
 }
 
-/// <summary>Deleting entries with regard to the groups that refer to them: XDELEX, XACKDEL, and the same for XADD and XTRIM.</summary>
+/// <summary>Deletes entries with respect to the groups that refer to them, for XDELEX, XACKDEL, XADD and XTRIM.</summary>
 internal static class StreamReferences
 {
     private const int Absent = -1, Deleted = 1, Kept = 2;
@@ -33,7 +33,7 @@ internal static class StreamReferences
             { Complexity = "O(1) for each entry ID processed." },
     ];
 
-    /// <summary>Reads the word at an argument; false if it is none of the rules.</summary>
+    /// <summary>Reads a rule at an argument; returns false if the argument is not a rule.</summary>
     public static bool TryRead(ref CommandContext c, int argument, ref StreamReferenceRule? rule)
     {
         StreamReferenceRule? read =
@@ -47,12 +47,12 @@ internal static class StreamReferences
         return true;
     }
 
-    /// <summary>Bytes of the effects of a cut, and of one entry more: never too few.</summary>
+    /// <summary>An upper bound of the size, in bytes, of the effects of a trim after one more entry is added.</summary>
     public static long SizeOfTrim(
         scoped in CommandContext c, scoped in Entry entry, in StreamTrim trim, StreamReferenceRule rule) =>
         !c.EffectsWanted || rule == StreamReferenceRule.Keep || !entry.Exists ? 0 : SizeOf(c, entry, rule, trim.Count(entry) + 1);
 
-    /// <summary>Bytes of the effects of deleting so many entries.</summary>
+    /// <summary>The size, in bytes, of the effects that delete a number of entries.</summary>
     private static long SizeOf(scoped in CommandContext c, scoped in Entry entry, StreamReferenceRule rule, long entries)
     {
         long size = EffectBuffer.SizeOf(2 + entries, "XDEL"u8.Length + c.Args[1].Length + entries * StreamIds.MaxLength);
@@ -66,7 +66,7 @@ internal static class StreamReferences
         return size;
     }
 
-    /// <summary>Cuts a stream by a rule; returns how many entries went.</summary>
+    /// <summary>Trims a stream by a rule and returns the number of deleted entries.</summary>
     public static long Trim(ref CommandContext c, in Entry entry, in StreamTrim trim, StreamReferenceRule rule)
     {
         if (rule == StreamReferenceRule.Keep || StreamGroup.Count(entry) == 0) return trim.Apply(entry);
@@ -81,8 +81,8 @@ internal static class StreamReferences
     }
 
     /// <summary>
-    /// Deletes what every group has done with, from the beginning on, up to as many entries as a cut would remove. What is deleted so leaves
-    /// gaps: the effect is a deletion by name.
+    /// Deletes entries that every group has acknowledged, from the first on, at most as many as an ordinary trim would.
+    /// Entries between them stay, so the effect is an XDEL with the identifiers.
     /// </summary>
     private static long TrimAcknowledged(ref CommandContext c, in Entry entry, in StreamTrim trim)
     {
@@ -165,7 +165,7 @@ internal static class StreamReferences
         deleted.Dispose();
     }
 
-    /// <summary>Whether every group has read an entry, and none has it pending.</summary>
+    /// <summary>Whether every group has read an entry and no group has it pending.</summary>
     private static bool IsFree(in Entry entry, StreamId id)
     {
         for (long i = 0; i < StreamGroup.Count(entry); i++)
@@ -176,7 +176,9 @@ internal static class StreamReferences
         return true;
     }
 
-    /// <summary>Takes an entry out of what groups have pending; returns of how many.</summary>
+    /// <summary>
+    /// Removes an entry from the pending entries of all groups and returns the number of groups that had it.
+    /// </summary>
     private static int Drop(ref CommandContext c, in Entry entry, StreamId id)
     {
         int dropped = 0;
@@ -207,7 +209,7 @@ internal static class StreamReferences
         foreach (StreamId id in ids) effect.Add(id);
     }
 
-    /// <summary>A rule and, before or behind it, "IDS numids id [id ...]".</summary>
+    /// <summary>A rule before or after "IDS numids id [id ...]".</summary>
     private readonly struct IdBlock(int first, int count, StreamReferenceRule rule)
     {
         public int First => first;

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>XNACK: pending entries that a consumer gives back, for others to claim at once.</summary>
+/// <summary>XNACK: a consumer returns pending entries, and other consumers can claim them at once.</summary>
 internal static class StreamReturns
 {
     public static readonly CommandRow[] Rows =
@@ -18,13 +18,13 @@ internal static class StreamReturns
 
     private enum Mode
     {
-        /// <summary>The last delivery does not count.</summary>
+        /// <summary>The last delivery is not counted.</summary>
         Silent,
 
-        /// <summary>It counts.</summary>
+        /// <summary>The last delivery is counted.</summary>
         Fail,
 
-        /// <summary>No consumer should try again.</summary>
+        /// <summary>The delivery count becomes the greatest one, which tells consumers not to try again.</summary>
         Fatal,
     }
 
@@ -59,7 +59,7 @@ internal static class StreamReturns
             group.Return(id, deliveries >= 0 ? deliveries : Counted(mode!.Value, isPending ? pending.Deliveries : 0));
             returned++;
         }
-        // Clients that wait to claim entries are woken.
+        // The event wakes clients that wait to claim entries.
         if (returned > 0) c.Modified(1, NotifyFlags.Stream, "xnack");
         c.Reply.Integer(returned);
     }

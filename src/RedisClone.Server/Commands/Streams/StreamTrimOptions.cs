@@ -2,7 +2,7 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The options that XADD and XTRIM share: how far the stream is cut.</summary>
+/// <summary>The trim options that XADD and XTRIM share.</summary>
 internal struct StreamTrimOptions
 {
     private const string Both = "ERR syntax error, MAXLEN and MINID options at the same time are not compatible";
@@ -12,15 +12,17 @@ internal struct StreamTrimOptions
     private bool _limited;
     private StreamReferenceRule? _rule;
 
-    /// <summary>Whether anything is to be cut.</summary>
+    /// <summary>Whether MAXLEN or MINID is given.</summary>
     public bool IsGiven { get; private set; }
 
     public StreamTrim Trim { get; private set; }
 
-    /// <summary>What becomes of the pending entries of groups.</summary>
+    /// <summary>The rule for the pending entries of groups.</summary>
     public readonly StreamReferenceRule Rule => _rule ?? StreamReferenceRule.Keep;
 
-    /// <summary>Reads the option at an argument, which becomes its last; false if it is none of these.</summary>
+    /// <summary>
+    /// Reads the option at an argument and advances the index to its last argument. It returns false for any other option.
+    /// </summary>
     public bool TryRead(ref CommandContext c, ref int argument)
     {
         if (StreamReferences.TryRead(ref c, argument, ref _rule)) return true;
@@ -38,11 +40,13 @@ internal struct StreamTrimOptions
         return true;
     }
 
-    /// <summary>Checks all options together, once they are read: those of a command that only trims, or that need not.</summary>
+    /// <summary>
+    /// Checks the options together after the last one is read. <paramref name="mustTrim"/> requires MAXLEN or MINID.
+    /// </summary>
     public void Finish(ref CommandContext c, bool mustTrim)
     {
         if (c.Failed) return;
-        // A limit in what is replayed was one on the command that it came from: what the limit left is written there.
+        // The effect that is replayed already has the result of the limit, so LIMIT needs no check here.
         if (c.Session.IsReplay) return;
         if (_limit != 0 && !IsGiven) c.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
         else if (mustTrim && !IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
@@ -52,10 +56,16 @@ internal struct StreamTrimOptions
         Trim = Trim with { Limit = limit };
     }
 
-    /// <summary>Whether the cut is an effect of this form; that by acknowledgement leaves gaps, and is written down as deletions.</summary>
+    /// <summary>
+    /// Whether the effect states the trim as MAXLEN or MINID. A trim by acknowledgement leaves gaps, so its effect is an
+    /// XDEL.
+    /// </summary>
     public readonly bool IsEffect(in Entry entry) => IsGiven && (Rule != StreamReferenceRule.Acknowledged || StreamGroup.Count(entry) == 0);
 
-    /// <summary>Adds what was cut to an effect: as it was decided, since a replay may find other limits.</summary>
+    /// <summary>
+    /// Adds the trim to an effect as an exact one: an approximate trim could delete other entries in a replay, where limits
+    /// may differ.
+    /// </summary>
     public readonly void AddTo(EffectBuffer effect, in Entry entry)
     {
         effect.Add(Trim.ById ? "MINID"u8 : "MAXLEN"u8);
@@ -66,7 +76,7 @@ internal struct StreamTrimOptions
         else effect.Add(StreamValue.Count(entry) > 0 ? StreamValue.First(entry) : StreamId.Max);
     }
 
-    /// <summary>How many arguments <see cref="AddTo"/> adds.</summary>
+    /// <summary>The number of arguments that <see cref="AddTo"/> adds.</summary>
     public const int EffectArguments = 3;
 
     private void ReadThreshold(ref CommandContext c, ref int argument, bool byId)
@@ -85,7 +95,7 @@ internal struct StreamTrimOptions
         if (!c.Failed && Trim.MaxLength < 0) c.Fail("ERR The MAXLEN argument must be >= 0.");
     }
 
-    /// <summary>Without a limit of its own a cut goes only so far that it is quick.</summary>
+    /// <summary>The limit of an approximate trim without LIMIT. It bounds the time that the trim takes.</summary>
     private static long DefaultLimit(long blockEntries) =>
         blockEntries is > 0 and <= MostDefaultLimit ? Math.Min(DefaultBlocks * blockEntries, MostDefaultLimit)
         : blockEntries > 0 ? MostDefaultLimit : LeastDefaultLimit;

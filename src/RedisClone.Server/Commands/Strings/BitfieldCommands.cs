@@ -8,8 +8,8 @@ using static RedisClone.Server.Commands.KeyFlags;
 namespace RedisClone.Server.Commands;
 
 /// <summary>
-/// Strings as arrays of small numbers. The arguments are read twice: first all of them, to find every fault and how long the string must
-/// be, and then again, each to be done at once.
+/// BITFIELD and BITFIELD_RO: strings as arrays of small integers. The handler reads the arguments twice: the first pass
+/// checks all of them and computes the length of the string, the second pass runs the subcommands.
 /// </summary>
 internal static class BitfieldCommands
 {
@@ -25,7 +25,10 @@ internal static class BitfieldCommands
             { Complexity = "O(1) for each subcommand" },
     ];
 
-    /// <summary>Where all that it does is to read, it needs no more; what is no subcommand could be meant as a write.</summary>
+    /// <summary>
+    /// A command that only has GET and OVERFLOW needs read permission only. Any other word counts as a write, because it may
+    /// be a write subcommand.
+    /// </summary>
     private static KeyFlags FlagsOf(in Request request, int key)
     {
         for (int i = 2; i < request.Count; i++)
@@ -80,7 +83,7 @@ internal static class BitfieldCommands
     {
         long before = step.Field.Read(bytes);
         bool isSet = step.Kind == StepKind.Set;
-        // What is set in a field without sign is taken as a number without sign.
+        // The operand of SET is unsigned if the field is unsigned.
         Int128 wanted = !isSet ? (Int128)before + step.Operand : step.Field.Signed ? step.Operand : (ulong)step.Operand;
         if (!step.Field.TryFit(wanted, step.Overflow, out long after))
         {
@@ -99,7 +102,7 @@ internal static class BitfieldCommands
         IncrBy,
     }
 
-    /// <summary>Reads one subcommand after the other; OVERFLOW holds for those behind it.</summary>
+    /// <summary>Reads the subcommands one by one. OVERFLOW applies to the subcommands after it.</summary>
     private struct StepReader(int at)
     {
         private int _at = at;
@@ -132,7 +135,7 @@ internal static class BitfieldCommands
             return !c.Failed;
         }
 
-        /// <summary>Arguments behind the present one.</summary>
+        /// <summary>The number of arguments after the current one.</summary>
         private readonly int Left(in CommandContext c) => c.Args.Count - _at - 1;
 
         private static BitOverflow ReadOverflow(ref CommandContext c, int argument)

@@ -7,7 +7,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Strings as rows of bits: single ones, counting, searching, combining.</summary>
+/// <summary>Strings as bit arrays: commands that get, set, count, search and combine bits.</summary>
 internal static class BitmapCommands
 {
     public static readonly CommandRow[] Rows =
@@ -103,7 +103,7 @@ internal static class BitmapCommands
         if (!c.Expect(entry, ValueType.String)) return;
         ReadOnlySpan<byte> bits = StringValue.Bytes(entry, stackalloc byte[IntegerText.MaxLength]);
         long length = isBits ? 8L * bits.Length : bits.Length;
-        // Unlike elsewhere, a range that ends before it starts is only found to be empty after its ends were brought into the string.
+        // BITPOS tests for an empty range only after it clamps both ends, unlike the other range commands.
         if (start < 0) start = Math.Max(0, start + length);
         if (end < 0) end = Math.Max(0, end + length);
         end = Math.Min(end, length - 1);
@@ -115,7 +115,7 @@ internal static class BitmapCommands
         ToBits(isBits, ref start, ref end);
         if (c.MoveToWorker((end - start) / 8 / Limits.BytesPerWork)) return;
         long place = Bitmap.Find(bits, start, end, bit == 1);
-        // Without an end the string goes on for ever, in zeros.
+        // Without an end argument, zeros follow the last byte of the string.
         if (place < 0 && bit == 0 && count <= 4) place = 8L * bits.Length;
         c.Reply.Integer(place);
     }
@@ -142,7 +142,7 @@ internal static class BitmapCommands
             c.Reply.Integer(0);
             return;
         }
-        // The target may be one of the sources, so the result is made elsewhere.
+        // The target may also be a source, so the result needs memory of its own.
         using var result = new Scratch(longest);
         using var spare = new Scratch(BitCombination.NeedsSpare(operation) ? longest : 0);
         result.Bytes.Clear();
@@ -180,7 +180,7 @@ internal static class BitmapCommands
         return !splits || sources > 1 || c.Fail($"ERR BITOP {operation.ToString().ToUpperInvariant()} must be called with at least two source keys.");
     }
 
-    /// <summary>A bit's place: within what a string may be at its longest.</summary>
+    /// <summary>Parses a bit offset, which is limited by the greatest length of a string.</summary>
     internal static long Offset(ref CommandContext c, ReadOnlySpan<byte> text, int unit = 1)
     {
         if (!RedisNumber.TryParseInt64(text, out long offset) || offset < 0 || offset > long.MaxValue / unit) offset = -1;

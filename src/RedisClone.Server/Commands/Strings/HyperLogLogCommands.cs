@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Estimates of how many different elements were seen.</summary>
+/// <summary>The HyperLogLog commands, which estimate the number of distinct elements.</summary>
 internal static class HyperLogLogCommands
 {
     public static readonly CommandRow[] Rows =
@@ -29,7 +29,7 @@ internal static class HyperLogLogCommands
 
     private const string Corrupt = "INVALIDOBJ Corrupted HLL object detected";
 
-    /// <summary>What walking through all registers of one estimate is worth, beside <see cref="Limits.InlineWork"/>.</summary>
+    /// <summary>The work of a scan over all registers, in the unit of <see cref="Limits.InlineWork"/>.</summary>
     private const int WorkPerEstimate = HyperLogLog.Registers / Limits.BytesPerWork;
 
     private static void PfAdd(ref CommandContext c)
@@ -51,7 +51,7 @@ internal static class HyperLogLogCommands
             changed |= added == HyperLogLog.Addition.Changed;
             if (added == HyperLogLog.Addition.Corrupt) c.Fail(Corrupt);
         }
-        // What was added before the damage was found has been added.
+        // Elements that were added before the corruption was found stay added.
         if (changed)
         {
             HyperLogLog.ForgetCached(entry);
@@ -85,7 +85,8 @@ internal static class HyperLogLogCommands
                 return;
             }
             HyperLogLog.SetCached(entry, cardinality);
-            // The value's bytes are others now, though no event tells of it: a replica and a replay have to count as well.
+            // The cached cardinality changed the bytes of the value. This is an effect for replicas and the journal, but no
+            // event.
             c.Modified(1, NotifyFlags.None, "");
         }
         c.Reply.Integer(cardinality);
@@ -150,7 +151,7 @@ internal static class HyperLogLogCommands
         else c.Reply.Ok();
     }
 
-    /// <summary>Takes the highest of every register over all keys of the command, from argument 1 on.</summary>
+    /// <summary>Computes the maximum of every register over all keys of the command, from argument 1 on.</summary>
     private static bool TryCollect(ref CommandContext c, scoped Span<byte> registers, out bool anyDense)
     {
         anyDense = false;

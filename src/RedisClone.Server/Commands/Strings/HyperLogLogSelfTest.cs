@@ -5,12 +5,15 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>What PFSELFTEST does: both forms must agree with each other, and the estimate with the truth, up to ten million elements.</summary>
+/// <summary>
+/// PFSELFTEST: checks up to ten million elements that the sparse and the dense encoding agree, and that the estimate is close
+/// to the true number.
+/// </summary>
 internal static class HyperLogLogSelfTest
 {
     private const int Elements = 10_000_000;
 
-    /// <summary>What went wrong, or null.</summary>
+    /// <summary>Runs the test and returns an error message, or null on success.</summary>
     public static string? Run(long sparseLimit)
     {
         Keyspace keyspace = new ShardStore(1, (ulong)Random.Shared.NextInt64()).Database(0);
@@ -39,7 +42,7 @@ internal static class HyperLogLogSelfTest
         if (elements < sparseLimit / 2 && !HyperLogLog.IsSparse(natural)) return "sparse encoding not used";
         if (!HyperLogLog.TryCount(dense, out long count) || !HyperLogLog.TryCount(natural, out long other) || count != other)
             return "dense/sparse disagree";
-        // Six times the standard error makes a bad run next to impossible; ten elements may collide now and then.
+        // A deviation of six times the standard error is almost impossible. Ten elements can have one collision.
         long allowed = elements == 10 ? 1 : (long)Math.Ceiling(1.04 / Math.Sqrt(HyperLogLog.Registers) * 6 * elements);
         long error = Math.Abs(elements - count);
         return error <= allowed ? null : string.Create(CultureInfo.InvariantCulture, $"Too big error. card:{elements} abserr:{error}");

@@ -3,22 +3,24 @@ using RedisClone.Storage;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>The arguments of INCREX, in any order, each at most once: where its numbers are, and when the key is to expire.</summary>
+/// <summary>
+/// The options of INCREX, in any order, each at most once: the positions of its numbers, and the expiry of the key.
+/// </summary>
 internal struct IncrExOptions
 {
     public const string CrossedBounds = "ERR LBOUND can't be greater than UBOUND";
 
     public ExpiryOption Expiry;
 
-    /// <summary>Positions of the numbers, 0 where there is none.</summary>
+    /// <summary>The positions of the numeric arguments; 0 for an absent one.</summary>
     public int Increment, Lower, Upper;
 
     public bool IsFloat { get; private set; }
 
-    /// <summary>What goes beyond a bound stops there, instead of not being done at all.</summary>
+    /// <summary>Whether a result beyond a bound becomes the bound. Otherwise the command does not change the value.</summary>
     public bool Saturate { get; private set; }
 
-    /// <summary>ENX: a time that the key already has is left.</summary>
+    /// <summary>ENX: the key keeps an expiry that it already has.</summary>
     private bool OnlyNewExpiry { get; set; }
 
     public static IncrExOptions Read(ref CommandContext c)
@@ -36,7 +38,7 @@ internal struct IncrExOptions
         return options;
     }
 
-    /// <summary>Whether the key keeps the time it has because only a new one was asked for.</summary>
+    /// <summary>Whether ENX makes the key keep its present expiry.</summary>
     public readonly bool LeavesExpiry(in Entry entry) => OnlyNewExpiry && entry.Exists && entry.Expiry != 0;
 
     public static long Integer(ref CommandContext c, int argument, long absent, string name)

@@ -7,7 +7,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>One string read, stored or taken away as a whole; its parts are in <see cref="StringRanges"/>.</summary>
+/// <summary>
+/// Commands that read, write or delete one whole string. <see cref="StringRanges"/> has the commands for parts of strings.
+/// </summary>
 internal static class StringCommands
 {
     public static readonly CommandRow[] Rows =
@@ -49,7 +51,10 @@ internal static class StringCommands
 
     private const NotifyFlags StoreEvents = NotifyFlags.Overwritten | NotifyFlags.TypeChanged;
 
-    /// <summary>A user with write permission only must not learn the old value: not by GET, and not by a comparison with it.</summary>
+    /// <summary>
+    /// SET needs read permission if it returns the old value (GET) or compares it. A user with write permission only must not
+    /// learn the old value.
+    /// </summary>
     private static KeyFlags SetFlags(in Request request, int key)
     {
         for (int i = 3; i < request.Count; i++)
@@ -252,7 +257,9 @@ internal static class StringCommands
         c.Reply.Bulk(digits);
     }
 
-    /// <summary>Gives the key at an argument a string value, whatever it held, and publishes that the key is overwritten.</summary>
+    /// <summary>
+    /// Sets the string value of the key at an argument, whatever its type was, and publishes that the key is overwritten.
+    /// </summary>
     internal static void Store(ref CommandContext c, ref Entry entry, int key, ReadOnlySpan<byte> value, long expiry)
     {
         if ((c.Server.Notifications.Enabled & StoreEvents) != 0) NotifyStore(c, entry, key);
@@ -266,14 +273,17 @@ internal static class StringCommands
         if (before.Type != ValueType.String) c.Notify(key, NotifyFlags.TypeChanged, "type_changed");
     }
 
-    /// <summary>Removes the key at argument 1 because it was given a time that is over; the effect is its deletion.</summary>
+    /// <summary>Removes the key at argument 1 because its new expiry is in the past. The effect is a deletion.</summary>
     internal static void RemoveAsExpired(ref CommandContext c, in Entry entry)
     {
         c.Remove(entry, 1);
         c.ReplaceEffect(c.Server.Config.LazyFreeExpire ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
     }
 
-    /// <summary>What the command did to the key at an argument was to set it: to a value, and a time or the time it had.</summary>
+    /// <summary>
+    /// Makes the effect of the command a SET of the key at an argument, with an expiry (<paramref name="time"/> is not 0) or
+    /// with KEEPTTL (<paramref name="keepExpiry"/>).
+    /// </summary>
     internal static void EffectIsSet(ref CommandContext c, int key, scoped ReadOnlySpan<byte> value, long time, bool keepExpiry)
     {
         EffectBuffer? effect = c.ReplaceEffect(time != 0 ? 5 : keepExpiry ? 4 : 3);
@@ -298,7 +308,7 @@ internal static class StringCommands
         else c.Reply.Null();
     }
 
-    /// <summary>A string value as a bulk reply, whatever its form.</summary>
+    /// <summary>Replies with a string value of any encoding as a bulk string.</summary>
     internal static void ReplyString(ref CommandContext c, in Entry entry)
     {
         if (entry.Encoding == ValueEncoding.Integer) c.Reply.BulkInteger(StringValue.Integer(entry));

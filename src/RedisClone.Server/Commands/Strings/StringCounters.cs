@@ -6,7 +6,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Strings that are numbers, and are added to.</summary>
+/// <summary>Commands that add to the numeric value of a string.</summary>
 internal static class StringCounters
 {
     public static readonly CommandRow[] Rows =
@@ -55,7 +55,7 @@ internal static class StringCounters
         Entry entry = c.FindForWrite(1);
         if (!TryReadInteger(ref c, entry, out long value)) return;
         long sum = unchecked(value + increment);
-        // Both terms have one sign and the sum has the other.
+        // The addition overflowed: both operands have the same sign, and the sum has the other one.
         if (((value ^ sum) & (increment ^ sum)) < 0)
         {
             c.Fail(Errors.Overflow);
@@ -85,7 +85,7 @@ internal static class StringCounters
         text = text[..value.Format(text)];
         StoreText(ref c, ref entry, text);
         c.Modified(1, NotifyFlags.String, "incrbyfloat");
-        // The sum itself is what happened: a replay must not add again, in whatever precision.
+        // The effect is the sum, because a replay that adds again could round differently.
         StringCommands.EffectIsSet(ref c, 1, text, time: 0, keepExpiry: true);
         c.Reply.Bulk(text);
     }
@@ -172,7 +172,10 @@ internal static class StringCounters
         AfterIncrEx(ref c, entry, options, time, text, "incrbyfloat");
     }
 
-    /// <summary>A calendar time that is over means that the key is gone; true when that is what happened.</summary>
+    /// <summary>
+    /// Removes the key if its new absolute expiry is in the past. It returns true if the expiry is in the past, even if the
+    /// key did not exist.
+    /// </summary>
     private static bool RemovedAsExpired(ref CommandContext c, in Entry entry, in IncrExOptions options, long time)
     {
         if (!options.Expiry.IsAbsolute || time > c.Now || options.LeavesExpiry(entry)) return false;

@@ -5,7 +5,7 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Several strings at once: all their shards are held, so no client sees a part of the change.</summary>
+/// <summary>Commands on several strings. They hold the shards of all keys, so no client sees a part of the change.</summary>
 internal static class StringMulti
 {
     public static readonly CommandRow[] Rows =
@@ -104,7 +104,10 @@ internal static class StringMulti
         }
     }
 
-    /// <summary>The effect is one SET for each key, all one unit: what loads a journal need not know MSETEX.</summary>
+    /// <summary>
+    /// Sets all pairs. The effect is one SET for each key, all in one unit, so a reader of the journal need not support
+    /// MSETEX.
+    /// </summary>
     private static void SetAll(ref CommandContext c, int first, int pairs, in ExpiryOption expiry, long time)
     {
         bool keep = expiry.Kind == ExpiryKind.Keep;

@@ -7,7 +7,9 @@ using static RedisClone.Server.Commands.KeyFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>Parts of strings: their length, ranges of them, what is added at the end, and what two have in common.</summary>
+/// <summary>
+/// Commands on parts of strings: length, append, ranges, and the longest common subsequence of two strings.
+/// </summary>
 internal static class StringRanges
 {
     public static readonly CommandRow[] Rows =
@@ -96,7 +98,8 @@ internal static class StringRanges
     {
         c.FindForRead(1);
         Entry second = c.FindForRead(2);
-        // Found again, now that nothing is removed any more: looking the second up may have expired it, and so moved the first.
+        // The lookup of the second key may remove it as expired and move the entry of the first, so the first is looked up
+        // again.
         Entry first = c.Peek(1);
         if ((first.Exists && first.Type != ValueType.String) || (second.Exists && second.Type != ValueType.String))
         {
@@ -118,7 +121,8 @@ internal static class StringRanges
 
         ReadOnlySpan<byte> a = first.Exists ? StringValue.Bytes(first, stackalloc byte[IntegerText.MaxLength]) : default;
         ReadOnlySpan<byte> b = second.Exists ? StringValue.Bytes(second, stackalloc byte[IntegerText.MaxLength]) : default;
-        // Redis keeps a table of 32-bit lengths; ours takes a 32nd of that, but the bound stays, since it also bounds the time.
+        // Redis needs a table of 32-bit lengths of this size. This server needs a 32nd of it, but keeps the limit, which also
+        // bounds the time.
         if ((a.Length + 1L) * (b.Length + 1L) * sizeof(uint) > c.LongestString)
         {
             c.Fail("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
@@ -172,18 +176,24 @@ internal static class StringRanges
         reply.Integer(start + length - 1);
     }
 
-    /// <summary>The value at argument 1 as bytes to be changed in place, of at least this length; the key is created if it is absent.</summary>
+    /// <summary>
+    /// The bytes of the value at argument 1, for a change in place. The value is extended to at least
+    /// <paramref name="length"/> bytes, and an absent key is created.
+    /// </summary>
     internal static Span<byte> BytesToChange(ref CommandContext c, ref Entry entry, int length)
     {
         if (entry.Exists) return StringValue.Grow(entry, length);
         return StringValue.Create(entry.Keyspace, ref entry, c.Args[1], length);
     }
 
-    /// <summary>Whether a string of so many bytes and so many more may be; latches the error where not.</summary>
+    /// <summary>Whether a string of the given total length is within the limit; sets an error if not.</summary>
     internal static bool FitsLimit(ref CommandContext c, long length, long more) =>
         length <= long.MaxValue - more && length + more <= c.LongestString || c.Fail(Errors.StringTooLong);
 
-    /// <summary>Makes a range of Redis's, whose negative ends count from the end, lie within a length; false when it is empty.</summary>
+    /// <summary>
+    /// Clamps a range to a length, as Redis does: negative ends count from the end of the string. It returns false if the
+    /// range is empty.
+    /// </summary>
     internal static bool TryClampRange(ref long start, ref long end, long length)
     {
         if (start < 0 && end < 0 && start > end) return false;

@@ -15,7 +15,9 @@ internal enum ConditionKind : byte
     DigestNotEqual,
 }
 
-/// <summary>On which condition a key is written or deleted: NX, XX, or how its value compares with another or with a digest.</summary>
+/// <summary>
+/// The condition of a write or a deletion: NX, XX, or a comparison of the value with an operand or a digest.
+/// </summary>
 internal struct ValueCondition
 {
     private const int DigestLength = 16;
@@ -24,10 +26,13 @@ internal struct ValueCondition
 
     public ConditionKind Kind { get; private set; }
 
-    /// <summary>Whether the value decides, rather than whether there is one.</summary>
+    /// <summary>Whether the condition compares the value instead of testing that the key exists.</summary>
     public readonly bool ComparesValue => Kind >= ConditionKind.Equal;
 
-    /// <summary>Takes the argument at <paramref name="i"/>, its operand with it, if it is a condition that agrees with one taken before.</summary>
+    /// <summary>
+    /// Takes the argument at <paramref name="i"/> and its operand. It returns false if the argument is not a condition, or if
+    /// it contradicts an earlier one.
+    /// </summary>
     public bool TryTake(in CommandContext c, ref int i)
     {
         ConditionKind kind = KindOf(c.Args[i]);
@@ -41,7 +46,7 @@ internal struct ValueCondition
         return true;
     }
 
-    /// <summary>Whether what the key holds, perhaps nothing, meets the condition. Where a value is compared it is a string.</summary>
+    /// <summary>Whether an entry, which may be absent, meets the condition. A comparison requires a string.</summary>
     public readonly bool IsMetBy(ref CommandContext c, in Entry entry)
     {
         switch (Kind)
@@ -61,11 +66,11 @@ internal struct ValueCondition
         return Ascii.EqualsIgnoreCase(digest, operand) == wantsEqual;
     }
 
-    /// <summary>Writes the digest of a value: its XXH3 of 64 bits without a seed, as 16 hexadecimal digits.</summary>
+    /// <summary>Writes the digest of a value: its 64-bit XXH3 hash without a seed, as 16 hexadecimal digits.</summary>
     public static void WriteDigest(ReadOnlySpan<byte> value, Span<byte> digits) =>
         XxHash3.HashToUInt64(value).TryFormat(digits, out _, "x16");
 
-    /// <summary>Whether a word asks to compare with the present value.</summary>
+    /// <summary>Whether a word is a condition that compares the value.</summary>
     public static bool IsComparison(ReadOnlySpan<byte> word) => KindOf(word) >= ConditionKind.Equal;
 
     private static ConditionKind KindOf(ReadOnlySpan<byte> word) => word.Length switch

@@ -7,7 +7,7 @@ using static RedisClone.Server.Commands.CommandFlags;
 
 namespace RedisClone.Server.Commands;
 
-/// <summary>MULTI and its like: several commands as one, over all their shards at once.</summary>
+/// <summary>The transaction commands. A transaction holds the shards of all its commands.</summary>
 internal static class TransactionCommands
 {
     public static readonly CommandHandler ExecHandler = Exec;
@@ -134,13 +134,14 @@ internal static class TransactionCommands
                 session.Reply.Error(denial);
                 continue;
             }
-            // Whatever each part does, the whole has one effect, appended when EXEC itself ends.
+            // Queued commands write no effects of their own. Their effects form one unit, which is appended at the end of
+            // EXEC.
             var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) { Now = c.Now, CannotMove = true };
             c.Server.Executor.RunPart(ref part, ref started);
         }
     }
 
-    /// <summary>A watched key that has expired since counts as changed, although it is not removed yet.</summary>
+    /// <summary>Whether a watched key has expired. This counts as a change even if the key is not removed yet.</summary>
     private static bool AnyWatchedExpired(ref CommandContext c)
     {
         foreach ((Shard shard, DatabaseKey key) in c.Session.Watched)
@@ -148,7 +149,10 @@ internal static class TransactionCommands
         return false;
     }
 
-    /// <summary>Its replies go out when all are written: many bytes of them are long work too.</summary>
+    /// <summary>
+    /// Whether a transaction is long enough for a worker. Its replies are sent only after the last one is written, so many
+    /// bytes of replies also count as long.
+    /// </summary>
     private static bool IsLong(ref CommandContext c, Transaction transaction)
     {
         if (transaction.Count > Limits.InlineTransaction) return true;
@@ -172,8 +176,8 @@ internal static class TransactionCommands
     }
 
     /// <summary>
-    /// EXEC has the flags of all queued commands together, and lacks a permission that one of them lacks. The state of the
-    /// server may have changed after they were queued.
+    /// EXEC has the flags of all queued commands. It has a permission, such as running while the server loads data, only if
+    /// all of them have it. The state of the server may have changed after the commands were queued.
     /// </summary>
     private static CommandFlags FlagsOfExec(CommandRow row, in Request request, Session session)
     {
