@@ -24,8 +24,9 @@ public sealed class JournalDirectory : IDisposable
         Manifest = manifest;
         _lastBase = manifest.LastBaseSequence;
         _lastIncrement = manifest.LastIncrementSequence;
-        Unnamed = LostManifest.NewerThan(disk, names, manifest);
-        foreach (ManifestFile file in LostManifest.FilesOf(disk, names))
+        IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
+        Unnamed = LostManifest.NewerThan(manifest, files, disk, names);
+        foreach (ManifestFile file in files)
         {
             if (file.Kind == ManifestFileKind.Base) _lastBase = Math.Max(_lastBase, file.Sequence);
             else _lastIncrement = Math.Max(_lastIncrement, file.Sequence);

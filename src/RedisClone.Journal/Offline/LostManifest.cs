@@ -29,10 +29,11 @@ public static class LostManifest
         "them, and a later rewrite would replace them. Restore the manifest, or use the repair command, which rebuilds it " +
         "in a copy of the directory; move the files away to begin empty";
 
-    /// <summary>Returns the increments with commands that are newer than all that a manifest names.</summary>
-    internal static IReadOnlyList<string> NewerThan(IDisk disk, JournalNames names, Manifest manifest) =>
+    /// <summary>Returns the names of those files that are increments with commands and newer than all that a manifest names.</summary>
+    internal static IReadOnlyList<string> NewerThan(
+        Manifest manifest, IReadOnlyList<ManifestFile> files, IDisk disk, JournalNames names) =>
     [
-        .. FilesOf(disk, names).Where(file => file.Kind == ManifestFileKind.Increment
+        .. files.Where(file => file.Kind == ManifestFileKind.Increment
             && file.Sequence > manifest.LastIncrementSequence && HoldsCommands(disk, names, file)).Select(file => file.Name),
     ];
 

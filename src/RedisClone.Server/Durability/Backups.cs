@@ -61,11 +61,26 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             _directory = JournalDirectory.TryOpen(Disk, names, out string error);
             if (_directory is null) return $"ERR {error}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
-            var job = new BackupJob(this);
-            if (inTransaction || !slot.TryClaim(SnapshotKind.Backup)) return null;
-            State = BackupState.Snapshotting;
-            slot.Start(job);
+            if (!inTransaction) TryBegin(isHeld: true);
             return null;
+        }
+    }
+
+    /// <summary>Begins the snapshot of a pending backup, unless another snapshot is in progress.</summary>
+    private void TryBegin(bool isHeld)
+    {
+        try
+        {
+            slot.TryStart(SnapshotKind.Backup, () =>
+            {
+                State = BackupState.Snapshotting;
+                return new BackupJob(this);
+            }, isHeld);
+        }
+        catch
+        {
+            State = BackupState.Pending;
+            throw;
         }
     }
 
@@ -149,11 +164,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             _engine?.Appended();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
-            if (State != BackupState.Pending || server.Loading is not null || slot.Kind != SnapshotKind.None) return;
-            var job = new BackupJob(this);
-            if (!slot.TryClaim(SnapshotKind.Backup)) return;
-            slot.StartWhenHeld(job);
-            State = BackupState.Snapshotting;
+            if (State != BackupState.Pending || server.Loading is not null) return;
+            TryBegin(isHeld: false);
         }
     }
 

@@ -50,17 +50,15 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     {
         answer = "ERR Background append only file rewriting already in progress";
         if (IsRunning) return false;
-        if (!inTransaction && slot.TryClaim(SnapshotKind.Rewrite))
+        string? problem = null;
+        if (!inTransaction && slot.TryStart(SnapshotKind.Rewrite, () => NewJob(isRequested: true, out problem), isHeld: true))
         {
-            if (NewJobOrRelease(out ISnapshotJob? job) is { } problem)
+            if (problem is not null)
             {
-                slot.Release();
                 server.Log.LogWarning("Can't rewrite the append only file: {Problem}", problem);
                 answer = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.";
                 return false;
             }
-            _isRequested = true;
-            slot.Start(job!);
             answer = "Background append only file rewriting started";
         }
         else
@@ -95,9 +93,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         }
         // No effect counts as durable before the first base is installed, so that base is begun as soon as possible.
         server.Journal = Keeper;
-        var job = new RewriteJob(this, server, Keeper);
-        if (slot.TryClaim(SnapshotKind.Rewrite)) slot.StartWhenHeld(job);
-        else _scheduled = true;
+        if (!slot.TryStart(SnapshotKind.Rewrite, () => new RewriteJob(this, server, Keeper), isHeld: false)) _scheduled = true;
         return null;
     }
 
@@ -122,44 +118,29 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     {
         if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
         if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
-        if (!slot.TryClaim(SnapshotKind.Rewrite)) return;
-        _isRequested = _scheduled;
-        _scheduled = false;
-        if (NewJobOrRelease(out ISnapshotJob? job) is null) slot.StartWhenHeld(job!);
-        else slot.Release();
+        slot.TryStart(SnapshotKind.Rewrite, () =>
+        {
+            bool isRequested = _scheduled;
+            _scheduled = false;
+            return NewJob(isRequested, out _);
+        }, isHeld: false);
     }
 
     /// <summary>Whether the journal has failed or could not begin, so that a rewrite is needed.</summary>
     private bool IsWanted(JournalKeeper journal) => journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
 
-    /// <summary>Creates the job for a slot that the caller has claimed. The slot is released if this throws.</summary>
-    private string? NewJobOrRelease(out ISnapshotJob? job)
-    {
-        try
-        {
-            return NewJob(out job);
-        }
-        catch
-        {
-            slot.Release();
-            throw;
-        }
-    }
-
     /// <summary>
-    /// Creates the job. Returns null, or the reason why there is none. If the server keeps no journal, the job opens the
-    /// append-only directory for its duration, and the directory then contains only the base.
+    /// Creates the job, or returns null and the problem. If the server keeps no journal, the job opens the append-only directory
+    /// for its duration, and the directory then contains only the base.
     /// </summary>
-    private string? NewJob(out ISnapshotJob? job)
+    private ISnapshotJob? NewJob(bool isRequested, out string? problem)
     {
-        job = null;
-        if (server.Journal is { } journal)
-        {
-            job = new RewriteJob(this, server, journal);
-            return null;
-        }
-        if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is not { } directory) return error;
-        job = new LoneBaseJob(this, server, directory);
+        problem = null;
+        _isRequested = isRequested;
+        if (server.Journal is { } journal) return new RewriteJob(this, server, journal);
+        if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is { } directory)
+            return new LoneBaseJob(this, server, directory);
+        problem = error;
         return null;
     }
 

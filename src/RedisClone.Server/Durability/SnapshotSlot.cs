@@ -54,13 +54,37 @@ internal sealed class SnapshotSlot : IHeldWork
     /// <summary>The snapshot in progress, or null.</summary>
     public SnapshotRun? Running => Volatile.Read(ref _running);
 
-    public bool TryClaim(SnapshotKind kind) => Interlocked.CompareExchange(ref _kind, (int)kind, 0) == 0;
+    /// <summary>
+    /// Claims the slot and starts a snapshot. Returns false, and does nothing, if another snapshot has the slot. The slot is
+    /// released if the job cannot be created or the snapshot cannot begin.
+    /// </summary>
+    /// <param name="kind">The purpose of the snapshot.</param>
+    /// <param name="newJob">Creates the job once the slot is claimed, or returns null if there is nothing to start.</param>
+    /// <param name="isHeld">
+    /// Whether the caller holds every shard, so that the snapshot begins at once. Otherwise it begins as soon as they are held.
+    /// </param>
+    public bool TryStart(SnapshotKind kind, Func<ISnapshotJob?> newJob, bool isHeld)
+    {
+        if (Interlocked.CompareExchange(ref _kind, (int)kind, 0) != 0) return false;
+        ISnapshotJob? job;
+        try
+        {
+            _job = job = newJob();
+            if (job is not null && !isHeld) _hold.AcquireOnWorker(_server.Shards.All);
+        }
+        catch
+        {
+            Release();
+            throw;
+        }
+        if (job is null) Release();
+        else if (isHeld) Start(job);
+        return true;
+    }
 
-    /// <summary>Releases a claimed slot whose snapshot cannot begin.</summary>
-    public void Release() => Volatile.Write(ref _kind, 0);
+    private void Release() => Volatile.Write(ref _kind, 0);
 
-    /// <summary>Starts a snapshot. The caller has claimed the slot and holds every shard.</summary>
-    public void Start(ISnapshotJob job)
+    private void Start(ISnapshotJob job)
     {
         SnapshotRun? run = null;
         bool marked = false;
@@ -92,21 +116,6 @@ internal sealed class SnapshotSlot : IHeldWork
             run.WriteHeld();
             End(job, run, e.Message);
             run.Dispose();
-        }
-    }
-
-    /// <summary>Starts a snapshot as soon as every shard is held. The caller has claimed the slot.</summary>
-    public void StartWhenHeld(ISnapshotJob job)
-    {
-        _job = job;
-        try
-        {
-            _hold.AcquireOnWorker(_server.Shards.All);
-        }
-        catch
-        {
-            Release();
-            throw;
         }
     }
 

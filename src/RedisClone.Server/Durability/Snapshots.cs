@@ -119,10 +119,8 @@ internal sealed class Snapshots
             answer = "ERR Background save already in progress";
             return false;
         }
-        var job = new SaveJob(this);
-        if (!inTransaction && Slot.TryClaim(SnapshotKind.Save))
+        if (!inTransaction && Slot.TryStart(SnapshotKind.Save, () => new SaveJob(this), isHeld: true))
         {
-            Slot.Start(job);
             answer = "Background saving started";
             return true;
         }
@@ -210,10 +208,11 @@ internal sealed class Snapshots
         if (_scheduled)
         {
             if (now - _lastTry < RetryMilliseconds && Failure is not null) return;
-            var scheduled = new SaveJob(this);
-            if (!Slot.TryClaim(SnapshotKind.Save)) return;
-            _scheduled = false;
-            Slot.StartWhenHeld(scheduled);
+            Slot.TryStart(SnapshotKind.Save, () =>
+            {
+                _scheduled = false;
+                return new SaveJob(this);
+            }, isHeld: false);
             return;
         }
         if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
@@ -221,10 +220,11 @@ internal sealed class Snapshots
         foreach (SavePoint point in _server.Config.SavePoints)
         {
             if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
-            var job = new SaveJob(this);
-            if (!Slot.TryClaim(SnapshotKind.Save)) return;
-            _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
-            Slot.StartWhenHeld(job);
+            Slot.TryStart(SnapshotKind.Save, () =>
+            {
+                _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
+                return new SaveJob(this);
+            }, isHeld: false);
             return;
         }
     }

@@ -115,9 +115,7 @@ internal sealed class FailurePolicy(ServerCore server)
     /// </summary>
     public void BackgroundFailed(string work, Exception failure, Shard? shard)
     {
-        ReleaseReserve(failure);
-        Lane lane = server.Lanes.Current;
-        Note(failure, lane);
+        Lane lane = Note(failure);
         if (!IsForMemory(failure) || shard is { Store.IsTorn: true }) Fatal.End(work, failure);
         if (shard is not null)
         {
@@ -137,8 +135,7 @@ internal sealed class FailurePolicy(ServerCore server)
     /// <summary>Handles an exception that ends a connection while none of its commands was running.</summary>
     public void ConnectionFailed(Exception failure)
     {
-        ReleaseReserve(failure);
-        Note(failure, server.Lanes.Current);
+        Note(failure);
         server.Log.LogError(failure, "A connection failed unexpectedly");
     }
 
@@ -176,17 +173,16 @@ internal sealed class FailurePolicy(ServerCore server)
             "Out of memory: command {Command} of client {Client} failed. failed_allocations of INFO counts such failures", c.Row.FullName, c.Session.Id);
     }
 
-    private void Note(Exception failure, Lane lane)
+    /// <summary>Releases the reserve and counts the failure. Returns the lane that counts it: the current one, unless given.</summary>
+    private Lane Note(Exception failure, Lane? lane = null)
     {
+        // The reserve comes first, because a thread's first lane takes memory. The arenas' memory limit is reached before the
+        // heap is full, and the rest of the heap is the reserve then.
+        if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
+        lane ??= server.Lanes.Current;
         if (IsForMemory(failure)) lane.FailedAllocations++;
         else lane.UnexpectedErrors++;
-        ReleaseReserve(failure);
-    }
-
-    private void ReleaseReserve(Exception failure)
-    {
-        // The arenas' memory limit is reached before the heap is full. The rest of the heap is then the reserve.
-        if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
+        return lane;
     }
 
     private void CheckWhole(in ShardSet held, Exception failure)

@@ -74,16 +74,24 @@ internal sealed class ClientMemory(ServerCore server)
     /// </summary>
     public void EvictLargest(long bytes)
     {
-        foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
+        foreach (Session session in LargestFirst())
         {
             long held = ClientDescription.MemoryOf(session);
             if (bytes <= 0 || held < Limits.MuchForAClient) break;
-            if (session.NoEvict || session.IsReplica) continue;
             bytes -= held;
-            server.Statistics.Count(RareEvent.EvictedClient);
             server.Log.LogWarning("Out of memory. Evicting client: {Client}", ClientDescription.Of(session));
-            session.Connection!.Kill();
+            Evict(session);
         }
+    }
+
+    /// <summary>The clients that may be evicted.</summary>
+    private Session[] LargestFirst() =>
+        [.. server.Sessions.Unordered.Where(session => !session.NoEvict && !session.IsReplica).OrderByDescending(ClientDescription.MemoryOf)];
+
+    private void Evict(Session session)
+    {
+        server.Statistics.Count(RareEvent.EvictedClient);
+        session.Connection!.Kill();
     }
 
     private void CountAll()
@@ -105,17 +113,21 @@ internal sealed class ClientMemory(ServerCore server)
     {
         long now = Environment.TickCount64;
         if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;
-        // A client that has read its output since the last count has not reported it.
-        CountAll();
-        foreach (Session session in server.Sessions.Unordered.OrderByDescending(ClientDescription.MemoryOf).ToArray())
+        try
         {
-            if (Total <= Limit) break;
-            if (session.NoEvict || session.IsReplica) continue;
-            server.Statistics.Count(RareEvent.EvictedClient);
-            server.Log.LogInformation("Evicting client: {Client}", ClientDescription.Of(session));
-            session.Connection!.Kill();
+            // A client that has read its output since the last count has not reported it.
+            CountAll();
+            foreach (Session session in LargestFirst())
+            {
+                if (Total <= Limit) break;
+                server.Log.LogInformation("Evicting client: {Client}", ClientDescription.Of(session));
+                Evict(session);
+            }
+            if (Total > Limit) Volatile.Write(ref _restUntil, now + RestMilliseconds);
         }
-        if (Total > Limit) Volatile.Write(ref _restUntil, now + RestMilliseconds);
-        Volatile.Write(ref _evicting, 0);
+        finally
+        {
+            Volatile.Write(ref _evicting, 0);
+        }
     }
 }

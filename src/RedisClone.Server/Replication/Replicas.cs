@@ -125,11 +125,8 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     private void Begin()
     {
-        if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }) && slot.Kind == SnapshotKind.None)
-        {
-            var job = new CopyJob(this);
-            if (slot.TryClaim(SnapshotKind.Replicas)) slot.StartWhenHeld(job);
-        }
+        if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }))
+            slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(this), isHeld: false);
     }
 
     /// <summary>Makes a replica wait for another snapshot after its snapshot was cancelled.</summary>

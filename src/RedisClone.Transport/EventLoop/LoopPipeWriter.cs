@@ -95,14 +95,8 @@ internal sealed class LoopPipeWriter : PipeWriter
             SendTaken();
         }
         ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
-        if (direct)
-        {
-            if (wait) AwaitDrain();
-        }
-        else if (wait || _unflushed > 0)
-        {
-            PostWritten(wait, last: false);
-        }
+        if (direct && wait) AwaitDrain();
+        else if (!direct && (wait || _unflushed > 0)) PostWritten(wait, last: false);
         return result;
     }
 

@@ -7,7 +7,8 @@ internal sealed partial class ConfigTable
     [
         Bytes("maxmemory", 0, 0, static c => ref c.MaxMemorySetting,
             "Limit of the data; 0 is no limit. `auto` is three quarters of the machine's memory, or of the memory that the " +
-                "runtime may use in a limited container (three quarters of its limit); `CONFIG GET` shows the result.", word: new NumberWord("auto", ServerConfig.Auto, static c => c.MaxMemoryBytes)),
+                "runtime may use in a limited container (three quarters of its limit); `CONFIG GET` shows the result.",
+            word: new NumberWord("auto", ServerConfig.Auto, static c => c.MaxMemoryBytes)),
         Choice("maxmemory-policy", MaxMemoryPolicy.NoEviction, ConfigChoices.MaxMemoryPolicy, static c => ref c.MaxMemoryPolicy, "Eviction policy at the limit."),
         Int("maxmemory-samples", 5, 1, 64, static c => ref c.MaxMemorySamples, "Keys sampled for each eviction."),
         Int("maxmemory-eviction-tenacity", 10, 0, 100,
