@@ -1,12 +1,14 @@
 using System.Buffers;
 using System.Diagnostics;
 using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Server;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Net;
-using RedisClone.Server.Shards;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Benchmarks;
@@ -22,7 +24,7 @@ internal sealed class Engine
     public Engine()
     {
         ServerConfig config = ServerConfig.Load([], new Dictionary<string, string>()).Config!;
-        Server = new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance);
+        Server = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance);
         _parser = new RequestParser(new RequestLimits());
         _session = new Session(Server, 1, new ReplyWriter(_output)) { Authenticated = true };
         for (int i = 0; i < Traffic.Keys; i++) Execute(System.Text.Encoding.ASCII.GetBytes($"SET {Traffic.Key(i)} {Traffic.Value}\r\n"));

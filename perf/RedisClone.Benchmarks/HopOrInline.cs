@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using BenchmarkDotNet.Attributes;
-using RedisClone.Server.Shards;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Shards;
 
 namespace RedisClone.Benchmarks;
 

@@ -1,4 +1,5 @@
 using BenchmarkDotNet.Attributes;
+using RedisClone.Engine.Commands;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 using ValueType = RedisClone.Storage.ValueType;

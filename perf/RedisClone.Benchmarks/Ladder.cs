@@ -3,6 +3,7 @@ using System.Collections.Concurrent;
 using System.Text;
 using System.Threading.Channels;
 using BenchmarkDotNet.Attributes;
+using RedisClone.Protocol;
 
 namespace RedisClone.Benchmarks;
 

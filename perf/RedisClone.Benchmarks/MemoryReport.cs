@@ -1,6 +1,11 @@
 using System.Globalization;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.Sets;
+using RedisClone.Storage.Values.SortedSets;
 using ValueType = RedisClone.Storage.ValueType;
 
 namespace RedisClone.Benchmarks;

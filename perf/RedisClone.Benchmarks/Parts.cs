@@ -1,7 +1,7 @@
 using System.Buffers;
 using BenchmarkDotNet.Attributes;
+using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
-using RedisClone.Server.Commands;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 

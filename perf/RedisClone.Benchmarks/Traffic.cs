@@ -1,4 +1,5 @@
 using System.Text;
+using RedisClone.Engine.Commands;
 
 namespace RedisClone.Benchmarks;
 

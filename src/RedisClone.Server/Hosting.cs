@@ -5,16 +5,21 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using RedisClone.Admin.Log;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
 using RedisClone.Server.Embedding;
+using RedisClone.Server.Lifetime;
 using RedisClone.Server.Net;
-using RedisClone.Transport.EventLoop;
-using RedisClone.Transport.InMemory;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
 using RedisClone.Storage.Memory;
-using RedisClone.Server.Shards;
+using RedisClone.Transport.EventLoop;
+using RedisClone.Transport.InMemory;
 using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server;
@@ -53,7 +58,9 @@ internal static class Hosting
     private static WebApplication Complete(WebApplicationBuilder builder)
     {
         WebApplication host = builder.Build();
-        host.Run(new MetricsEndpoint(host.Services.GetRequiredService<ServerCore>()).AnswerAsync);
+        ServerCore server = host.Services.GetRequiredService<ServerCore>();
+        if (server.Config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported) server.MultiplexingApi = "epoll";
+        host.Run(new MetricsEndpoint(server).AnswerAsync);
         return host;
     }
 
@@ -68,6 +75,7 @@ internal static class Hosting
         builder.Services.AddSingleton(config);
         builder.Services.AddSingleton(disk);
         builder.Services.AddSingleton<ConfigTable>();
+        builder.Services.AddSingleton(_ => new CommandTable(CommandFamilies.All));
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
         builder.Services.AddHostedService<Maintenance>();

@@ -1,8 +1,10 @@
 using System.Collections;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
+using RedisClone.Admin.Log;
+using RedisClone.Configuration;
+using RedisClone.Server.Lifetime;
+using RedisClone.Server.Programs;
 
 namespace RedisClone.Server;
 
@@ -21,15 +23,18 @@ internal static class Program
         // Console.Out would query the terminal first, which takes as long as loading the configuration.
         using var output = new PlainOutput(StandardStream.Output);
         using var error = new PlainOutput(StandardStream.Error);
-        int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output);
+        int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output) ?? ProgramOptions.TryRun(args, output, error);
         if (done is { } exitCode) return ExitCode(exitCode, output, error);
 
         ConfigLoad load = ServerConfig.Load(args, environment);
-        (load.ExitCode == 0 ? output : error).Write(load.Text);
-        if (load.Config is not { } config) return ExitCode(load.ExitCode, output, error);
+        if (load.Config is not { } config)
+        {
+            error.Write(load.Error);
+            return 1;
+        }
 
         var log = new RedisLog(config);
-        Fatal.OwnProcess(log);
+        FatalEnd.OwnProcess(log);
         WebApplication host = Hosting.Build(config, log: log);
         var run = new ServerRun(host);
         foreach (string warning in load.Warnings) run.Core.Log.LogWarning("{Warning}", warning);

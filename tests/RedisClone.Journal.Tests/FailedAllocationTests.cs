@@ -1,5 +1,4 @@
 using System.Buffers;
-using RedisClone.Journal.Format;
 using RedisClone.Journal.Reading;
 using RedisClone.Journal.Tests.Support;
 using RedisClone.Journal.Writing;

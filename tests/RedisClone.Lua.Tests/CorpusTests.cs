@@ -1,5 +1,7 @@
 using System.Text;
 using System.Text.RegularExpressions;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Tests;
 

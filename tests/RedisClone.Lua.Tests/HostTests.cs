@@ -1,4 +1,6 @@
 using System.Text;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Tests;
 

@@ -1,4 +1,7 @@
 using System.Text;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 using Xunit.Abstractions;
 
 namespace RedisClone.Lua.Tests;

@@ -1,4 +1,6 @@
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Hashes;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

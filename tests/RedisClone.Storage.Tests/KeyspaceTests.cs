@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values.Sets;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

@@ -1,3 +1,5 @@
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Lists;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

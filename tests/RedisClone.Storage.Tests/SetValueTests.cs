@@ -1,4 +1,6 @@
 using System.Globalization;
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Sets;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

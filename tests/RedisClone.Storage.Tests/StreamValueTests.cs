@@ -1,3 +1,6 @@
+using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Streams;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

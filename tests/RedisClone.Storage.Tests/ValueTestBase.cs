@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

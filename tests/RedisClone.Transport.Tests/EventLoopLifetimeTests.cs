@@ -4,6 +4,7 @@ using System.IO.Pipelines;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http.Features;
+using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;

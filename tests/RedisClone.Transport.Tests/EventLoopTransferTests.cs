@@ -9,6 +9,7 @@ using System.Security.Cryptography.X509Certificates;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http.Features;
+using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;

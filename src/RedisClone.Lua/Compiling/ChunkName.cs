@@ -1,6 +1,7 @@
 using System.Text;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>Formats the name of a chunk for error messages.</summary>
 internal static class ChunkName

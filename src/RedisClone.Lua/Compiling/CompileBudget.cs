@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Running;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Counts the memory that the compilation of one chunk uses. All of it is a reservation until the compilation ends. The

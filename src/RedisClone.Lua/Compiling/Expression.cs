@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>The location of an expression's value, or the instruction that would produce it.</summary>
 internal enum ExpressionKind

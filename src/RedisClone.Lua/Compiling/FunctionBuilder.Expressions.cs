@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>Moves the values of expressions to registers and operands.</summary>
 internal sealed partial class FunctionBuilder

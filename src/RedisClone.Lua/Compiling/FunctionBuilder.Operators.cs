@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 internal enum UnaryOperator
 {

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>Manages local variables, upvalues and blocks.</summary>
 internal sealed partial class FunctionBuilder

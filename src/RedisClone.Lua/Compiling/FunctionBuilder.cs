@@ -1,6 +1,8 @@
 using System.Runtime.InteropServices;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Emits the code of one function in a single pass. Registers are allocated as a stack. Jumps with an unknown target

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// One instruction of the register machine. R stands for the registers of the frame and K for the constants of the

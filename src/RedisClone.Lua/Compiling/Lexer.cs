@@ -1,6 +1,8 @@
 using System.Text;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Splits a source text into tokens. The first error is recorded. After an error every token is the end of the file,

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Running;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Parses assignments, local declarations and named functions. A call statement is parsed as the beginning of an

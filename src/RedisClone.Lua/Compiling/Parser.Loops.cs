@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>Parses while, repeat and for.</summary>
 internal sealed partial class Parser

@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Parses statements and emits their code in one pass. The nesting is limited like the depth of host calls at run time,

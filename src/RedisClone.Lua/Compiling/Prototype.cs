@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>The immutable result of compiling one function.</summary>
 internal sealed class Prototype

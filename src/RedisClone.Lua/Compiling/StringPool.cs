@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// Keeps one string object per content. The constants of a chunk and the names of the libraries are therefore the same

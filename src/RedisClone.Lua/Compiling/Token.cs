@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Compiling;
 
 /// <summary>
 /// The kinds of tokens. A value below 256 is a single character. The reserved words in Lua's order and the other tokens

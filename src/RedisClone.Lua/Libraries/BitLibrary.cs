@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Numerics;
+using RedisClone.Lua.Running;
 
 namespace RedisClone.Lua.Libraries;
 

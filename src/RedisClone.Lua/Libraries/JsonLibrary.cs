@@ -1,3 +1,6 @@
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>

@@ -1,3 +1,6 @@
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>The cmsgpack module, compatible with lua-cmsgpack 0.4.0 in Redis.</summary>

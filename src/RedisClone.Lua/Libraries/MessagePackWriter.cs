@@ -1,4 +1,6 @@
 using System.Buffers.Binary;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Libraries;
 

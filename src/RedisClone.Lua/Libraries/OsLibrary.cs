@@ -1,3 +1,5 @@
+using RedisClone.Lua.Running;
+
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>The os library, limited to the used processor time.</summary>

@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using RedisClone.Lua.Running;
 
 namespace RedisClone.Lua.Libraries;
 

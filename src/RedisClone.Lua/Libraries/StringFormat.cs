@@ -1,4 +1,6 @@
 using System.Globalization;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Libraries;
 

@@ -1,3 +1,6 @@
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>The string functions, except for <see cref="StringMatching"/> and <see cref="StringFormat"/>.</summary>

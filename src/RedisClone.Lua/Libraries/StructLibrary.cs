@@ -1,5 +1,7 @@
 using System.Buffers.Binary;
 using System.Numerics;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Libraries;
 

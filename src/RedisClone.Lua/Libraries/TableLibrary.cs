@@ -1,3 +1,6 @@
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
 namespace RedisClone.Lua.Libraries;
 
 /// <summary>The table functions. They bypass metamethods, as in Lua 5.1.</summary>

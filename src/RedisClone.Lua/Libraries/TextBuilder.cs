@@ -1,4 +1,6 @@
 using System.Buffers;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 
 namespace RedisClone.Lua.Libraries;
 

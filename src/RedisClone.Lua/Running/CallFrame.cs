@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>One active call of a Lua function or a host function.</summary>
 internal struct CallFrame

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// A call of a host function: its arguments, numbered from 1, and the functions to return results, to fail and to call

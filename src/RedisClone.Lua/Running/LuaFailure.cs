@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>The outcome of a protected call.</summary>
 public enum LuaOutcome

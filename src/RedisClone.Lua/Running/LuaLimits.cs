@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>The limits of the interpreter. They equal those of Lua 5.1 where Lua has one.</summary>
 internal static class LuaLimits

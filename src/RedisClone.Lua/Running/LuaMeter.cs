@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// Counts the work and the allocated bytes of one interpreter, and refuses allocations beyond its limit. A census of

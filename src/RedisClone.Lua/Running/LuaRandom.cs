@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// The generator of POSIX lrand48: x' = 0x5DEECE66D x + 0xB with 48 bits, of which the upper 31 are the result. After

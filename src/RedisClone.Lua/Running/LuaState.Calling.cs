@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>Calls of functions by the host.</summary>
 public sealed partial class LuaState

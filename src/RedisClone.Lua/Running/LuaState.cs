@@ -1,6 +1,8 @@
 using System.Text;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// One interpreter: its globals, its main coroutine and the limits for scripts. It is not thread-safe.
@@ -115,7 +117,7 @@ public sealed partial class LuaState
     /// <summary>
     /// The table that contains the methods of strings. Null if the __index of strings is not a table.
     /// </summary>
-    internal LuaTable? StringMethods => StringMetatable?.Get(WellKnown.Events[(int)Lua.Metamethod.Index]).AsTable;
+    internal LuaTable? StringMethods => StringMetatable?.Get(WellKnown.Events[(int)Running.Metamethod.Index]).AsTable;
 
     /// <summary>Compiles a chunk. Returns null after an error, which contains the position.</summary>
     /// <param name="source">The source text.</param>

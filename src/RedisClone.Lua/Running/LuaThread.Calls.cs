@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>Calls from Lua and from the host, and protected calls.</summary>
 internal sealed partial class LuaThread

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>Switches between coroutines.</summary>
 internal sealed partial class LuaThread

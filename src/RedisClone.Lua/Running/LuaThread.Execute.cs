@@ -1,6 +1,8 @@
 using System.Runtime.CompilerServices;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// The instruction loop. It handles only the frequent and simple cases, which end with <c>continue</c>. All other cases

@@ -1,6 +1,6 @@
-using System.Runtime.CompilerServices;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// The operations of the language on arbitrary values, including metamethods. Each returns false if it failed.

@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>Instructions in their full generality: metamethods, conversions, errors and allocations.</summary>
 internal sealed partial class LuaThread

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// Parts of the instruction loop that are too long for it: the end of a call, inherited fields and iterators.

@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
+using RedisClone.Lua.Values;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// A coroutine, or the main thread of execution, with its own stack of values and stack of frames. Calls between Lua

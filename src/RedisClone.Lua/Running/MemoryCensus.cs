@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// Counts the bytes of all objects that a script can reach, like the mark phase of a garbage collector without a sweep.

@@ -1,4 +1,6 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// The events of metatables. Tables cache the absence of the first five, because they are looked up often.

@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// Finds the name of the value in a register for error messages. The name is that of a local variable, or comes from

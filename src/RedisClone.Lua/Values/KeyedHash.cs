@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>
 /// Hash functions with a random seed per process, so that a client cannot compute keys that collide. Strings use the

@@ -1,4 +1,7 @@
-namespace RedisClone.Lua;
+using RedisClone.Lua.Compiling;
+using RedisClone.Lua.Running;
+
+namespace RedisClone.Lua.Values;
 
 /// <summary>
 /// The code of a host function. Returns the number of results that it pushed, or the return value of a

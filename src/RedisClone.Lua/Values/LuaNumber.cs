@@ -1,7 +1,6 @@
 using System.Globalization;
-using System.Numerics;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>Converts numbers to and from text and to C integers, like the C library that Lua 5.1 uses.</summary>
 internal static class LuaNumber

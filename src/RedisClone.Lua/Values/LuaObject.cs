@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>The base class of all values on the heap: the type and two words of bookkeeping.</summary>
 public abstract class LuaObject

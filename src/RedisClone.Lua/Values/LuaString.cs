@@ -1,6 +1,6 @@
 using System.Text;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>An immutable byte string. Strings are compared by content. The hash is computed at its first use.</summary>
 public sealed class LuaString : LuaObject

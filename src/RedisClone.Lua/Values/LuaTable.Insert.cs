@@ -1,6 +1,7 @@
 using System.Numerics;
+using RedisClone.Lua.Running;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>The result of a store into a table.</summary>
 internal enum StoreResult

@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>
 /// A Lua table: an array for the keys 1..n if they are dense enough, and a chained scatter table with Brent's variation

@@ -1,4 +1,4 @@
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>The types of Lua values.</summary>
 public enum LuaType

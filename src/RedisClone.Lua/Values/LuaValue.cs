@@ -1,6 +1,6 @@
 using System.Runtime.CompilerServices;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>
 /// A Lua value in 16 bytes. <see cref="Tag"/> is null for nil, one of three marker objects for numbers and booleans,

@@ -1,6 +1,6 @@
 using System.Globalization;
 
-namespace RedisClone.Lua;
+namespace RedisClone.Lua.Values;
 
 /// <summary>
 /// The conversions e, f and g of C's printf, without width and sign flags. All requested digits are exact.

@@ -1,5 +1,5 @@
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
+using RedisClone.Engine.Failures;
 
 namespace RedisClone.Server.Embedding;
 

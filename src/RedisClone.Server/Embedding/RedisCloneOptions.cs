@@ -1,6 +1,6 @@
 using System.Collections;
 using System.Globalization;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Embedding;
 
@@ -72,7 +72,7 @@ public sealed class RedisCloneOptions
         if (MaxMemory > 0) Say("maxmemory", MaxMemory.ToString(CultureInfo.InvariantCulture));
         foreach ((string name, string value) in Parameters) Say(name, value);
         ConfigLoad load = ServerConfig.Load(words, new Hashtable(), static () => Stream.Null);
-        if (load.Config is not { } config) throw new ArgumentException(load.Text.Trim());
+        if (load.Config is not { } config) throw new ArgumentException(load.Error.Trim());
         if (Port == 0) config.Port = ServerConfig.AnyPort;
         return load;
 

@@ -4,7 +4,8 @@ using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Embedding;

@@ -1,8 +1,11 @@
 using System.IO.Pipelines;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Replication;
 using RedisClone.Protocol;
-using RedisClone.Server.Admin;
 using RedisClone.Transport.EventLoop;
-using RedisClone.Server.Replication;
 
 namespace RedisClone.Server.Net;
 

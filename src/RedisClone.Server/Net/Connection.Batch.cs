@@ -1,9 +1,14 @@
 using System.Diagnostics;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Caching;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Transactions;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Execution;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Caching;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Shards;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net;
@@ -34,17 +39,13 @@ internal sealed partial class Connection
         OutputFull,
     }
 
-    /// <summary>The command that is being executed, or that has blocked the client.</summary>
-    internal CommandRow CurrentRow => _prepared[_current].Row!;
+    public CommandRow CurrentRow => _prepared[_current].Row!;
 
-    internal Request CurrentRequest => _batch[_current];
+    public Request CurrentRequest => _batch[_current];
 
-    /// <summary>
-    /// Makes a command that waits for its shards be checked again, because it would be refused now. Any thread may call it. The
-    /// old hold's place in the queue of a shard remains, so the connection gets a new hold.
-    /// </summary>
-    internal void Reconsider()
+    public void Reconsider()
     {
+        // The old hold's place in the queue of a shard remains, so the connection gets a new hold.
         if (!_hold.TryGiveUp()) return;
         _hold = new ShardHold(_server.Shards, this);
         _begun = true;
@@ -299,7 +300,7 @@ internal sealed partial class Connection
     {
         if (row is null && SecurityCheck.IsFromBrowser(request))
         {
-            _server.SecurityCheck.Report(Session);
+            _security.Report(Session);
             Kill();
             return false;
         }

@@ -1,14 +1,14 @@
-using Microsoft.Extensions.Logging;
-using RedisClone.Server.Durability;
-using RedisClone.Server.Replication;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Replication;
 
 namespace RedisClone.Server.Net;
 
 /// <summary>How a client that acts as a replica receives a snapshot and then follows the stream of effects.</summary>
 internal sealed partial class Connection
 {
-    /// <summary>Makes the client a replica. Its unread output stays in the stream, which all replicas share.</summary>
-    internal Replica AsReplica()
+    public Replica AsReplica()
     {
         if (_loop is not null) _loop.MostUnread = 0;
         return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);

@@ -1,14 +1,15 @@
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
-using Microsoft.Extensions.Logging;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Durability;
+using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
-using RedisClone.Server.Shards;
-using RedisClone.Transport;
 
 namespace RedisClone.Server.Net;
 
@@ -17,9 +18,10 @@ namespace RedisClone.Server.Net;
 /// batch in order, and flushes. A command whose shards are busy runs on a worker when they are free; a command that blocks waits
 /// to be served. The rest of the batch waits too, but no thread is blocked.
 /// </summary>
-internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGatheredWork, IMessageTarget
+internal sealed partial class Connection : IClientConnection, IHeldWork, IGatheredWork
 {
     private readonly ServerCore _server;
+    private readonly SecurityCheck _security;
     private readonly ConnectionContext _transport;
     private readonly IConnectionScheduler _scheduler;
     private readonly IEventLoopFeature? _loop;
@@ -30,9 +32,10 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     private bool _idle;                 // waits for input; exact only on its event loop's thread
     private long _now;
 
-    internal Connection(ServerCore server, ConnectionContext transport, IConnectionScheduler scheduler)
+    internal Connection(ServerCore server, SecurityCheck security, ConnectionContext transport, IConnectionScheduler scheduler)
     {
         _server = server;
+        _security = security;
         _transport = transport;
         _scheduler = scheduler;
         _loop = transport.Features.Get<IEventLoopFeature>();
@@ -55,36 +58,24 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
 
     public Session Session { get; }
 
-    /// <summary>The event loop that owns the connection; null if the transport has no event loops.</summary>
-    internal IEventLoop? Loop => _loop?.EventLoop;
+    public IEventLoop? Loop => _loop?.EventLoop;
 
-    /// <summary>Bytes of the requests that are being executed, or of an incomplete one.</summary>
     public long QueryBytes { get; private set; }
 
-    /// <summary>Bytes reserved for an argument whose length the client has announced.</summary>
     public long QueryRoom { get; private set; }
 
-    /// <summary>Bytes of replies that are not handed to the transport yet.</summary>
     public long ReplyBytes => _output.Unflushed;
 
-    /// <summary>Bytes that the client has not taken yet.</summary>
     public long UnsentBytes => _output.Unsent;
 
-    /// <summary>Output bytes of earlier turns that are kept for this client alone.</summary>
     public long OutputBytes => _output.Held;
 
-    /// <summary>The number of messages that wait to be written.</summary>
     public int PendingMessages => _output.Messages;
 
-    /// <summary>The socket's descriptor, or -1 if the transport does not know it.</summary>
     public long Descriptor => _loop?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
 
-    /// <summary>Whether the transport has reported the end of the connection.</summary>
-    internal bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
+    public bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
 
-    /// <summary>
-    /// Ends the connection without waiting for its output. It stops counting as connected at once. Any thread may call it.
-    /// </summary>
     public void Kill()
     {
         _killed = true;
@@ -94,7 +85,6 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _transport.Abort();
     }
 
-    /// <summary>Closes the connection after its pending output is sent. Any thread may call it.</summary>
     public void Close()
     {
         Session.CloseAfterReply = true;
@@ -103,8 +93,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         _scheduler.Schedule(this);
     }
 
-    /// <summary>Sends an encoded message that is not a reply. Any thread may call it, also under a hold.</summary>
-    internal void Push(byte[] message)
+    public void Push(byte[] message)
     {
         if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message);
     }
@@ -129,23 +118,19 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
     /// </summary>
     private bool CanSendHere => _loop is { EventLoop.IsOnLoop: true } && _server.Journal is not { HoldsReplies: true };
 
-    /// <summary>Wakes a connection that waits for input, so that it writes its pending messages.</summary>
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
     void IGatheredWork.Fetch() => Fetch();
 
     void IGatheredWork.Run() => ResumeHere();
 
-    /// <summary>Resumes a suspended connection on its own thread. Any thread may call it, also under a hold.</summary>
-    internal void Resume() => _resumed.Set();
+    public void Resume() => _resumed.Set();
 
-    /// <summary>Resumes the connection inline. Only its own thread may call it.</summary>
-    internal void ResumeHere() => _resumed.SetHere();
+    public void ResumeHere() => _resumed.SetHere();
 
-    internal void Mute(bool muted) => _output.Mute(muted);
+    public void Mute(bool muted) => _output.Mute(muted);
 
-    /// <summary>Disconnects a client whose unread output exceeds its limit. Any thread may call it.</summary>
-    internal bool KillIfOverLimit()
+    public bool KillIfOverLimit()
     {
         if (_killed) return true;
         if (!Session.Reply.Overflowed && !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class])) return false;
@@ -230,11 +215,7 @@ internal sealed partial class Connection : IHeldWork, IThreadPoolWorkItem, IGath
         }
     }
 
-    /// <summary>
-    /// Writes the pending messages. They may show effects of other clients that are not durable yet, so all effects placed so
-    /// far count as seen.
-    /// </summary>
-    internal void WriteMessages()
+    public void WriteMessages()
     {
         _output.WriteMessages();
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);

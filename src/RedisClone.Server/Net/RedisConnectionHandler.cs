@@ -4,10 +4,11 @@ using System.Text;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
-using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Net.Listening;
-using RedisClone.Transport;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Metrics;
+using RedisClone.Scheduling;
 using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server.Net;
@@ -27,6 +28,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         "with the '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need to do one of the above " +
         "things in order for the server to start accepting connections from the outside.\r\n";
 
+    private readonly SecurityCheck _security = new(server.Log);
     private int _connections;
 
     public override async Task OnConnectedAsync(ConnectionContext transport)
@@ -52,7 +54,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     {
         KeepAlive(transport);
         IConnectionScheduler scheduler = transport.Features.Get<IConnectionScheduler>() ?? PoolScheduler.Instance;
-        var connection = new Connection(server, transport, scheduler);
+        var connection = new Connection(server, _security, transport, scheduler);
         LogInByCertificate(transport, connection.Session);
         server.Sessions.Add(connection.Session);
         server.Statistics.Count(RareEvent.AcceptedConnection);

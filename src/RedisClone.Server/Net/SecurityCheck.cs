@@ -1,5 +1,6 @@
 using System.Text;
 using Microsoft.Extensions.Logging;
+using RedisClone.Engine.Clients;
 using RedisClone.Protocol;
 
 namespace RedisClone.Server.Net;

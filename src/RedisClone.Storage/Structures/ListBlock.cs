@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using RedisClone.Storage.Values;
 
 namespace RedisClone.Storage.Structures;
 

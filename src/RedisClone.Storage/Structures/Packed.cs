@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using RedisClone.Storage.Values;
 
 namespace RedisClone.Storage.Structures;
 

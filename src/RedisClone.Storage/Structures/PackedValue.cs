@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using RedisClone.Storage.Values;
 
 namespace RedisClone.Storage.Structures;
 

@@ -1,5 +1,4 @@
 using System.Runtime.InteropServices;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Structures;
 
 /// <summary>
 /// The identifier of a stream entry: a time in Unix milliseconds and a sequence number within it. Entries are in its order.

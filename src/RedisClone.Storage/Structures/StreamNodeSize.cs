@@ -1,3 +1,6 @@
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Streams;
+
 namespace RedisClone.Storage.Structures;
 
 /// <summary>

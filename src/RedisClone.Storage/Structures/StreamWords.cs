@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Diagnostics;
+using RedisClone.Storage.Values;
 
 namespace RedisClone.Storage.Structures;
 

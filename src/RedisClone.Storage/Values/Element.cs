@@ -1,6 +1,6 @@
 using System.Diagnostics;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>
 /// An element of a collection in memory: bytes, or an integer stored in place of its text. Valid until the collection or its

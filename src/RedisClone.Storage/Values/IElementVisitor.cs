@@ -1,4 +1,4 @@
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>Receives elements one by one. It must not change the collection.</summary>
 public interface IElementVisitor

@@ -1,6 +1,6 @@
 using System.Globalization;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>
 /// The canonical decimal text of 64-bit integers. Only canonical text may be stored as a number, because reading must return the

@@ -1,8 +1,12 @@
 using System.Diagnostics;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.SortedSets;
+using RedisClone.Storage.Values.Streams;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>The progress of the compaction of one large value.</summary>
 internal struct CompactionPlace

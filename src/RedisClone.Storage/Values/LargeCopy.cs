@@ -1,7 +1,12 @@
 using System.Diagnostics;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.Sets;
+using RedisClone.Storage.Values.SortedSets;
+using RedisClone.Storage.Values.Streams;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>Copies large values element by element, within a shard or between shards.</summary>
 internal static class LargeCopy

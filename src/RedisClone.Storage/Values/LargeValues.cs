@@ -3,8 +3,12 @@ using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.SortedSets;
+using RedisClone.Storage.Values.Streams;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>
 /// The common part of values with structures outside their record. The root of these structures lies in the record, as plain

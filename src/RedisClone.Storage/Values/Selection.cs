@@ -1,4 +1,4 @@
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>
 /// Chooses a number of elements at random in one walk over a known number of elements. Every subset has the same probability: an

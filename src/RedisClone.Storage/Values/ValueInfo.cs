@@ -1,7 +1,11 @@
 using System.Diagnostics;
 using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.Sets;
+using RedisClone.Storage.Values.SortedSets;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>Properties of a value of any type.</summary>
 public static class ValueInfo

@@ -1,4 +1,4 @@
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>
 /// The limits up to which collections keep their small forms; they are the settings of the same names. A store has one instance,

@@ -1,6 +1,7 @@
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values.Hashes;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values;
 
 /// <summary>Moves and copies values to another key, database or shard: RENAME, MOVE, COPY.</summary>
 public static class ValueTransfer

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using Microsoft.Extensions.Logging;
 using RedisClone.Memory;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Transport.EventLoop;
 

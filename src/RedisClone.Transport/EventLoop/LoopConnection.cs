@@ -3,6 +3,7 @@ using System.Net;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Transport.EventLoop;
 

@@ -1,4 +1,5 @@
 using RedisClone.Journal.Rdb;
+using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Tests.Support;
 

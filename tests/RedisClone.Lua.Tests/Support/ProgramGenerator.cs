@@ -1,4 +1,5 @@
 using System.Text;
+using RedisClone.Lua.Compiling;
 
 namespace RedisClone.Lua.Tests;
 

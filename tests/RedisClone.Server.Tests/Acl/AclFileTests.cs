@@ -1,5 +1,8 @@
 using Microsoft.Extensions.Logging.Abstractions;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Acl;
@@ -73,7 +76,7 @@ public sealed class AclFileTests : IDisposable
     {
         ConfigLoad load = ServerConfig.Load(["--user", "foo", "--user", "foo"], new System.Collections.Hashtable());
         Assert.Null(load.Config);
-        Assert.Contains("Duplicate user found", load.Text);
+        Assert.Contains("Duplicate user found", load.Error);
     }
 
     [Fact]
@@ -106,7 +109,7 @@ public sealed class AclFileTests : IDisposable
     {
         var config = new ServerConfig { Dir = _folder, Shards = 4 };
         configure(config);
-        return new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance).Prepare();
+        return new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance).Prepare();
     }
 
     private static ConfigDirective Line(string text) => new(text.Split(' '), 1, text);

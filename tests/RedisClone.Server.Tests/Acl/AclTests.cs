@@ -1,5 +1,5 @@
-using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Acl;
 

@@ -1,4 +1,5 @@
-using RedisClone.Server.Admin;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Metrics;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;

@@ -1,5 +1,8 @@
 using System.Diagnostics;
-using RedisClone.Server.Admin;
+using RedisClone.Admin.Commands;
+using RedisClone.Configuration;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Metrics;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;

@@ -1,6 +1,8 @@
 using System.Text.Json;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
+using RedisClone.Admin.Log;
+using RedisClone.Configuration;
+using RedisClone.Engine;
 
 namespace RedisClone.Server.Tests.Admin;
 

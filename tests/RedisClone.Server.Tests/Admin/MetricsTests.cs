@@ -2,8 +2,11 @@ using System.Globalization;
 using System.Net;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using RedisClone.Admin.Prometheus;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;

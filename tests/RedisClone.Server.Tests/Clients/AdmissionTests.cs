@@ -1,5 +1,5 @@
 using System.Net.Sockets;
-using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 

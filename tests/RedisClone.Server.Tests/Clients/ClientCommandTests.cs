@@ -1,4 +1,5 @@
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 

@@ -2,8 +2,9 @@ using System.Net;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
 
 namespace RedisClone.Server.Tests.Clients;
 
@@ -32,7 +33,7 @@ internal sealed class RunningServer : IAsyncDisposable
     {
         config.Port = Ports.Free();
         config.Bind = ["127.0.0.1"];
-        config.Transport = (RedisClone.Server.Admin.TransportKind)transport;
+        config.Transport = (RedisClone.Configuration.TransportKind)transport;
         config.Shards = 4;
         config.IoLoops = 2;
         config.LogLevel = ServerLogLevel.Nothing;

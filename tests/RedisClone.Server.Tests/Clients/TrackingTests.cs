@@ -1,5 +1,7 @@
 using System.Globalization;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 

@@ -1,9 +1,11 @@
 using System.Text;
+using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Effects;
 using RedisClone.Protocol;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Net;
-using RedisClone.Server.Tests.Config;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 

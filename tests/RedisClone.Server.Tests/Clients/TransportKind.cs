@@ -1,4 +1,4 @@
-using Own = RedisClone.Server.Admin.TransportKind;
+using Own = RedisClone.Configuration.TransportKind;
 
 namespace RedisClone.Server.Tests;
 

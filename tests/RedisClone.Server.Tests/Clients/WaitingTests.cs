@@ -1,4 +1,4 @@
-using RedisClone.Server.Admin;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 

@@ -1,4 +1,4 @@
-using RedisClone.Server.Tests.Config;
+using RedisClone.Server.Tests.Durability;
 
 namespace RedisClone.Server.Tests.Commands;
 

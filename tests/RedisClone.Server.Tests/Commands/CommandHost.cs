@@ -1,13 +1,17 @@
 using System.Buffers;
 using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Execution;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Net;
-using RedisClone.Server.Shards;
-using RedisClone.Storage;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values;
 
 namespace RedisClone.Server.Tests.Commands;
 
@@ -26,7 +30,7 @@ internal sealed class CommandHost : IEffectSink
     {
         var config = new ServerConfig { Shards = 4 };
         configure?.Invoke(config);
-        _core = new ServerCore(config, new ConfigTable(config), NullLogger<ServerCore>.Instance);
+        _core = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance);
         _session = new Session(_core, 1, new ReplyWriter(_output)) { IsReplay = isReplay };
     }
 

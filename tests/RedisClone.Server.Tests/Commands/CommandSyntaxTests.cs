@@ -1,4 +1,5 @@
-using RedisClone.Server.Commands;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Commands;
 

@@ -1,4 +1,4 @@
-using RedisClone.Server.Tests.Config;
+using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Commands;
 

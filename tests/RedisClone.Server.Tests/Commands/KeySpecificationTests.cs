@@ -1,6 +1,6 @@
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Protocol;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Tests.Config;
 
 namespace RedisClone.Server.Tests.Commands;
 

@@ -1,4 +1,6 @@
-using RedisClone.Server.Commands;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Protocol;
 
 namespace RedisClone.Server.Tests.Commands;
 

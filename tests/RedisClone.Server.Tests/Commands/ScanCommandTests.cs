@@ -1,4 +1,4 @@
-using RedisClone.Server.Shards;
+using RedisClone.Engine.Shards;
 
 namespace RedisClone.Server.Tests.Commands;
 

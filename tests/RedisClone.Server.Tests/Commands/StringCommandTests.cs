@@ -1,3 +1,5 @@
+using RedisClone.Engine.Scripting;
+
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>Strings as a whole and in parts: replies, errors and their order, effects.</summary>

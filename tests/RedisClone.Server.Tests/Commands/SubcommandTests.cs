@@ -1,6 +1,6 @@
 using System.Buffers;
+using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
-using RedisClone.Server.Commands;
 
 namespace RedisClone.Server.Tests.Commands;
 

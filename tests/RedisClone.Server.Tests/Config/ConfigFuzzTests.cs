@@ -1,5 +1,5 @@
 using System.Text;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Config;
@@ -33,13 +33,13 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
             string shown = $"RC_SEED={seed}, file {i}: {text}";
             File.WriteAllText(file, text);
             ConfigLoad load = Load(file);
-            Assert.True(load.Config is null == load.Text.Length > 0, shown);
+            Assert.True(load.Config is null == load.Error.Length > 0, shown);
             if (load.Config is null) continue;
             read++;
             var table = new ConfigTable(load.Config);
             Assert.True(table.Rewrite() is null, shown);
             ConfigLoad again = Load(file);
-            Assert.True(again.Config is not null, $"{shown}\nrewritten:\n{File.ReadAllText(file)}\n{again.Text}");
+            Assert.True(again.Config is not null, $"{shown}\nrewritten:\n{File.ReadAllText(file)}\n{again.Error}");
             Assert.True(Values(table).SequenceEqual(Values(new ConfigTable(again.Config))), $"{shown}\nrewritten:\n{File.ReadAllText(file)}");
         }
         output.WriteLine($"RC_SEED={seed}: {files} files, {read} read");

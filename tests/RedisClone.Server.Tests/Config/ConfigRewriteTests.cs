@@ -1,4 +1,4 @@
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Tests.Config;
 
@@ -78,7 +78,7 @@ public sealed class ConfigRewriteTests : IDisposable
         Assert.Null(table.Rewrite(everything));
 
         var load = ServerConfig.Load([ConfigFile], new Dictionary<string, string>());
-        Assert.True(load.Config is not null, load.Text);
+        Assert.True(load.Config is not null, load.Error);
         Assert.Equal(table.Get("*"), new ConfigTable(load.Config).Get("*"));
     }
 

@@ -1,4 +1,6 @@
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Config;
 
@@ -192,8 +194,8 @@ public class ConfigTableTests
     [Fact]
     public void Some_parameters_wait_until_the_data_is_loaded()
     {
-        Assert.Equal("LOADING Redis is loading the dataset in memory", _table.Set([new("appendonly", "yes")], isLoading: true));
-        Assert.Null(_table.Set([new("loglevel", "debug")], isLoading: true));
+        Assert.Equal("LOADING Redis is loading the dataset in memory", _table.Set([new("appendonly", "yes")], whileLoading: Errors.Loading));
+        Assert.Null(_table.Set([new("loglevel", "debug")], whileLoading: Errors.Loading));
     }
 
     [Fact]

@@ -1,5 +1,5 @@
 using System.Text;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Tests.Config;
 

@@ -1,4 +1,4 @@
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Tests.Config;
 

@@ -1,7 +1,9 @@
 using System.Net.Sockets;
 using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
-using RedisClone.Server.Admin;
+using RedisClone.Admin.Log;
+using RedisClone.Configuration;
+using RedisClone.Server.Lifetime;
 
 namespace RedisClone.Server.Tests.Config;
 

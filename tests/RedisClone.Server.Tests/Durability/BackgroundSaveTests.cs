@@ -1,9 +1,9 @@
 using System.Globalization;
+using RedisClone.Engine.Durability;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Durability;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Commands;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Durability;
 

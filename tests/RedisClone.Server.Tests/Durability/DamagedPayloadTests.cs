@@ -1,10 +1,9 @@
 using System.Buffers.Binary;
 using System.Globalization;
 using System.Text;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Journal.Rdb;
-using RedisClone.Protocol;
 using RedisClone.Server.Tests.Commands;
-using RedisClone.Server.Tests.Config;
 using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Durability;

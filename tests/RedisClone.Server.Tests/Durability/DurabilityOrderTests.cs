@@ -1,5 +1,6 @@
 using System.Net.Sockets;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine.Commands.Streams;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;

@@ -1,4 +1,6 @@
 using System.Text;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Effects;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;

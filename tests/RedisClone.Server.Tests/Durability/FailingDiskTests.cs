@@ -1,6 +1,7 @@
 using System.Net.Sockets;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 using RedisClone.Server.Tests.Clients;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Durability;
 

@@ -1,7 +1,7 @@
+using RedisClone.Admin.Commands;
+using RedisClone.Configuration;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
-using RedisClone.Server.Tests.Config;
 
 namespace RedisClone.Server.Tests.Durability;
 
@@ -61,7 +61,7 @@ public sealed class ReplayLimitTests : IDisposable
         if (config.RequirePass.Length > 0)
         {
             // The only user may do nothing there: what was loaded is looked at from within.
-            Assert.Equal(digest, Convert.ToHexStringLower(RedisClone.Server.Commands.KeyspaceDigest.OfAll(again.Core)));
+            Assert.Equal(digest, Convert.ToHexStringLower(KeyspaceDigest.OfAll(again.Core)));
             return;
         }
         Assert.Equal(digest, reader.Run("DEBUG DIGEST"));

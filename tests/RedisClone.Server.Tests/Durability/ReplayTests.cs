@@ -1,7 +1,7 @@
+using RedisClone.Configuration;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
 using RedisClone.Server.Tests.Clients;
-using RedisClone.Server.Tests.Config;
+using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Durability;
 

@@ -1,4 +1,4 @@
-using RedisClone.Server.Durability;
+using RedisClone.Engine.Durability;
 
 namespace RedisClone.Server.Tests.Durability;
 

@@ -1,3 +1,4 @@
+using RedisClone.Engine.Commands;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;

@@ -1,4 +1,5 @@
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;

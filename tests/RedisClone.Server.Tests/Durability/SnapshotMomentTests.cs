@@ -1,7 +1,9 @@
 using System.Globalization;
+using RedisClone.Engine.Caching;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Durability;
-using RedisClone.Server.Shards;
 using RedisClone.Server.Tests.Commands;
 using Xunit.Abstractions;
 

@@ -1,11 +1,9 @@
 using System.Globalization;
 using System.Text;
+using RedisClone.Admin.Commands;
+using RedisClone.Configuration;
 using RedisClone.Journal.Rdb;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Durability;
 using RedisClone.Server.Tests.Commands;
-using RedisClone.Server.Tests.Config;
 
 namespace RedisClone.Server.Tests.Durability;
 

@@ -1,4 +1,5 @@
-using RedisClone.Server.Admin;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Metrics;
 
 namespace RedisClone.Server.Tests.Embedding;
 

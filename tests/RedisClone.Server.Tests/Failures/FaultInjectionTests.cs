@@ -1,8 +1,8 @@
 using System.Diagnostics;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Failures;
 using RedisClone.Server.Tests.Commands;
-using RedisClone.Server.Tests.Config;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;

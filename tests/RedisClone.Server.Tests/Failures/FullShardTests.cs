@@ -1,4 +1,4 @@
-using RedisClone.Server.Commands;
+using RedisClone.Engine.Commands;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage.Memory;
 

@@ -1,13 +1,12 @@
+using RedisClone.Configuration;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
-using RedisClone.Server.Admin;
-using RedisClone.Server.Commands;
-using RedisClone.Server.Net;
-using RedisClone.Transport.EventLoop;
-using RedisClone.Server.Shards;
+using RedisClone.Scheduling;
 using RedisClone.Server.Tests.Clients;
-using RedisClone.Server.Tests.Config;
+using RedisClone.Server.Tests.Embedding;
 using RedisClone.Storage.Memory;
-using RedisClone.Transport;
 
 namespace RedisClone.Server.Tests.Failures;
 

@@ -1,5 +1,5 @@
 using RedisClone.EndToEnd.Tests.Differential;
-using RedisClone.Server.Commands;
+using RedisClone.Engine.Commands;
 
 namespace RedisClone.Server.Tests.Failures;
 

@@ -1,5 +1,9 @@
 using System.Text;
-using RedisClone.Server.Commands;
+using RedisClone.Admin.Commands;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Effects;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;

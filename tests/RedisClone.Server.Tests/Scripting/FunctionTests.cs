@@ -1,5 +1,5 @@
 using System.Globalization;
-using RedisClone.Server.Admin;
+using RedisClone.Lua.Libraries;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;

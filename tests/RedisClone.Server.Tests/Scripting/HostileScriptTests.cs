@@ -1,5 +1,8 @@
-using RedisClone.Lua;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Scripting;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;

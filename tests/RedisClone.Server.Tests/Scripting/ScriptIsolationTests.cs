@@ -1,3 +1,5 @@
+using RedisClone.Engine.Scripting;
+using RedisClone.Lua.Libraries;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;

@@ -1,5 +1,5 @@
-using RedisClone.Server.Admin;
-using RedisClone.Server.Shards;
+using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Shards;

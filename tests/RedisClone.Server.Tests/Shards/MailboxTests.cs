@@ -1,4 +1,6 @@
-using RedisClone.Server.Shards;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands.Streams;
+using RedisClone.Engine.Shards;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Shards;

@@ -1,5 +1,7 @@
 using System.Text;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values.Sets;
+using RedisClone.Storage.Values.Strings;
 using Xunit.Abstractions;
 
 namespace RedisClone.Storage.Tests;

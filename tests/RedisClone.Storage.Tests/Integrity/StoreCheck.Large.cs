@@ -1,6 +1,11 @@
 using System.Diagnostics;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.SortedSets;
+using RedisClone.Storage.Values.Streams;
 using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Tests;

@@ -1,5 +1,6 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values.Hashes;
 using static RedisClone.Storage.Memory.Integrity;
 
 namespace RedisClone.Storage.Tests;

@@ -1,6 +1,14 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Storage.Memory;
+using RedisClone.Storage.Structures;
+using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Hashes;
+using RedisClone.Storage.Values.Lists;
+using RedisClone.Storage.Values.Sets;
+using RedisClone.Storage.Values.SortedSets;
+using RedisClone.Storage.Values.Streams;
+using RedisClone.Storage.Values.Strings;
 
 namespace RedisClone.Storage.Tests;
 

@@ -2,7 +2,7 @@ using System.Net;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 using RedisClone.Server.Net.Tls;
 
 namespace RedisClone.Server.Net.Listening;

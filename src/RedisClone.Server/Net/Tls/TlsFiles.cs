@@ -2,7 +2,7 @@ using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Net.Tls;
 

@@ -2,7 +2,8 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
-using RedisClone.Server.Admin;
+using RedisClone.Engine;
+using RedisClone.Engine.Metrics;
 
 namespace RedisClone.Server.Net.Tls;
 

@@ -1,7 +1,7 @@
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using Microsoft.Extensions.Logging;
-using RedisClone.Server.Admin;
+using RedisClone.Configuration;
 
 namespace RedisClone.Server.Net.Tls;
 

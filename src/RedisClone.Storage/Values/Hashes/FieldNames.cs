@@ -1,6 +1,4 @@
-using RedisClone.Storage.Structures;
-
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>A list of field names for a series of new hashes.</summary>
 public sealed class FieldNames

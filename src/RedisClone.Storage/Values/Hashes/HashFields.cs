@@ -1,6 +1,6 @@
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>Walks live fields of a hash: all of them, those of a cursor position, or a random sample.</summary>
 public ref struct HashFields

@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>A field of a hash in memory.</summary>
 public readonly ref struct HashField(Element name, Element value, long expiry)

@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>The root of a large hash. The earliest expiry of a field comes first, as in a packed hash.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]

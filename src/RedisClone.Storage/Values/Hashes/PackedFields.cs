@@ -1,6 +1,6 @@
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>
 /// A small hash within its record: name and value in turn. In a hash with expiring fields, the entries are name, value and expiry

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Hashes;
 
 /// <summary>
 /// A small hash that shares its names with all hashes of its shape: the handle of the shape, then the values as packed entries in

@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Lists;
 
 /// <summary>The root of a large list.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]

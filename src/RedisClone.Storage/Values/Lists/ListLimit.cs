@@ -1,6 +1,6 @@
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Lists;
 
 /// <summary>
 /// The capacity of one block of a list, from list-max-listpack-size. Sizes include the header of a Redis listpack and

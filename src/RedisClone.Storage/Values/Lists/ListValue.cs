@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Lists;
 
 public enum ListEnd : byte
 {

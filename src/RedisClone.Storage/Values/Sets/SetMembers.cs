@@ -1,7 +1,6 @@
-using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Sets;
 
 /// <summary>Walks members of a set: all of them, those of a cursor position, or a random sample.</summary>
 public ref struct SetMembers

@@ -2,7 +2,7 @@ using System.Runtime.CompilerServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Sets;
 
 /// <summary>Operations on sets.</summary>
 /// <remarks>

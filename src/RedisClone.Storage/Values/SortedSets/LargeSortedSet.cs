@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.SortedSets;
 
 /// <summary>The root of a large sorted set.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]

@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.SortedSets;
 
 /// <summary>
 /// A small sorted set within its record: member and score in turn, lowest first. A score that is an integer is stored as an

@@ -1,6 +1,6 @@
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.SortedSets;
 
 /// <summary>
 /// Walks members of a sorted set: a range of ranks in either direction, those of a cursor position, or a random sample.

@@ -1,4 +1,4 @@
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.SortedSets;
 
 /// <summary>A member of a sorted set and its score.</summary>
 public readonly ref struct ScoredMember(Element member, double score)

@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.SortedSets;
 
 /// <summary>
 /// Operations on sorted sets. Members are ordered by score, and members with equal scores by their bytes. Every kind of range is

@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>The record of a consumer group, without its name.</summary>
 [StructLayout(LayoutKind.Sequential, Pack = 4)]

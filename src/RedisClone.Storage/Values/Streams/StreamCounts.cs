@@ -1,4 +1,6 @@
-namespace RedisClone.Storage;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>
 /// Computes the number of entries that a consumer group has read, and its lag, as far as this is possible without a walk. Deleted

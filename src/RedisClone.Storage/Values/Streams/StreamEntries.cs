@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>Walks the entries of a stream between two identifiers, both included, in either direction.</summary>
 public ref struct StreamEntries

@@ -1,6 +1,6 @@
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>The fields of a new entry.</summary>
 public interface IStreamFields

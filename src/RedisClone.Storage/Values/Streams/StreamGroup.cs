@@ -2,7 +2,7 @@ using System.Runtime.CompilerServices;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>An entry that was delivered and not acknowledged. An entry that was given back has no consumer and time 0.</summary>
 public readonly record struct PendingEntry(StreamId Id, long Deliveries)

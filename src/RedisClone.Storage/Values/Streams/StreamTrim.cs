@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>How a stream is trimmed at its beginning.</summary>
 public readonly record struct StreamTrim

@@ -1,7 +1,7 @@
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Streams;
 
 /// <summary>The state of a stream beside its entries.</summary>
 /// <param name="Last">The last identifier given out. The next one must be greater.</param>

@@ -1,6 +1,6 @@
 using System.Numerics;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>The operations of BITOP.</summary>
 public enum BitOperation : byte

@@ -1,4 +1,4 @@
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>How BITFIELD treats a number that its field cannot hold.</summary>
 public enum BitOverflow : byte

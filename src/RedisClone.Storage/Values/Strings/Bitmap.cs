@@ -1,7 +1,7 @@
 using System.Numerics;
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>Strings as sequences of bits. The first bit of a byte is its most significant one.</summary>
 public static class Bitmap

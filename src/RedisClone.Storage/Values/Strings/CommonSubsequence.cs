@@ -2,7 +2,7 @@ using System.Buffers;
 using System.Numerics;
 using System.Runtime.InteropServices;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>
 /// The longest common subsequence of two strings, 64 cells of the usual table at a time. A row is a bit vector that marks the

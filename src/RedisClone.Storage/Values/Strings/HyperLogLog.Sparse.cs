@@ -1,6 +1,6 @@
 using System.Text;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>
 /// The sparse form: runs of equal registers that together cover all registers. One byte 00nnnnnn: up to 64 zeros; two bytes

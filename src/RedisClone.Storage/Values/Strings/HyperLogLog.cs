@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using System.Numerics;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>
 /// An estimate of the number of different elements added, in the byte format of Redis: a header and 16384 registers. The hash of

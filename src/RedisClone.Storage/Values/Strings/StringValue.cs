@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using RedisClone.Storage.Memory;
 
-namespace RedisClone.Storage;
+namespace RedisClone.Storage.Values.Strings;
 
 /// <summary>Operations on strings. A string that is a canonical integer is stored as eight bytes.</summary>
 public static class StringValue

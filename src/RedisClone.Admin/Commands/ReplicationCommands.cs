@@ -1,0 +1,223 @@
+using System.Buffers;
+using System.Globalization;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Replication;
+using RedisClone.Protocol;
+using static RedisClone.Engine.Commands.CommandFlags;
+
+namespace RedisClone.Admin.Commands;
+
+/// <summary>
+/// Commands that replicas send, and commands about replicas. This server feeds replicas and cannot be one itself.
+/// </summary>
+internal static class ReplicationCommands
+{
+    private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale;
+
+    /// <summary>The connection sends its outstanding replies before it becomes a replica.</summary>
+    private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript | Long;
+
+    private static readonly SearchValues<byte> HostCharacters =
+        SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
+
+    private const string NoReplica = "the server feeds replicas but cannot be one";
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("ROLE",
+            1, Keys.None, NoScript | Loading | Stale | Fast, "server", "2.8.12", Role,
+            "Returns the server's role in replication.") { Categories = ["admin", "dangerous"] },
+        new("WAIT numreplicas timeout",
+            3, Keys.None, Blocking, "generic", "3.0.0", Wait,
+            "Waits until a number of replicas have the writes of this connection.")
+            { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
+        new("WAITAOF numlocal numreplicas timeout",
+            4, Keys.None, Blocking, "generic", "7.2.0", WaitAof, "Waits until the writes of this connection are on disk.")
+            { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
+        new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data and then every change."),
+        new("PSYNC replicationid offset [FAILOVER]",
+            -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica."),
+        new("REPLCONF [option value [option value ...]]",
+            -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf,
+            "Sets options of a replica's connection.")
+            { Complexity = "O(1)" },
+        new("REPLICAOF <host port | NO ONE>",
+            3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
+            { Lacks = NoReplica },
+        new("SLAVEOF <host port | NO ONE>",
+            3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
+            { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`", Lacks = NoReplica },
+        new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.") { Lacks = NoReplica },
+    ];
+
+    private static void Role(ref CommandContext c)
+    {
+        Replica[] following = [.. c.Server.Replicas.All.Where(static replica => replica.State == ReplicaState.Follows)];
+        c.Reply.ArrayHeader(3);
+        c.Reply.Bulk("master"u8);
+        c.Reply.Integer(c.Server.Replicas.Stream.Offset);
+        c.Reply.ArrayHeader(following.Length);
+        foreach (Replica replica in following)
+        {
+            c.Reply.ArrayHeader(3);
+            c.Reply.BulkString(replica.Host);
+            c.Reply.BulkString(replica.ListeningPort.ToString(CultureInfo.InvariantCulture));
+            c.Reply.BulkString(replica.Acknowledged.ToString(CultureInfo.InvariantCulture));
+        }
+    }
+
+    private static void Wait(ref CommandContext c)
+    {
+        long wanted = c.Int64(1);
+        long timeout = c.Timeout(2);
+        if (c.Failed) return;
+        Replicas replicas = c.Server.Replicas;
+        long offset = replicas.Stream.Offset;
+        if (replicas.CountAt(offset) >= wanted || !c.CanBlock)
+        {
+            c.Reply.Integer(replicas.CountAt(offset));
+            return;
+        }
+        c.BlockFor(timeout, reply => reply.Integer(replicas.CountAt(offset)));
+        replicas.WakeWhen(() => replicas.CountAt(offset) >= wanted, c.Waiter!);
+    }
+
+    /// <summary>
+    /// Waits until the writes of this connection, and the writes that it read, are on the disk of this server and of a number
+    /// of replicas.
+    /// </summary>
+    private static void WaitAof(ref CommandContext c)
+    {
+        long local = c.Int64(1, 0, 1, "ERR value is out of range, value must between 0 and 1");
+        long wanted = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
+        long timeout = c.Timeout(3);
+        JournalKeeper? journal = c.Server.Journal;
+        if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly " +
+            "is disabled.");
+        if (c.Failed) return;
+        Replicas replicas = c.Server.Replicas;
+        long lsn = c.Session.SeenLsn, offset = replicas.Stream.Offset;
+        bool IsLocal() => journal is not null && journal.SafeLsn >= lsn;
+        bool IsMet() => (local == 0 || IsLocal()) && replicas.CountFlushedAt(offset) >= wanted;
+        void Answer(ReplyWriter reply)
+        {
+            reply.ArrayHeader(2);
+            reply.Integer(IsLocal() ? 1 : 0);
+            reply.Integer(replicas.CountFlushedAt(offset));
+        }
+
+        if (IsMet() || !c.CanBlock)
+        {
+            Answer(c.Reply);
+            return;
+        }
+        c.BlockFor(timeout, Answer);
+        if (wanted > 0) replicas.WakeWhen(IsMet, c.Waiter!);
+        else journal!.WakeWhenDurable(lsn, c.Waiter!);
+    }
+
+    private static void Sync(ref CommandContext c)
+    {
+        if (!c.Session.IsReplica) c.Server.Replicas.Admit(c.Session.Connection!.AsReplica());
+    }
+
+    /// <summary>
+    /// Always starts a full synchronization, because the server keeps no backlog of the replication stream.
+    /// </summary>
+    private static void PSync(ref CommandContext c)
+    {
+        c.Int64(2);
+        if (c.Failed || c.Session.IsReplica) return;
+        Replica replica = c.Session.Connection!.AsReplica();
+        replica.IsModern = true;
+        c.Server.Replicas.Admit(replica);
+    }
+
+    private static void ReplConf(ref CommandContext c)
+    {
+        if (c.Args.Count % 2 == 0)
+        {
+            c.FailSyntax();
+            return;
+        }
+        for (int i = 1; i < c.Args.Count && !c.Failed; i += 2)
+        {
+            if (c.Is(i, "ack"u8))
+            {
+                Acknowledge(ref c, i);
+                return;
+            }
+            // GETACK asks a replica for its offset. This server is not a replica, so it has none to report.
+            if (c.Is(i, "getack"u8)) return;
+            if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
+            else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
+            else if (c.Is(i, "rdb-only"u8)) c.Session.Connection!.AsReplica().OnlySnapshot = c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
+            else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
+            else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
+            // The capabilities and the version of a replica do not change the data that it receives.
+            else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
+        }
+        if (!c.Failed) c.Reply.Ok();
+    }
+
+    /// <summary>
+    /// Sets the address that a replica announces. It must have the form of a host name, because other clients see it.
+    /// </summary>
+    private static void TakeAddress(ref CommandContext c, int argument)
+    {
+        ReadOnlySpan<byte> address = c.Args[argument];
+        if (address.Length > Limits.HostName) c.Fail($"ERR REPLCONF ip-address provided by replica instance is too long: {address.Length} bytes");
+        else if (address.ContainsAnyExcept(HostCharacters)) c.Fail("ERR REPLCONF ip-address provided by replica instance is " +
+            "not a host");
+        else c.Session.Connection!.AsReplica().Address = c.Text(argument);
+    }
+
+    /// <summary>
+    /// Handles REPLCONF ACK offset [FACK offset], in which a replica reports its progress. It has no reply.
+    /// </summary>
+    private static void Acknowledge(ref CommandContext c, int argument)
+    {
+        if (c.Session is not { IsReplica: true, Replica: { } replica }) return;
+        if (!RedisNumber.TryParseInt64(c.Args[argument + 1], out long processed)) return;
+        long flushed = 0;
+        if (argument + 3 < c.Args.Count && c.Is(argument + 2, "fack"u8) && !RedisNumber.TryParseInt64(c.Args[argument + 3], out flushed)) return;
+        c.Server.Replicas.Acknowledged(replica, processed, flushed);
+    }
+
+    private static void ReplicaOf(ref CommandContext c)
+    {
+        if (c.Is(1, "no"u8) && c.Is(2, "one"u8))
+        {
+            c.Reply.Ok();
+            return;
+        }
+        c.Int64(2, 0, ushort.MaxValue, "ERR Invalid master port");
+        c.Fail("ERR this server cannot be a replica");
+    }
+
+    private static void Failover(ref CommandContext c)
+    {
+        bool abort = c.Args.Count == 2 && c.Is(1, "abort"u8);
+        for (int i = 1; i < c.Args.Count && !abort; i++)
+        {
+            int following = c.Args.Count - 1 - i;
+            if (c.Is(i, "timeout"u8) && following >= 1)
+            {
+                if (c.Int64(++i) <= 0) c.Fail("ERR FAILOVER timeout must be greater than 0");
+            }
+            else if (c.Is(i, "to"u8) && following >= 2)
+            {
+                i += 2;
+                c.Int64(i);
+            }
+            else if (!c.Is(i, "force"u8))
+            {
+                c.FailSyntax();
+            }
+        }
+        c.Fail(abort ? "ERR No failover in progress." : "ERR FAILOVER requires connected replicas.");
+    }
+}

@@ -1,0 +1,86 @@
+using System.Runtime.InteropServices;
+using Microsoft.Extensions.Logging;
+using RedisClone.Engine;
+using RedisClone.Engine.Failures;
+
+namespace RedisClone.Admin.Log;
+
+/// <summary>
+/// How <see cref="Fatal"/> ends a process that the server owns: with a last line in the log, with an exit code, and without a
+/// dump.
+/// </summary>
+internal static partial class FatalEnd
+{
+    /// <summary>The exit code of a fatal end (EX_SOFTWARE in sysexits.h).</summary>
+    public const int ExitCode = 70;
+
+    private static readonly FatalLine s_line = new();
+    private static RedisLog? s_log;
+    private static bool s_errorIsLog;
+    private static int s_ending;
+
+    /// <summary>Called once by a server that owns its process.</summary>
+    public static void OwnProcess(RedisLog log)
+    {
+        s_errorIsLog = log.IsStandardOutput && AreSame("/proc/self/fd/1", "/proc/self/fd/2");
+        s_log = log;
+        s_line.WarmUp();
+        Fatal.EndProcess = End;
+        AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
+        AppDomain.CurrentDomain.UnhandledException +=
+            static (_, unhandled) => Fatal.End("A thread ended with an exception that nothing handled",
+                unhandled.ExceptionObject as Exception);
+    }
+
+    /// <summary>
+    /// Writes <paramref name="why"/> and the exception as the last line to the log and to standard error, and ends the process.
+    /// The disk is waited for at most <see cref="Limits.FatalAlarm"/> seconds. The stacks are logged if there is memory; nothing
+    /// else depends on an allocation.
+    /// </summary>
+    private static void End(string why, Exception? cause, Exception? handling)
+    {
+        // The first thread owns the buffers of the line. Other threads must not continue while it writes.
+        if (Interlocked.Exchange(ref s_ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
+        if (OperatingSystem.IsWindows() || s_log is not { } log) return;
+        _ = SetAlarm(Limits.FatalAlarm);
+        TryWriteTrace(log, cause);
+        TryWriteTrace(log, handling);
+        ReadOnlySpan<byte> line = s_line.Make(why, cause, log.IsJson);
+        log.WriteLast(line);
+        if (!s_errorIsLog) StandardStream.Error.Write(line, Limits.FatalPatience);
+        ExitNow(ExitCode);
+    }
+
+    /// <summary>Logs the stack. This needs memory; without it, the last line must suffice.</summary>
+    private static void TryWriteTrace(RedisLog log, Exception? cause)
+    {
+        try
+        {
+            log.Drain(Limits.LogDrain);
+            if (cause is not null) log.WriteLast(log.Format(LogLevel.Critical, LogEvent.Bounded(cause.ToString())));
+        }
+        catch (Exception)
+        {
+            LostLines.Add();
+        }
+    }
+
+    private static bool AreSame(string one, string other)
+    {
+        try
+        {
+            return File.ResolveLinkTarget(one, returnFinalTarget: false)?.FullName is { } path
+                && path == File.ResolveLinkTarget(other, returnFinalTarget: false)?.FullName;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return false;
+        }
+    }
+
+    [LibraryImport("libc", EntryPoint = "alarm")]
+    private static partial uint SetAlarm(uint seconds);
+
+    [LibraryImport("libc", EntryPoint = "_exit")]
+    private static partial void ExitNow(int code);
+}

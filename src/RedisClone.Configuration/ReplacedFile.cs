@@ -1,0 +1,45 @@
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Configuration;
+
+/// <summary>Replaces files that may contain secrets: the configuration and the ACL file.</summary>
+internal static class ReplacedFile
+{
+    /// <summary>
+    /// Writes and flushes a temporary file, renames it, and flushes the directory: after a power loss, either the old or the
+    /// new file exists.
+    /// </summary>
+    /// <param name="path">The file.</param>
+    /// <param name="content">Creates the content. Its I/O errors are reported like those of the write.</param>
+    /// <returns>Null, or the reason for the failure.</returns>
+    public static string? Write(string path, Func<byte[]> content)
+    {
+        string temporary = $"{path}.{Environment.ProcessId}.tmp";
+        try
+        {
+            byte[] bytes = content();
+            using (var file = new FileStream(temporary, OwnAlone()))
+            {
+                if (!OperatingSystem.IsWindows() && File.Exists(path)) File.SetUnixFileMode(file.SafeFileHandle, File.GetUnixFileMode(path));
+                file.Write(bytes);
+                file.Flush(flushToDisk: true);
+            }
+            RealDisk.Instance.Rename(temporary, path);
+            RealDisk.Instance.FlushDirectory(Path.GetDirectoryName(path)!);
+            return null;
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            if (File.Exists(temporary)) File.Delete(temporary);
+            return ConfigFiles.Reason(e);
+        }
+    }
+
+    /// <summary>Creates the file with access for the owner only. The mode of an existing file replaces this mode.</summary>
+    private static FileStreamOptions OwnAlone()
+    {
+        var options = new FileStreamOptions { Mode = FileMode.Create, Access = FileAccess.Write };
+        if (!OperatingSystem.IsWindows()) options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
+        return options;
+    }
+}

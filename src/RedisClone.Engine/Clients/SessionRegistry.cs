@@ -1,0 +1,43 @@
+using System.Collections.Concurrent;
+using RedisClone.Scheduling;
+
+namespace RedisClone.Engine.Clients;
+
+/// <summary>All connected clients by id.</summary>
+internal sealed class SessionRegistry
+{
+    private readonly ConcurrentDictionary<long, Session> _byId = new();
+    private long _lastId;
+    private int _count;
+
+    public int Count => Volatile.Read(ref _count);
+
+    public long NextId() => Interlocked.Increment(ref _lastId);
+
+    public Session? Find(long id) => _byId.GetValueOrDefault(id);
+
+    /// <summary>The sessions in the order of their connections.</summary>
+    public IEnumerable<Session> All => _byId.Values.OrderBy(s => s.Id);
+
+    public IEnumerable<Session> Unordered => _byId.Values;
+
+    /// <summary>
+    /// Waits until everything that clients have sent so far was received, on every event loop, so that a list of clients is up
+    /// to date. It must not run on an event loop's thread.
+    /// </summary>
+    internal void AwaitArrivals()
+    {
+        IEnumerable<IEventLoop> loops = Unordered.Select(static session => session.Connection?.Loop).OfType<IEventLoop>().Distinct();
+        Task.WaitAll([.. loops.Select(static loop => loop.ReceiveAllAsync())], Limits.ArrivalPatience);
+    }
+
+    internal void Add(Session session)
+    {
+        if (_byId.TryAdd(session.Id, session)) Interlocked.Increment(ref _count);
+    }
+
+    internal void Remove(Session session)
+    {
+        if (_byId.TryRemove(session.Id, out _)) Interlocked.Decrement(ref _count);
+    }
+}

@@ -1,0 +1,52 @@
+using RedisClone.Configuration;
+using RedisClone.Storage;
+using RedisClone.Storage.Values;
+
+namespace RedisClone.Engine.Commands;
+
+/// <summary>The part for the handlers of collections.</summary>
+internal ref partial struct CommandContext
+{
+    /// <summary>
+    /// Finds the value of a type at a key argument, or its absence. Returns false, with WRONGTYPE latched, if the key holds
+    /// another type.
+    /// </summary>
+    public bool TryFind(int argument, ValueType type, bool write, out Entry entry)
+    {
+        Entry found = write ? FindForWrite(argument) : FindForRead(argument);
+        entry = found;
+        return !found.Exists || Expect(found, type);
+    }
+
+    /// <summary>Removes the key of a collection whose last element is gone.</summary>
+    public readonly void RemoveIfEmpty(in Entry entry, long left, int keyArgument)
+    {
+        if (left > 0) return;
+        entry.Keyspace.Remove(entry);
+        Notify(keyArgument, NotifyFlags.Generic, "del");
+    }
+
+    /// <summary>
+    /// Returns a keyspace for building a value that will replace the value at a key argument. It is separate because the command
+    /// may still read the old value.
+    /// </summary>
+    public readonly Keyspace ScratchFor(int argument) => KeyspaceOf(HashOf(argument)).Store.Scratch;
+
+    /// <summary>
+    /// Replaces the value at the key argument by a value that was built separately. An empty value only removes the key.
+    /// </summary>
+    public void Store(in Entry built, int argument, long count, NotifyFlags kind, string keyEvent)
+    {
+        Entry old = FindForWrite(argument);
+        if (count == 0)
+        {
+            built.Keyspace.Remove(built);
+            if (old.Exists) Remove(old, argument);
+            return;
+        }
+        Keyspace target = old.Keyspace;
+        if (old.Exists) target.Remove(old);
+        ValueTransfer.Move(built, target, Args[argument], HashOf(argument));
+        Modified(argument, kind, keyEvent);
+    }
+}

@@ -1,0 +1,106 @@
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Execution;
+using RedisClone.Engine.Shards;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine.Commands;
+
+/// <summary>The part with which a handler blocks its client.</summary>
+internal ref partial struct CommandContext
+{
+    /// <summary>
+    /// Whether this command may block. It may not within a transaction or a script, or while it is being served.
+    /// </summary>
+    public readonly bool CanBlock => Session.Connection is not null && !Session.InTransaction && Session.Waiter is null;
+
+    /// <summary>Set by <see cref="Block"/>. The command has had no effect yet; it will run again or reply null.</summary>
+    public readonly bool Blocked => Waiter is not null;
+
+    /// <summary>
+    /// Blocks the client until one of the keys holds a value that serves it, or the timeout passes. A handler calls it with all
+    /// shards of the command held, before any effect, and then returns without a reply.
+    /// </summary>
+    /// <param name="milliseconds">The timeout; 0 for none.</param>
+    /// <param name="wanted">The type of value that serves the client.</param>
+    /// <param name="firstKey">The first argument that is a key to wait for.</param>
+    /// <param name="keyCount">The number of consecutive keys.</param>
+    /// <param name="nullIsArray">Whether the reply to a timeout is a null array.</param>
+    /// <param name="test">A further condition on the key's value.</param>
+    /// <param name="state">The state that the test uses.</param>
+    /// <param name="againAfter">Milliseconds until the command runs again, if time alone may end the wait; 0 for never.</param>
+    /// <param name="servedWithoutValue">Whether the command also runs again if a key is gone or holds another type.</param>
+    public void Block(
+        long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
+        bool servedWithoutValue = false, long againAfter = 0)
+    {
+        if (keyCount > 1 && (Server.ClientMemory.IsHeldMuch || Server.Failures.IsShortOfMemory))
+        {
+            Fail(Errors.AllocationFailed);
+            return;
+        }
+        // A command that runs again keeps its original deadline.
+        long deadline = milliseconds > 0 ? Now + milliseconds : 0;
+        if (Session.WaitingAgain is { } before && (deadline = before.Deadline) > 0) milliseconds = Math.Max(1, deadline - Now);
+        Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
+        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer)
+        {
+            State = state,
+            ServedWithoutValue = servedWithoutValue,
+            Deadline = deadline,
+        };
+        try
+        {
+            for (int i = firstKey; i < firstKey + keyCount; i++)
+                Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
+            NoteWrittenKeys(waiter, firstKey, keyCount);
+            Block(waiter, milliseconds, againAfter);
+        }
+        catch (OutOfMemoryException)
+        {
+            // A waiter that its timer has already claimed resumes by itself.
+            if (!waiter.TryClaim(WakeReason.None)) return;
+            Unblock(waiter);
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// Blocks the client for a time (0: without limit) in which no key can serve it. The reply is <paramref name="answer"/>.
+    /// </summary>
+    public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
+        Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
+
+    private void Unblock(Waiter waiter)
+    {
+        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) Server.Shards[i].Keys.RemoveWaiter(waiter);
+        waiter.Dispose();
+        if (Waiter is null) return;
+        (Waiter, Session.Waiter) = (null, null);
+        Server.Blocked.Left();
+    }
+
+    private void Block(Waiter waiter, long milliseconds, long againAfter)
+    {
+        Waiter = waiter;
+        Session.LastCommand = Row;
+        Session.Waiter = waiter;
+        Server.Blocked.Entered();
+        // The timer may fire at once on another thread, so all state must be in place.
+        if (againAfter > 0) waiter.StartAgain(againAfter);
+        if (milliseconds > 0) waiter.StartTimer(milliseconds);
+        // The client may have gone before its waiter was visible. With the full fence, either this thread sees that, or the
+        // other thread sees the waiter.
+        Interlocked.MemoryBarrier();
+        if (Session.Connection is { IsClosed: true }) waiter.Wake(WakeReason.Closed);
+    }
+
+    private readonly void NoteWrittenKeys(Waiter waiter, int firstKey, int keyCount)
+    {
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        if (Row.CollectKeys(Args, ref positions))
+            for (int i = 0; i < positions.Count; i++)
+                if (positions[i] < firstKey || positions[i] >= firstKey + keyCount)
+                    waiter.Written.Add(new DatabaseKey(Session.Database, Args[positions[i]].ToArray()));
+        positions.Dispose();
+    }
+}

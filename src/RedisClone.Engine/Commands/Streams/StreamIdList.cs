@@ -1,0 +1,36 @@
+using System.Buffers;
+using RedisClone.Storage.Structures;
+
+namespace RedisClone.Engine.Commands.Streams;
+
+/// <summary>A list of identifiers in memory that is rented from the array pool.</summary>
+internal ref struct StreamIdList
+{
+    private StreamId[]? _rented;
+
+    public int Count { get; private set; }
+
+    public readonly ReadOnlySpan<StreamId> Items => _rented.AsSpan(0, Count);
+
+    public void Add(StreamId id)
+    {
+        if (_rented is null || Count == _rented.Length) Grow();
+        _rented![Count++] = id;
+    }
+
+    public readonly void Dispose()
+    {
+        if (_rented is not null) ArrayPool<StreamId>.Shared.Return(_rented);
+    }
+
+    private void Grow()
+    {
+        StreamId[] larger = ArrayPool<StreamId>.Shared.Rent(Math.Max(16, Count * 2));
+        if (_rented is not null)
+        {
+            _rented.AsSpan(0, Count).CopyTo(larger);
+            ArrayPool<StreamId>.Shared.Return(_rented);
+        }
+        _rented = larger;
+    }
+}

@@ -1,0 +1,17 @@
+namespace RedisClone.Engine;
+
+/// <summary>The switches that DEBUG sets, for tests.</summary>
+internal sealed class DebugSwitches
+{
+    /// <summary>Whether background work removes expired keys and fields. If false, only an access to them does.</summary>
+    public bool ActiveExpiry { get; set; } = true;
+
+    /// <summary>Whether background work runs.</summary>
+    public bool BackgroundWork { get; set; } = true;
+
+    /// <summary>Whether scripts may call commands that are denied to scripts.</summary>
+    public bool ScriptsMayCallAll { get; set; }
+
+    /// <summary>Whether RESTORE verifies the checksum of its payload.</summary>
+    public bool PayloadChecksums { get; set; } = true;
+}

@@ -1,0 +1,271 @@
+using RedisClone.Engine.Effects;
+using RedisClone.Journal;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+
+namespace RedisClone.Engine.Durability;
+
+internal enum BackupState
+{
+    Idle,
+    Pending,
+    Snapshotting,
+    Incrementing,
+    Sealed,
+    Failed,
+}
+
+/// <summary>
+/// Creates, seals and removes backups. A backup is a separate journal beside the server's own journal, if there is one. It
+/// begins with a snapshot as its base, receives every effect from that moment on, and is complete once it is sealed. A server
+/// can start on its directory as on any append-only directory.
+/// </summary>
+internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSink, IJournalObserver
+{
+    private readonly Lock _gate = new();
+    private JournalDirectory? _directory;
+    private JournalEngine? _engine;
+    private volatile string? _lost;     // why an effect is missing in the backup
+
+    public BackupState State { get; private set; }
+
+    /// <summary>The reason why the last backup failed; empty if it did not.</summary>
+    public string Error { get; private set; } = "";
+
+    /// <summary>In Unix seconds; 0 for never.</summary>
+    public long StartedAt { get; private set; }
+
+    /// <inheritdoc cref="StartedAt"/>
+    public long SealedAt { get; private set; }
+
+    private IDisk Disk => server.Snapshots.Disk;
+
+    private JournalNames Names => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
+
+    /// <summary>Starts a backup. Returns null, or an error. The caller holds every shard.</summary>
+    public string? Start(bool inTransaction)
+    {
+        lock (_gate)
+        {
+            if (State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing) return "ERR a backup is in progress already";
+            if (State == BackupState.Sealed) return "ERR a sealed backup is there, BACKUP CLEANUP removes it";
+            JournalNames names = Names;
+            try
+            {
+                if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return $"ERR the directory {names.Directory} is not empty";
+            }
+            catch (Exception failure) when (DiskFailure.Is(failure))
+            {
+                return $"ERR {failure.Message}";
+            }
+            _directory = JournalDirectory.TryOpen(Disk, names, out string error);
+            if (_directory is null) return $"ERR {error}";
+            (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
+            if (!inTransaction) TryBegin(isHeld: true);
+            return null;
+        }
+    }
+
+    /// <summary>Begins the snapshot of a pending backup, unless another snapshot is in progress.</summary>
+    private void TryBegin(bool isHeld)
+    {
+        try
+        {
+            slot.TryStart(SnapshotKind.Backup, () =>
+            {
+                State = BackupState.Snapshotting;
+                return new BackupJob(this);
+            }, isHeld);
+        }
+        catch
+        {
+            State = BackupState.Pending;
+            throw;
+        }
+    }
+
+    /// <summary>Completes the backup, so that its files do not change any more. Returns null, or an error.</summary>
+    public string? Seal()
+    {
+        lock (_gate)
+        {
+            if (State != BackupState.Incrementing) return $"ERR there is no backup to seal, its state is {Text(State)}";
+            if (_lost is { } lost)
+            {
+                Fail(lost);
+                return $"ERR {lost}";
+            }
+            // A command that is executing now may or may not be in the backup. No client has seen its effect yet.
+            server.Effects.Detach(this);
+            if (_engine!.Stop() is { } failure)
+            {
+                Fail(failure);
+                return $"ERR {failure}";
+            }
+            Close();
+            Disk.Delete(Names.PathOf(Names.Lock));
+            (State, SealedAt) = (BackupState.Sealed, ServerCore.UnixMilliseconds() / 1000);
+            return null;
+        }
+    }
+
+    /// <summary>Aborts a backup that is not sealed. Returns null, or an error.</summary>
+    public string? Abort()
+    {
+        lock (_gate)
+        {
+            if (State is not (BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing)) return $"ERR there is no backup to abort, its state is {Text(State)}";
+            bool walks = State == BackupState.Snapshotting;
+            Fail("aborted");
+            if (walks) slot.Cancel(SnapshotKind.Backup);
+            return null;
+        }
+    }
+
+    /// <summary>Removes the files of a sealed or failed backup. Returns null, or an error.</summary>
+    public string? CleanUp()
+    {
+        lock (_gate)
+        {
+            if (State is not (BackupState.Sealed or BackupState.Failed)) return $"ERR there is no backup to clean up, its state is {Text(State)}";
+            if (RemoveFiles() is { } failure) return $"ERR {failure}";
+            (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
+            return null;
+        }
+    }
+
+    /// <summary>The paths of the files that will not change any more.</summary>
+    public List<string> Files()
+    {
+        lock (_gate)
+        {
+            var files = new List<string>();
+            if (State is not (BackupState.Incrementing or BackupState.Sealed)) return files;
+            JournalNames names = Names;
+            if (!JournalDirectory.TryReadManifest(Disk, names, out Manifest manifest, out _)) return files;
+            if (manifest.Base is { } @base) files.Add(Path.GetFullPath(names.PathOf(@base.Name)));
+            if (State == BackupState.Incrementing) return files;
+            foreach (ManifestFile increment in manifest.Increments) files.Add(Path.GetFullPath(names.PathOf(increment.Name)));
+            files.Add(Path.GetFullPath(names.PathOf(names.Manifest)));
+            return files;
+        }
+    }
+
+    /// <summary>
+    /// Begins a pending backup, flushes appended effects and removes an expired sealed backup; called in every round of
+    /// background work.
+    /// </summary>
+    public void Tend(long now)
+    {
+        if (State == BackupState.Idle) return;
+        lock (_gate)
+        {
+            if (_lost is { } lost && State == BackupState.Incrementing) Fail(lost);
+            _engine?.Appended();
+            long kept = server.Config.BackupSealedTtl;
+            if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
+            if (State != BackupState.Pending || server.Loading is not null) return;
+            TryBegin(isHeld: false);
+        }
+    }
+
+    public static string Text(BackupState state) => state.ToString().ToLowerInvariant();
+
+    /// <summary>
+    /// Appends a unit of effects to the backup. The LSN in the backup is not returned, because no reply waits for it.
+    /// </summary>
+    long IEffectSink.Append(EffectBuffer unit)
+    {
+        if (_lost is not null) return 0;
+        try
+        {
+            _engine?.Append(unit.Database, unit.Unit);
+        }
+        catch (Exception e)
+        {
+            // The shards of the command are held here. The next round of background work ends the backup.
+            _lost = e.Message;
+        }
+        return 0;
+    }
+
+    void IJournalObserver.OnDurable(long lsn)
+    {
+    }
+
+    void IJournalObserver.OnFailed(string reason)
+    {
+        // The engine calls this on its own thread while it holds its locks. Taking the gate here could deadlock with a thread
+        // that holds the gate and waits for those locks.
+        Error = reason;
+        server.Log.LogWarning("The backup has failed: {Reason}", reason);
+    }
+
+    private SnapshotOrder Mark()
+    {
+        JournalDirectory directory = _directory!;
+        _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
+        long lsn = _engine.BeginRebuild(directory);
+        _lost = null;
+        server.Effects.Attach(this);
+        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), AsRdb: true, lsn);
+    }
+
+    private void Ended(string? failure)
+    {
+        lock (_gate)
+        {
+            if (State != BackupState.Snapshotting) RemoveFiles();
+            else if ((failure ?? _lost) is { } reason) Fail(reason);
+            else State = BackupState.Incrementing;
+        }
+    }
+
+    private void Fail(string reason)
+    {
+        server.Effects.Detach(this);
+        (State, Error) = (BackupState.Failed, reason);
+        _engine?.Stop();
+        Close();
+        RemoveFiles();
+        server.Log.LogWarning("The backup has failed: {Reason}", reason);
+    }
+
+    private void Close()
+    {
+        _engine?.Dispose();
+        _directory?.Dispose();
+        (_engine, _directory) = (null, null);
+    }
+
+    private string? RemoveFiles()
+    {
+        try
+        {
+            string directory = Names.Directory;
+            if (!Disk.DirectoryExists(directory)) return null;
+            foreach (string name in Disk.List(directory)) Disk.Delete(Path.Combine(directory, name));
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
+
+    private sealed class BackupJob(Backups backups) : ISnapshotJob
+    {
+        private long _lsn;
+
+        public SnapshotOrder Mark()
+        {
+            SnapshotOrder order = backups.Mark();
+            _lsn = order.Lsn;
+            return order;
+        }
+
+        public string? Publish() => backups._engine is { } engine ? engine.InstallBase(_lsn, rdb: true) : "the backup was aborted";
+
+        public void Ended(SnapshotRun run, string? failure) => backups.Ended(failure);
+    }
+}

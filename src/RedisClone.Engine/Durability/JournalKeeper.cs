@@ -1,0 +1,385 @@
+using System.Collections.Concurrent;
+using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Reading;
+using RedisClone.Scheduling;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// The server's side of the journal. It passes effects to the journal, holds replies until what they saw is durable, and
+/// loads the data at startup.
+/// </summary>
+internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
+{
+    private readonly ServerCore _server;
+    private readonly JournalEngine _engine;
+    private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
+    private readonly PoolGate _pool;
+    private readonly int _maxLoops;
+
+    /// <summary>
+    /// Held while a rewrite begins or installs its base, and while the journal is turned on or off, so that neither happens
+    /// in the middle of the other.
+    /// </summary>
+    private readonly Lock _turning = new();
+
+    private volatile JournalDirectory? _directory;
+    private int _loopCount;
+    private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
+    private int _awaited;
+    private long _closedBytes;
+    private bool _attached;
+    private volatile bool _awaitsBase;
+
+    public JournalKeeper(ServerCore server)
+    {
+        _server = server;
+        _maxLoops = server.Config.IoLoopCount;
+        _pool = new PoolGate(this);
+        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this);
+    }
+
+    public JournalEngine Engine => _engine;
+
+    public bool IsOn => _engine.State != JournalState.Off;
+
+    /// <summary>The reason why writes are refused; empty if the journal has not failed.</summary>
+    public string Failure => _engine.State == JournalState.Failed ? _engine.Failure : "";
+
+    /// <summary>
+    /// The error reply for a read of data that will never be durable. It is null unless the journal has failed and replies
+    /// wait for the disk.
+    /// </summary>
+    public string? NeverDurable => _engine.State == JournalState.Failed && _engine.Policy == FlushPolicy.Always ? Errors.JournalFailed(_engine.Failure) : null;
+
+    /// <summary>Whether replies wait until the effects that they saw are durable.</summary>
+    public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
+
+    /// <summary>
+    /// Whether clients write faster than the disk. Commands that write must then wait, because the pending bytes are in
+    /// memory.
+    /// </summary>
+    public bool IsBehind => _engine.BytesPending > Limits.JournalBacklog;
+
+    public long DurableLsn => _engine.DurableLsn;
+
+    /// <summary>
+    /// The LSN up to which the commands of clients are durable, or -1 while the first base is not installed. Effects between
+    /// turning the journal on and the start of the base are only in that base.
+    /// </summary>
+    public long SafeLsn => _awaitsBase ? -1 : _engine.DurableLsn;
+
+    public static FlushPolicy PolicyOf(AppendFsync setting) => setting switch
+    {
+        AppendFsync.Always => FlushPolicy.Always,
+        AppendFsync.No => FlushPolicy.No,
+        _ => FlushPolicy.EverySecond,
+    };
+
+    /// <summary>Adopts a changed setting of appendfsync.</summary>
+    public void Adapt() => _engine.Policy = PolicyOf(_server.Config.AppendFsync);
+
+    /// <summary>
+    /// Loads the journal from its directory and continues it. Returns null, or the reason why the server must not start.
+    /// </summary>
+    public string? Start()
+    {
+        return TakeDirectory() ?? Begin(_directory!);
+    }
+
+    /// <summary>The size in bytes of all files that a startup would read.</summary>
+    public long Size => _closedBytes + _engine.IncrementSize;
+
+    /// <summary>The value of <see cref="Size"/> after the last rewrite, or at startup.</summary>
+    public long SizeAtRewrite { get; private set; }
+
+    /// <summary>
+    /// Ends the current increment and returns where the base for this moment is to be written; null if the journal was turned
+    /// off meanwhile. A journal that has failed or was not running begins a new increment. The caller holds every shard.
+    /// </summary>
+    public SnapshotOrder? BeginBase(bool asRdb)
+    {
+        lock (_turning)
+        {
+            if (_directory is not { } directory) return null;
+            _closedBytes = Size;
+            long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory);
+            if (!_attached) Attach();
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
+        }
+    }
+
+    /// <summary>Installs a complete base. Returns null, or the reason of a failure.</summary>
+    public string? InstallBase(long lsn, bool asRdb)
+    {
+        lock (_turning)
+        {
+            if (_directory is null) return "the journal was turned off";
+            if (_engine.InstallBase(lsn, asRdb) is { } failure) return failure;
+            Begun();
+            return null;
+        }
+    }
+
+    /// <summary>
+    /// Opens the journal directory without reading its files, because a rewrite will write all data from memory. Returns
+    /// null, or the reason of a failure.
+    /// </summary>
+    public string? TakeDirectory()
+    {
+        lock (_turning)
+        {
+            _awaitsBase = true;
+            _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
+            return _directory is null ? error : null;
+        }
+    }
+
+    public static JournalNames NamesOf(ServerConfig config) => new(config.PathOf(""), config.AppendDirname, config.AppendFilename);
+
+    /// <summary>
+    /// Loads all data again from the files, into databases that <paramref name="empty"/> empties. The caller holds every
+    /// shard.
+    /// </summary>
+    public string? Reload(Action empty)
+    {
+        if (_directory is not { } directory) return "there is no append-only directory";
+        if (Stop() is { } failure) return failure;
+        empty();
+        // The data in memory is gone, and the journal is stopped. A restart must decide whether the files are usable.
+        if (Begin(directory) is { } reason) Fatal.End(reason);
+        return null;
+    }
+
+    private string? Begin(JournalDirectory directory)
+    {
+        if (directory.Unnamed.Count > 0)
+            _server.Log.LogWarning(
+                "{Manifest} does not name {Files}, which have commands. If the manifest is an older one, stop the server and restore the newest: the files are left as they are",
+                directory.Names.Manifest, string.Join(", ", directory.Unnamed));
+        var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
+        JournalReport report;
+        using (var loader = new JournalLoader(_server))
+        {
+            _server.Loading?.Measure(() => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset);
+            report = reader.Read(loader);
+        }
+        if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
+        if (report.Outcome == JournalOutcome.Refused)
+            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
+        if (report.Outcome == JournalOutcome.Cut)
+            _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut", report.File, report.Offset, report.Reason, report.CutBytes);
+        _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
+        if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
+        Attach();
+        Begun();
+        return null;
+    }
+
+    /// <summary>Called when the files contain all data.</summary>
+    private void Begun()
+    {
+        MeasureFiles();
+        SizeAtRewrite = Size;
+        _awaitsBase = false;
+        WakeWaiters();
+    }
+
+    /// <summary>
+    /// Begins a new journal with a base of the current, empty data, as Redis does. The caller holds every shard.
+    /// </summary>
+    private string? BeginEmpty()
+    {
+        foreach (string other in OtherJournals.Beside(NamesOf(_server.Config), except: _server.Config.BackupDirname))
+            _server.Log.LogWarning("There is no journal by the configured name, but {Other}: was appenddirname or appendfilename changed?", other);
+        bool asRdb = _server.Config.AofUseRdbPreamble;
+        if (BeginBase(asRdb) is not { } order) return "there is no append-only directory";
+        using var run = new SnapshotRun(_server, order);
+        string? failure = run.WriteHeld() ?? InstallBase(order.Lsn, asRdb);
+        if (failure is null) return null;
+        _engine.AbandonBase();
+        return $"The journal cannot be started: {failure}";
+    }
+
+    private void Attach()
+    {
+        _server.Effects.Attach(this);
+        _attached = true;
+    }
+
+    /// <summary>Measures all files except the increment that is being written.</summary>
+    private void MeasureFiles()
+    {
+        JournalDirectory directory = _directory!;
+        long bytes = 0;
+        foreach (ManifestFile file in directory.Manifest.Files)
+        {
+            string path = directory.Names.PathOf(file.Name);
+            if (file.Name == _engine.IncrementName || !directory.Disk.Exists(path)) continue;
+            using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
+            bytes += opened.Length;
+        }
+        _closedBytes = bytes;
+    }
+
+    /// <summary>
+    /// Appends a unit of effects to the journal. The keyspace has the change already, so after a failure memory and journal
+    /// differ, and only a restart resolves that.
+    /// </summary>
+    long IEffectSink.Append(EffectBuffer unit)
+    {
+        try
+        {
+            return _engine.Append(unit.Database, unit.Unit);
+        }
+        catch (Exception e)
+        {
+            Fatal.End("The effects of a command could not be added to the journal", e);
+            throw;
+        }
+    }
+
+    void IJournalObserver.OnDurable(long lsn)
+    {
+        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
+        _pool.Durable();
+        WakeWaiters();
+    }
+
+    void IJournalObserver.OnFlushed(long ticks)
+    {
+        if (HoldsReplies) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
+    }
+
+    void IJournalObserver.OnFailed(string reason)
+    {
+        _server.Log.LogError("The journal has failed: {Reason}. Writes are refused until a rewrite succeeds", reason);
+        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
+        _pool.Durable();
+    }
+
+    /// <summary>The rounds of a connection's loop; null if the transport has no event loops.</summary>
+    public LoopRounds? RoundsOf(IConnectionScheduler scheduler) =>
+        scheduler is IEventLoop loop
+            ? _loops.GetOrAdd(loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine))
+            : null;
+
+    /// <summary>
+    /// Registers a connection whose replies have seen effects that are not durable yet. The connection is resumed once they
+    /// are durable or the journal has failed.
+    /// </summary>
+    public void Hold(long lsn, IClientConnection connection, LoopRounds? rounds)
+    {
+        (rounds?.Gate ?? _pool.Gate).Add(lsn, connection);
+        // Race: the LSN may have become durable after the connection checked it and before it was registered. That report did
+        // not include the connection.
+        if (_engine.DurableLsn < lsn && IsKept(_engine)) return;
+        if (rounds is not null) rounds.Durable();
+        else _pool.Durable();
+    }
+
+    /// <summary>Resumes a blocked client once an LSN is durable (WAITAOF).</summary>
+    public void WakeWhenDurable(long lsn, Waiter waiter)
+    {
+        lock (_waiters)
+        {
+            _waiters.Add((lsn, waiter));
+            Volatile.Write(ref _awaited, _waiters.Count);
+        }
+        // With appendfsync no, the operating system may write much later, but a client waits for the flush now.
+        if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
+        else AppendedElsewhere();
+        // Race: the LSN may have become durable before the waiter was registered.
+        WakeWaiters();
+    }
+
+    /// <summary>Wakes the waiters whose LSN is safe, or all of them if there is no journal any more.</summary>
+    private void WakeWaiters()
+    {
+        if (Volatile.Read(ref _awaited) == 0) return;
+        long safe = _directory is null ? long.MaxValue : SafeLsn;
+        lock (_waiters)
+        {
+            foreach ((long lsn, Waiter waiter) in _waiters)
+                if (lsn <= safe) waiter.Wake(WakeReason.Unblocked);
+            _waiters.RemoveAll(w => w.Waiter.IsClaimed);
+            Volatile.Write(ref _awaited, _waiters.Count);
+        }
+    }
+
+    /// <summary>Called after a thread that is not an event loop has appended units of effects.</summary>
+    public void AppendedElsewhere() => _engine.Appended();
+
+    public string? Stop()
+    {
+        _server.Effects.Detach(this);
+        _attached = false;
+        return _engine.Stop();
+    }
+
+    /// <summary>Turns the journal off and closes its directory. It can be turned on again.</summary>
+    public void TurnOff()
+    {
+        lock (_turning)
+        {
+            if (Stop() is { } failure) _server.Log.LogError("The journal could not be closed: {Failure}", failure);
+            _directory?.Dispose();
+            _directory = null;
+        }
+        WakeWaiters();
+    }
+
+    public void Dispose()
+    {
+        _engine.Dispose();
+        _directory?.Dispose();
+    }
+
+    /// <summary>
+    /// The LSN up to which connections are released. A journal that failed releases all of them, and they are closed. One
+    /// that was turned off releases all of them too, and they continue.
+    /// </summary>
+    private long ReleasedLsn => IsKept(_engine) ? _engine.DurableLsn : long.MaxValue;
+
+    /// <summary>Whether appended effects will become durable, unless the journal fails.</summary>
+    public static bool IsKept(JournalEngine engine) => engine.State is JournalState.Running or JournalState.Rebuilding;
+
+    /// <summary>The gate for connections without an event loop. The thread pool resumes them.</summary>
+    private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem
+    {
+        private readonly Lock _releasing = new();
+        private int _posted;
+
+        public DurableGate Gate { get; } = new();
+
+        public void Durable()
+        {
+            if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
+            try
+            {
+                ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+            }
+            catch
+            {
+                // The engine reports progress again, and that report can queue the work.
+                Volatile.Write(ref _posted, 0);
+                throw;
+            }
+        }
+
+        void IThreadPoolWorkItem.Execute()
+        {
+            Interlocked.Exchange(ref _posted, 0);
+            lock (_releasing) Gate.Release(keeper.ReleasedLsn);
+        }
+    }
+}

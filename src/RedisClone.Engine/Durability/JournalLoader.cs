@@ -1,0 +1,86 @@
+using System.Text;
+using RedisClone.Engine.Commands;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Reading;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// Applies the units of effects of a journal before the server accepts clients. It runs the handlers that serve clients, and
+/// no other thread can hold a shard. Keys do not expire meanwhile, because each expiry is in the journal as an effect.
+/// </summary>
+/// <remarks>
+/// A command with one key goes to the thread that replays the shard of its key, so each shard sees its commands in order.
+/// Every other command runs on the calling thread after all earlier commands are done. The commands of a transaction are
+/// distributed one by one: no client can see a part of it, and the reader passes on only complete transactions.
+/// </remarks>
+internal sealed class JournalLoader : IJournalSink, IDisposable
+{
+    private readonly ServerCore _server;
+    private readonly LoadWorkers<ReplayBatch> _workers;
+    private readonly ReplayRun _run;
+    private readonly ReplayBatch _alone = new();
+    private SnapshotLoader? _snapshot;
+
+    public JournalLoader(ServerCore server)
+    {
+        _server = server;
+        _run = new ReplayRun(server);
+        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server).Run);
+        server.ExpiryEnabled = false;
+    }
+
+    /// <summary>The offset that the reading of a base has reached; 0 while no base is read.</summary>
+    public long SnapshotOffset => Volatile.Read(ref _snapshot)?.Offset ?? 0;
+
+    string? IJournalSink.LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
+    {
+        SnapshotLoader loader = _snapshot = new SnapshotLoader(_server, keepExpired: true);
+        string? error = loader.Load(file, out end);
+        _snapshot = null;
+        lsn = loader.Lsn;
+        if (error is null) _server.Log.LogInformation("{File}: {Keys} keys loaded", name, loader.Loaded);
+        return error;
+    }
+
+    string? IJournalSink.Apply(in JournalUnit unit)
+    {
+        if (_server.Loading is { IsCancelled: true }) return "the server is to end";
+        for (int i = 0; i < unit.Count; i++)
+            if (Apply(unit[i]) is { } error) return error;
+        return null;
+    }
+
+    string? IJournalSink.Complete() => _workers.Settle();
+
+    public void Dispose()
+    {
+        _workers.Dispose();
+        _server.ExpiryEnabled = true;
+    }
+
+    private string? Apply(in JournalCommand command)
+    {
+        if ((uint)command.Database >= (uint)_server.Config.Databases) return $"no database {command.Database}";
+        // Renamed and disabled commands concern clients only. Effects use the names of the command table.
+        CommandRow? row = _server.Commands.FindEffect(command[0]);
+        if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
+        if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
+            return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
+        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? KeyHash.Of(command[row.FirstKey]) : 0;
+        if (!row.HasSingleKey) return ApplyAlone(command, row, hash);
+        if (_workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length) is not { } batch) return _workers.Settle();
+        batch.Add(command, row, hash);
+        return null;
+    }
+
+    private string? ApplyAlone(in JournalCommand command, CommandRow row, ulong hash)
+    {
+        if (_workers.Settle() is { } before) return before;
+        _alone.Add(command, row, hash);
+        string? error = _run.Run(_alone);
+        _alone.Clear();
+        return error;
+    }
+}

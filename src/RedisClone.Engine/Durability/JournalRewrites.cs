@@ -1,0 +1,219 @@
+using RedisClone.Journal;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// The rewrites of the journal: a snapshot becomes its base, and a new increment begins at that moment. A rewrite begins on
+/// demand, when the journal has grown, or to repair a journal that has failed.
+/// </summary>
+internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
+{
+    private JournalKeeper? _keeper;
+    private bool _scheduled;
+    private bool _isRequested;
+    private RetryTime _retry = new(firstDelay: 5000, longestDelay: 60_000);
+
+    /// <summary>
+    /// The server's only journal keeper. It exists also while the journal is off, because sessions have LSNs of it and
+    /// connections wait in it.
+    /// </summary>
+    public JournalKeeper Keeper => _keeper ??= new JournalKeeper(server);
+
+    public long Rewrites { get; private set; }
+
+    public string? Failure { get; private set; }
+
+    public long ConsecutiveFailures { get; private set; }
+
+    /// <summary>The duration of the last rewrite in seconds; -1 if there was none.</summary>
+    public long Seconds { get; private set; } = -1;
+
+    public bool IsScheduled => _scheduled;
+
+    /// <summary>Whether a rewrite is in progress or about to begin.</summary>
+    public bool IsRunning => slot.Kind == SnapshotKind.Rewrite;
+
+    /// <summary>
+    /// Whether the journal was just turned on, or restarted after a failure, and its base is still being written. The files
+    /// then have no complete copy of the data.
+    /// </summary>
+    public bool IsInitial => server.Journal is { Failure.Length: 0 } journal && server.Loading is null && journal.Engine.State != JournalState.Running;
+
+    /// <summary>
+    /// Starts or schedules a rewrite. <paramref name="answer"/> is the reply of BGREWRITEAOF, or its error if false is
+    /// returned. The caller holds every shard.
+    /// </summary>
+    public bool TryStart(bool inTransaction, out string answer)
+    {
+        answer = "ERR Background append only file rewriting already in progress";
+        if (IsRunning) return false;
+        string? problem = null;
+        if (!inTransaction && slot.TryStart(SnapshotKind.Rewrite, () => NewJob(isRequested: true, out problem), isHeld: true))
+        {
+            if (problem is not null)
+            {
+                server.Log.LogWarning("Can't rewrite the append only file: {Problem}", problem);
+                answer = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.";
+                return false;
+            }
+            answer = "Background append only file rewriting started";
+        }
+        else
+        {
+            _scheduled = true;
+            answer = "Background append only file rewriting scheduled";
+        }
+        return true;
+    }
+
+    /// <summary>
+    /// Turns the journal on or off after <c>appendonly</c> was changed at runtime. Returns null, or an error.
+    /// </summary>
+    public string? TurnJournal(bool on)
+    {
+        if (on == server.Journal is not null) return null;
+        if (!on)
+        {
+            if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is called off");
+            slot.Cancel(SnapshotKind.Rewrite);
+            _scheduled = false;
+            // Order: effects from here on are in no journal, and no client may be told that they are durable.
+            JournalKeeper journal = server.Journal!;
+            server.Journal = null;
+            journal.TurnOff();
+            return null;
+        }
+        if (Keeper.TakeDirectory() is { } problem)
+        {
+            server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
+            return "Unable to turn on AOF. Check server logs.";
+        }
+        // No effect counts as durable before the first base is installed, so that base is begun as soon as possible.
+        server.Journal = Keeper;
+        if (!slot.TryStart(SnapshotKind.Rewrite, () => new RewriteJob(this, server, Keeper), isHeld: false)) _scheduled = true;
+        return null;
+    }
+
+    /// <summary>
+    /// Loads all data again from the append-only directory, into databases that <paramref name="empty"/> empties. Returns
+    /// null, or the reason of a failure. The caller holds every shard.
+    /// </summary>
+    public string? Reload(Action empty)
+    {
+        slot.Cancel();
+        if (server.Journal is { } journal) return journal.Reload(empty);
+        using JournalDirectory? directory = JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error);
+        if (directory is null) return error;
+        empty();
+        using var loader = new JournalLoader(server);
+        JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(loader);
+        return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
+    }
+
+    /// <summary>Begins a rewrite if one is due; called in every round of background work.</summary>
+    public void Tend(long now)
+    {
+        if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
+        if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
+        slot.TryStart(SnapshotKind.Rewrite, () =>
+        {
+            bool isRequested = _scheduled;
+            _scheduled = false;
+            return NewJob(isRequested, out _);
+        }, isHeld: false);
+    }
+
+    /// <summary>Whether the journal has failed or could not begin, so that a rewrite is needed.</summary>
+    private bool IsWanted(JournalKeeper journal) => journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
+
+    /// <summary>
+    /// Creates the job, or returns null and the problem. If the server keeps no journal, the job opens the append-only directory
+    /// for its duration, and the directory then contains only the base.
+    /// </summary>
+    private ISnapshotJob? NewJob(bool isRequested, out string? problem)
+    {
+        problem = null;
+        _isRequested = isRequested;
+        if (server.Journal is { } journal) return new RewriteJob(this, server, journal);
+        if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is { } directory)
+            return new LoneBaseJob(this, server, directory);
+        problem = error;
+        return null;
+    }
+
+    private bool HasGrown(JournalKeeper journal)
+    {
+        int percentage = server.Config.AutoAofRewritePercentage;
+        long size = journal.Size, old = Math.Max(journal.SizeAtRewrite, 1);
+        if (percentage == 0 || size <= server.Config.AutoAofRewriteMinSize || (double)size * 100 / old - 100 < percentage) return false;
+        server.Log.LogInformation("Starting automatic rewriting of AOF on {Growth:F0}% growth", (double)size * 100 / old - 100);
+        return true;
+    }
+
+    private void Ended(SnapshotRun run, string? failure)
+    {
+        Seconds = run.Seconds;
+        if (run.IsCancelled)
+        {
+            server.Log.LogWarning("Background AOF rewrite was called off");
+            // SAVE or DEBUG RELOAD cancelled it, so it is repeated. A journal that was turned off does not need it.
+            _scheduled = server.Config.AppendOnly;
+            return;
+        }
+        Failure = failure;
+        if (failure is null)
+        {
+            ConsecutiveFailures = 0;
+            _retry.Succeeded();
+            Rewrites++;
+            server.Log.LogInformation("Background AOF rewrite finished successfully");
+            return;
+        }
+        ConsecutiveFailures++;
+        _retry.Failed(ServerCore.UnixMilliseconds(), _isRequested);
+        server.Log.LogWarning("Background AOF rewrite failed: {Failure}", failure);
+    }
+
+    private sealed class RewriteJob(JournalRewrites rewrites, ServerCore server, JournalKeeper journal) : ISnapshotJob
+    {
+        private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
+        private long _lsn;
+
+        public SnapshotOrder? Mark()
+        {
+            if (journal.BeginBase(_asRdb) is not { } order) return null;
+            server.Log.LogInformation("Background append only file rewriting started");
+            _lsn = order.Lsn;
+            return order;
+        }
+
+        public string? Publish() => journal.InstallBase(_lsn, _asRdb);
+
+        public void Ended(SnapshotRun run, string? failure)
+        {
+            if (failure is not null) journal.Engine.AbandonBase();
+            rewrites.Ended(run, failure);
+        }
+    }
+
+    /// <summary>A rewrite on a server that keeps no journal.</summary>
+    private sealed class LoneBaseJob(JournalRewrites rewrites, ServerCore server, JournalDirectory directory) : ISnapshotJob
+    {
+        private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
+
+        public SnapshotOrder Mark()
+        {
+            server.Log.LogInformation("Background append only file rewriting started");
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, Lsn: 0);
+        }
+
+        public string? Publish() => directory.InstallLoneBase(_asRdb);
+
+        public void Ended(SnapshotRun run, string? failure)
+        {
+            directory.Dispose();
+            rewrites.Ended(run, failure);
+        }
+    }
+}

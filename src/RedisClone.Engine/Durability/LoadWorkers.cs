@@ -1,0 +1,65 @@
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// Loads data on several threads. Each thread loads the keys of its own shards, so the data of one key stays in order. The
+/// reader of the data fills batches. Work that concerns all shards is done when the threads are idle.
+/// </summary>
+internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch, new()
+{
+    private const int Most = 8;
+
+    private readonly LoadWorker<TBatch>[] _workers;
+    private readonly Func<TBatch, string?> _runHere;
+
+    /// <param name="name">The names of the threads begin with this.</param>
+    /// <param name="newRun">Creates the function that runs a batch, one for each thread.</param>
+    public LoadWorkers(string name, Func<Func<TBatch, string?>> newRun)
+    {
+        _runHere = newRun();
+        _workers = new LoadWorker<TBatch>[Math.Clamp(Environment.ProcessorCount, 1, Most)];
+        for (int i = 0; i < _workers.Length; i++) _workers[i] = new LoadWorker<TBatch>($"{name} {i}", newRun());
+    }
+
+    /// <summary>
+    /// The batch for the next item of a shard, of this many bytes; null if a thread has failed, so that the rest does not
+    /// matter.
+    /// </summary>
+    public TBatch? BatchFor(Shard shard, int database, int bytes)
+    {
+        LoadWorker<TBatch> worker = _workers[shard.Index % _workers.Length];
+        return worker.Filling.Takes(database, bytes) || worker.HandOver() ? worker.Filling : null;
+    }
+
+    /// <summary>Waits until all batches are done. Returns null, or the reason of a failure.</summary>
+    public string? Settle()
+    {
+        string? error = null;
+        foreach (LoadWorker<TBatch> worker in _workers)
+        {
+            if (worker.Filling.Count == 0) continue;
+            // An idle worker would first have to wake up, so its batch is done sooner on this thread.
+            if (worker.IsIdle && worker.Error is null)
+            {
+                error ??= _runHere(worker.Filling);
+                worker.Filling.Clear();
+            }
+            else
+            {
+                worker.HandOver();
+            }
+        }
+        foreach (LoadWorker<TBatch> worker in _workers)
+        {
+            worker.WaitUntilIdle();
+            error ??= worker.Error;
+        }
+        return error;
+    }
+
+    public void Dispose()
+    {
+        foreach (LoadWorker<TBatch> worker in _workers) worker.Dispose();
+    }
+}

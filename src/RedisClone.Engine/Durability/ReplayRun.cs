@@ -1,0 +1,87 @@
+using System.Buffers;
+using System.Text;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Execution;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// Runs commands of a journal on one thread, with the handlers that serve clients. The records that a batch needs are
+/// prefetched before it runs. Replies are discarded, except for errors.
+/// </summary>
+internal sealed class ReplayRun
+{
+    private const int RepliesKept = 16 * 1024;
+
+    private readonly ServerCore _server;
+    private readonly Session _session;
+    private readonly ArrayBufferWriter<byte> _replies = new(2 * RepliesKept);
+    private long _forgotten;
+    private int _errors;
+
+    public ReplayRun(ServerCore server)
+    {
+        _server = server;
+        _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
+    }
+
+    /// <summary>
+    /// Runs a batch. Returns null, or the reason why the replay cannot continue. No statistics, key events or effects arise
+    /// from it.
+    /// </summary>
+    public string? Run(ReplayBatch batch)
+    {
+        RequestBatch requests = batch.Requests;
+        Prepared[] prepared = batch.Prepared;
+        for (int i = 0; i < requests.Count; i++) FetchAhead.Bucket(_server.Shards, batch.Database, prepared[i].Hash);
+        bool fetchesMembers = FetchAhead.Records(_server.Shards, batch.Database, requests, prepared);
+        _session.Database = batch.Database;
+        Lane lane = _server.Lanes.Current;
+        long now = ServerCore.UnixMilliseconds();
+        int at = 0;
+        lane.Effects.IsMuted = true;
+        try
+        {
+            for (; at < requests.Count; at++)
+            {
+                if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
+                if (Run(requests[at], prepared[at], now, lane) is { } failure) return failure;
+            }
+            return null;
+        }
+        catch (Exception bug)
+        {
+            CommandRow row = prepared[at].Row!;
+            _server.Log.LogError(bug, "Command {Command} failed unexpectedly while it was replayed", row.FullName);
+            return $"'{row.Name}' failed: {bug.Message}";
+        }
+        finally
+        {
+            lane.Effects.IsMuted = false;
+        }
+    }
+
+    private string? Run(in Request request, in Prepared prepared, long now, Lane lane)
+    {
+        CommandRow row = prepared.Row!;
+        int before = (int)(_session.Reply.BytesWritten - _forgotten);
+        var context = new CommandContext(_session, row, request, prepared.Hash, lane, _server.Shards.All) { Now = now, CannotMove = true };
+        row.Handler!(ref context);
+        if (lane.HasFollowUps)
+        {
+            lane.ReadyKeys.Clear();
+            lane.EndUnit();
+        }
+        if (context.Failure is not null) _session.Reply.Error(context.Failure);
+        bool failed = _session.Reply.Errors != _errors;
+        if (!failed && before < RepliesKept) return null;
+        _session.Reply.Commit();
+        string? error = failed ? $"'{row.Name}' answered {Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd()}" : null;
+        _replies.ResetWrittenCount();
+        (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
+        return error;
+    }
+}

@@ -1,0 +1,21 @@
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// The time at which the server repeats a failed operation on its own. The delay doubles with each failure, up to a limit. A
+/// failed attempt that a client requested restarts the delay but does not double it.
+/// </summary>
+internal struct RetryTime(long firstDelay, long longestDelay)
+{
+    private long _delay;
+    private long _time;
+
+    public readonly bool HasCome(long now) => now >= _time;
+
+    public void Failed(long now, bool isRequested)
+    {
+        _delay = Math.Clamp(isRequested ? _delay : _delay * 2, firstDelay, longestDelay);
+        _time = now + _delay;
+    }
+
+    public void Succeeded() => (_delay, _time) = (0, 0);
+}

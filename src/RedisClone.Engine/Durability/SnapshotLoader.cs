@@ -1,0 +1,152 @@
+using System.Buffers.Text;
+using RedisClone.Engine.Scripting;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Rdb;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// Loads an RDB while no other thread can hold a shard. Values of usual size are built by the threads that own their shards.
+/// A long value is built on this thread as it is read, after all earlier values are done.
+/// </summary>
+internal sealed class SnapshotLoader : IRdbVisitor
+{
+    private const int LogEvery = 1 << 20;
+
+    private readonly ServerCore _server;
+    private readonly bool _keepExpired;
+    private readonly bool _replace;
+    private readonly long _now = ServerCore.UnixMilliseconds();
+    private readonly SnapshotBuilder _here;
+    private readonly List<SnapshotBuilder> _builders = [];
+    private LoadWorkers<SnapshotBatch>? _workers;
+    private RdbReader? _reader;
+    private long _handed;
+    private long _owed;
+
+    /// <summary>Prepares a load.</summary>
+    /// <param name="server">The server to load the keys into.</param>
+    /// <param name="keepExpired">
+    /// Whether expired keys are kept. The base of a journal keeps them, because an effect that removes them may follow.
+    /// </param>
+    /// <param name="replace">Whether the file's keys and libraries may replace existing ones.</param>
+    public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false)
+    {
+        (_server, _keepExpired, _replace) = (server, keepExpired, replace);
+        _here = NewBuilder();
+    }
+
+    public long Loaded => _handed - Empty;
+
+    /// <summary>The offset that the reading has reached. Any thread may read it.</summary>
+    public long Offset => _reader?.Offset ?? 0;
+
+    public long Expired { get; private set; }
+
+    public long Empty => _builders.Sum(b => b.Empty);
+
+    /// <summary>The LSN that the file says it stands for, or -1.</summary>
+    public long Lsn { get; private set; } = -1;
+
+    bool IRdbVisitor.TakesValues => true;
+
+    /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
+    public string? Load(IDiskFile file, out long end)
+    {
+        _reader = new RdbReader(file);
+        using LoadWorkers<SnapshotBatch> workers = _workers = new LoadWorkers<SnapshotBatch>("load", () => NewBuilder().Run);
+        string? error;
+        try
+        {
+            error = RdbFileReader.Read(_reader, this, _server.Config.RdbChecksum);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            error = failure.Message;
+        }
+        end = _reader.Offset;
+        if (error is not null) error = _here.Drop() ?? error;
+        error = workers.Settle() ?? error;
+        // The threads fail at earlier offsets than the reader. Of several failures, the first in the file is reported.
+        if (_builders.Where(b => b.Failure is not null).MinBy(b => b.FailedAt) is not { } first) return error;
+        end = first.FailedAt;
+        return first.Failure;
+    }
+
+    void IRdbVisitor.Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out int used) && used == value.Length) Lsn = lsn;
+    }
+
+    void IRdbVisitor.Resize(int database, long keys, long expiring)
+    {
+    }
+
+    string? IRdbVisitor.Function(ReadOnlySpan<byte> code)
+    {
+        FunctionLibrary? library = _server.Scripts.Load(code, patient: true, _server.Scripts.Libraries, _replace, out string error);
+        return library is null ? error : _server.Scripts.Libraries.Add([library], _replace);
+    }
+
+    string? IRdbVisitor.Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value)
+    {
+        if (Refuse(key) is { } reason) return reason;
+        if (HasExpired(key)) return null;
+        ulong hash = KeyHash.Of(key.Name);
+        if (_workers!.BatchFor(_server.Shards.Of(hash), key.Database, key.Name.Length + value.Length) is not { } batch) return _workers.Settle();
+        Count();
+        batch.Add(key, hash, type, value, _reader!.Offset - value.Length);
+        return null;
+    }
+
+    IRdbValueVisitor? IRdbVisitor.Key(in RdbKey key)
+    {
+        if ((Refuse(key) ?? _workers!.Settle()) is { } reason) return _here.Reject(reason);
+        if (HasExpired(key)) return null;
+        Count();
+        return _here.Begin(key.Database, key.Name, KeyHash.Of(key.Name), key.ExpireMilliseconds);
+    }
+
+    void IRdbVisitor.SkippedEmpty() => _here.DropEmpty();
+
+    private SnapshotBuilder NewBuilder()
+    {
+        var builder = new SnapshotBuilder(_server, _now, _replace);
+        _builders.Add(builder);
+        return builder;
+    }
+
+    private string? Refuse(in RdbKey key)
+    {
+        if (_server.Loading is { IsCancelled: true }) return "the server is to end";
+        Pause();
+        return key.Database < _server.Config.Databases
+            ? null
+            : $"FATAL: Data file was created with a Redis server configured to handle more than {_server.Config.Databases} databases. Exiting";
+    }
+
+    private bool HasExpired(in RdbKey key)
+    {
+        if (_keepExpired || key.ExpireMilliseconds < 0 || key.ExpireMilliseconds >= _now) return false;
+        Expired++;
+        return true;
+    }
+
+    private void Count()
+    {
+        if (++_handed % LogEvery == 0)
+            _server.Log.LogInformation("Loading: {Keys} keys, {Offset} of {Length} bytes", _handed, _reader!.Offset, _reader.Offset + _reader.Remaining);
+    }
+
+    /// <summary>
+    /// Delays each key by key-load-delay, for tests. Delays are collected until a sleep is long enough for the clock.
+    /// </summary>
+    private void Pause()
+    {
+        int delay = _server.Config.KeyLoadDelay;
+        if (delay <= 0 || (_owed += delay) < 1000) return;
+        Thread.Sleep((int)(_owed / 1000));
+        _owed = 0;
+    }
+}

@@ -1,0 +1,174 @@
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>The purpose of a snapshot.</summary>
+internal enum SnapshotKind
+{
+    None,
+    Save,
+    Rewrite,
+    Backup,
+    Replicas,
+}
+
+/// <summary>A snapshot that is taken while clients are served, and what happens with its file.</summary>
+internal interface ISnapshotJob
+{
+    /// <summary>
+    /// Called while every shard is held, at the moment of the snapshot. Returns what to write; null if the snapshot is no
+    /// longer needed.
+    /// </summary>
+    SnapshotOrder? Mark();
+
+    /// <summary>Called when the file is complete. Returns null, or the reason why the file cannot be used.</summary>
+    string? Publish();
+
+    /// <summary>Called at the end. <paramref name="failure"/> is null, or the reason of a failure.</summary>
+    void Ended(SnapshotRun run, string? failure);
+}
+
+/// <summary>
+/// The slot for the one snapshot at a time that is taken while clients are served. It is claimed for a purpose, the moment is
+/// marked while every shard is held, and a thread of its own writes the file.
+/// </summary>
+internal sealed class SnapshotSlot : IHeldWork
+{
+    private readonly ServerCore _server;
+    private readonly ShardHold _hold;
+    private ISnapshotJob? _job;
+    private SnapshotRun? _running;
+    private int _kind;
+    private bool _held;                 // the acquisition succeeded, so the job was started
+
+    public SnapshotSlot(ServerCore server)
+    {
+        _server = server;
+        _hold = new ShardHold(server.Shards, this);
+    }
+
+    /// <summary>The purpose of the snapshot that is in progress or about to begin.</summary>
+    public SnapshotKind Kind => (SnapshotKind)Volatile.Read(ref _kind);
+
+    /// <summary>The snapshot in progress, or null.</summary>
+    public SnapshotRun? Running => Volatile.Read(ref _running);
+
+    /// <summary>
+    /// Claims the slot and starts a snapshot. Returns false, and does nothing, if another snapshot has the slot. The slot is
+    /// released if the job cannot be created or the snapshot cannot begin.
+    /// </summary>
+    /// <param name="kind">The purpose of the snapshot.</param>
+    /// <param name="newJob">Creates the job once the slot is claimed, or returns null if there is nothing to start.</param>
+    /// <param name="isHeld">
+    /// Whether the caller holds every shard, so that the snapshot begins at once. Otherwise it begins as soon as they are held.
+    /// </param>
+    public bool TryStart(SnapshotKind kind, Func<ISnapshotJob?> newJob, bool isHeld)
+    {
+        if (Interlocked.CompareExchange(ref _kind, (int)kind, 0) != 0) return false;
+        ISnapshotJob? job;
+        try
+        {
+            _job = job = newJob();
+            if (job is not null && !isHeld) _hold.AcquireOnWorker(_server.Shards.All);
+        }
+        catch
+        {
+            Release();
+            throw;
+        }
+        if (job is null) Release();
+        else if (isHeld) Start(job);
+        return true;
+    }
+
+    private void Release() => Volatile.Write(ref _kind, 0);
+
+    private void Start(ISnapshotJob job)
+    {
+        SnapshotRun? run = null;
+        bool marked = false;
+        try
+        {
+            var thread = new Thread(() => Work(job, run!)) { IsBackground = true, Name = "snapshot" };
+            if (job.Mark() is not { } order)
+            {
+                Release();
+                return;
+            }
+            marked = true;
+            run = new SnapshotRun(_server, order);
+            Volatile.Write(ref _running, run);
+            thread.Start();
+        }
+        catch (Exception e)
+        {
+            InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
+            if (run is null)
+            {
+                // After Mark, the journal has switched its increment or a backup has begun. Neither can be undone.
+                if (marked) Fatal.End("a snapshot could not begin", e);
+                Release();
+                throw;
+            }
+            run.Fail(e.Message);
+            // The walk still runs to its end, because the next snapshot requires that all records have the same epoch bit.
+            run.WriteHeld();
+            End(job, run, e.Message);
+            run.Dispose();
+        }
+    }
+
+    /// <summary>
+    /// Cancels the snapshot in progress if it has this purpose (None matches any). The snapshot ends soon after.
+    /// </summary>
+    public void Cancel(SnapshotKind kind = SnapshotKind.None)
+    {
+        if (kind == SnapshotKind.None || Kind == kind) Running?.Cancel();
+    }
+
+    bool IHeldWork.RunHeld()
+    {
+        _held = true;
+        Start(_job!);
+        return true;
+    }
+
+    void IHeldWork.Released(Exception? failure)
+    {
+        // Start has released the slot after a failure of its own. If the acquisition failed, the slot is released here, so
+        // that a later round can try again.
+        if (failure is not null && !_held) Release();
+        _held = false;
+    }
+
+    private void Work(ISnapshotJob job, SnapshotRun run)
+    {
+        try
+        {
+            string? failure = run.Write(reason => End(job, run, reason));
+            if (failure is null) End(job, run, job.Publish());
+        }
+        catch (Exception bug)
+        {
+            InternalErrors.Report(_server.Log, bug, "A snapshot failed unexpectedly");
+            run.Fail(bug.Message);
+            if (Running == run) End(job, run, bug.Message);
+        }
+        try
+        {
+            run.Dispose();
+        }
+        catch (Exception e)
+        {
+            InternalErrors.Report(_server.Log, e, "A snapshot's file could not be closed");
+        }
+    }
+
+    private void End(ISnapshotJob job, SnapshotRun run, string? failure)
+    {
+        job.Ended(run, failure);
+        Volatile.Write(ref _running, null);
+        Volatile.Write(ref _kind, 0);
+    }
+}

@@ -1,0 +1,320 @@
+using System.Diagnostics;
+using System.Globalization;
+using RedisClone.Configuration;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>
+/// The server's dump file. It is saved on demand (while clients are served, or while all of them wait), at save points and at
+/// shutdown, and loaded at startup.
+/// </summary>
+internal sealed class Snapshots
+{
+    /// <summary>The infix in the name of the snapshot file for replicas.</summary>
+    public const string ForReplicas = "sync-";
+
+    private const long RetryMilliseconds = 5000;
+
+    private const string ForSave = "bg-";
+
+    private readonly ServerCore _server;
+    private long _changesSaved;
+    private long _lastTry;
+    private bool _scheduled;
+    private SnapshotRun? _saving;
+    private string _knownPath = "";
+    private FileMark? _known;           // the file at startup, or the last one that this server saved
+
+    public Snapshots(ServerCore server, SnapshotSlot slot)
+    {
+        _server = server;
+        Slot = slot;
+        LastSave = server.StartedAt;
+    }
+
+    public SnapshotSlot Slot { get; }
+
+    public IDisk Disk => _server.Disk;
+
+    /// <summary>The time of the last successful snapshot, or of the startup, in Unix milliseconds.</summary>
+    public long LastSave { get; private set; }
+
+    /// <summary>The reason why the last snapshot failed; null if it succeeded.</summary>
+    public string? Failure { get; private set; }
+
+    public long Saves { get; private set; }
+
+    /// <summary>The duration of the last snapshot in seconds; -1 if there was none.</summary>
+    public long SaveSeconds { get; private set; } = -1;
+
+    public long KeysLoaded { get; private set; }
+
+    public long KeysExpired { get; private set; }
+
+    public long ChangesSinceSave => Changes - _changesSaved;
+
+    /// <summary>Whether a background save is in progress or about to begin.</summary>
+    public bool IsSaving => Slot.Kind == SnapshotKind.Save;
+
+    /// <summary>Whether writes are refused because snapshots are configured and fail (stop-writes-on-bgsave-error).</summary>
+    public bool RefusesWrites => Failure is not null && _server.Config.StopWritesOnBgsaveError && _server.Config.SavePoints.Length > 0;
+
+    private bool HasKeys
+    {
+        get
+        {
+            for (int i = 0; i < _server.Shards.Count; i++)
+                for (int database = 0; database < _server.Config.Databases; database++)
+                    if (_server.Shards[i].Store.ExistingDatabase(database) is { Count: > 0 }) return true;
+            return false;
+        }
+    }
+
+    private long Changes => _server.Lanes.Sum(static lane => lane.Changes);
+
+    private string Path => _server.Config.PathOf(_server.Config.DbFilename);
+
+    /// <summary>Whether FLUSHALL must save an empty dump file: yes if there are save points.</summary>
+    public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && _server.Loading is null;
+
+    /// <summary>
+    /// Replaces the dump file. Returns null, or the reason of a failure; the old file is then unchanged. The caller holds
+    /// every shard.
+    /// </summary>
+    /// <param name="uncounted">Changes of the running command that are not counted yet.</param>
+    public string? Save(long uncounted = 0)
+    {
+        // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
+        if (HasKeys) Slot.Cancel();
+        long changes = Changes + uncounted;
+        var order = new SnapshotOrder(Disk, TemporaryPath(""));
+        using var run = new SnapshotRun(_server, order);
+        _saving = run;
+        string? failure;
+        try
+        {
+            failure = run.WriteHeld() ?? Publish(order.Path);
+        }
+        finally
+        {
+            _saving = null;
+        }
+        Ended(run, failure, changes);
+        return failure;
+    }
+
+    /// <summary>Starts or schedules a background save. The caller holds every shard.</summary>
+    /// <param name="schedule">Whether the save is scheduled if another snapshot is in progress.</param>
+    /// <param name="inTransaction">
+    /// Whether the caller is a transaction or a script. A snapshot must not contain a part of one.
+    /// </param>
+    /// <param name="answer">The reply of BGSAVE, or its error if false is returned.</param>
+    public bool TryStart(bool schedule, bool inTransaction, out string answer)
+    {
+        if (IsSaving)
+        {
+            answer = "ERR Background save already in progress";
+            return false;
+        }
+        if (!inTransaction && Slot.TryStart(SnapshotKind.Save, () => new SaveJob(this), isHeld: true))
+        {
+            answer = "Background saving started";
+            return true;
+        }
+        _scheduled = schedule || inTransaction;
+        answer = _scheduled
+            ? "Background saving scheduled"
+            : "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.";
+        return _scheduled;
+    }
+
+    /// <summary>Cancels a background save because all data was deleted.</summary>
+    public void CallOff() => Slot.Cancel(SnapshotKind.Save);
+
+    /// <summary>Deletes incomplete files before the process ends at once.</summary>
+    public void Discard()
+    {
+        _saving?.Cancel();
+        Slot.Cancel();
+        foreach (string path in new[] { TemporaryPath(""), TemporaryPath(ForSave), TemporaryPath(ForReplicas) })
+        {
+            try
+            {
+                Disk.Delete(path);
+            }
+            catch (Exception failure) when (DiskFailure.Is(failure))
+            {
+                _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Warns at startup if snapshots cannot be saved. Otherwise the first failure would show at a save point or at shutdown,
+    /// which it would prevent.
+    /// </summary>
+    public void WarnIfImpossible()
+    {
+        if (_server.Config.SavePoints.Length == 0) return;
+        if (WritableDirectory.Problem(Disk, TemporaryPath(ForSave)) is { } problem)
+            _server.Log.LogWarning("Snapshots cannot be saved, also not at shutdown: {Problem}", problem);
+    }
+
+    /// <summary>Resets the count of changes after the data was loaded.</summary>
+    public void CountFromHere()
+    {
+        _changesSaved = Changes;
+        Remember();
+    }
+
+    /// <summary>
+    /// Loads the dump file if there is one. Returns null, or the reason of a failure. No other thread holds a shard.
+    /// </summary>
+    public string? Load(bool replace = false)
+    {
+        long started = Stopwatch.GetTimestamp();
+        try
+        {
+            if (!Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
+            using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
+            long length = file.Length;
+            var loader = new SnapshotLoader(_server, keepExpired: false, replace);
+            _server.Loading?.Measure(() => length, () => loader.Offset);
+            if (loader.Load(file, out long offset) is { } reason)
+            {
+                if (_server.Loading is not { IsCancelled: true }) _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
+                return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). Terminating server after rdb file reading failure.";
+            }
+            (KeysLoaded, KeysExpired) = (loader.Loaded, loader.Expired);
+            _server.Log.LogInformation("Done loading RDB, keys loaded: {Loaded}, keys expired: {Expired}, empty keys skipped: {Empty}.", loader.Loaded, loader.Expired, loader.Empty);
+            _server.Log.LogInformation("DB loaded from disk: {Seconds:F3} seconds", Stopwatch.GetElapsedTime(started).TotalSeconds);
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return $"The snapshot {_server.Config.DbFilename} cannot be read: {failure.Message}";
+        }
+    }
+
+    /// <summary>
+    /// Begins a save if a save point is reached or one is scheduled; called in every round of background work.
+    /// </summary>
+    public void Tend(long now)
+    {
+        if (Slot.Kind != SnapshotKind.None || _server.Loading is not null) return;
+        if (_scheduled)
+        {
+            if (now - _lastTry < RetryMilliseconds && Failure is not null) return;
+            Slot.TryStart(SnapshotKind.Save, () =>
+            {
+                _scheduled = false;
+                return new SaveJob(this);
+            }, isHeld: false);
+            return;
+        }
+        if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
+        long changes = ChangesSinceSave;
+        foreach (SavePoint point in _server.Config.SavePoints)
+        {
+            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
+            Slot.TryStart(SnapshotKind.Save, () =>
+            {
+                _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
+                return new SaveJob(this);
+            }, isHeld: false);
+            return;
+        }
+    }
+
+    /// <summary>Saves at shutdown if the options or the save points require it. False if that failed.</summary>
+    public bool SaveAtShutdown(ShutdownOptions options)
+    {
+        Slot.Cancel();
+        if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
+        // Only the shutdown needs this thread, so the thread may block.
+        bool saved = false;
+        // If the save fails, the shutdown is cancelled, and the failure must not make the server refuse writes.
+        string? before = Failure;
+        new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
+        if (!saved) Failure = before;
+        return saved;
+    }
+
+    /// <summary>The path of a file that is incomplete or short-lived.</summary>
+    public string TemporaryPath(string infix) =>
+        _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
+
+    private void Ended(SnapshotRun run, string? failure, long changes)
+    {
+        _lastTry = ServerCore.UnixMilliseconds();
+        SaveSeconds = run.Seconds;
+        if (run.IsCancelled)
+        {
+            _server.Log.LogWarning("Background saving was called off");
+            return;
+        }
+        Failure = failure;
+        if (failure is not null)
+        {
+            _server.Log.LogWarning("Error saving DB on disk: {Failure}", failure);
+            return;
+        }
+        Saves++;
+        LastSave = _lastTry;
+        _changesSaved = changes;
+        _server.Log.LogInformation("DB saved on disk: {Keys} keys", run.Keys);
+    }
+
+    private string? Publish(string temporary)
+    {
+        try
+        {
+            WarnOfOthers();
+            Disk.Rename(temporary, Path);
+            Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+            Remember();
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
+
+    private void Remember() => (_knownPath, _known) = (Path, FileMark.Of(Disk, Path));
+
+    /// <summary>
+    /// Warns if another server has replaced the dump file. As with Redis, nothing prevents two servers from using the same
+    /// file, but the log should explain where the data went.
+    /// </summary>
+    private void WarnOfOthers()
+    {
+        if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)
+            _server.Log.LogWarning("{Path} is not the file that this server loaded or saved: another server seems to use the same dir and dbfilename. This server replaces it.", Path);
+    }
+
+    private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob
+    {
+        private string _path = "";
+        private long _changes;
+
+        public SnapshotOrder Mark()
+        {
+            _path = snapshots.TemporaryPath(ForSave);
+            _changes = snapshots.Changes;
+            snapshots._server.Log.LogInformation("Background saving started");
+            return new SnapshotOrder(snapshots.Disk, _path);
+        }
+
+        public string? Publish() => snapshots.Publish(_path);
+
+        public void Ended(SnapshotRun run, string? failure)
+        {
+            snapshots.Ended(run, failure, _changes);
+            if (failure is null) snapshots._server.Log.LogInformation("Background saving terminated with success");
+            else if (!run.IsCancelled) snapshots._server.Log.LogWarning("Background saving error");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+using RedisClone.Engine.Caching;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Effects;
+
+/// <summary>
+/// The counters and scratch buffers that a thread uses while it executes commands, so that no two threads write to the same
+/// cache line. Readers sum over all lanes.
+/// </summary>
+internal sealed class Lane
+{
+    [ThreadStatic] private static Lane? t_lane;
+    [ThreadStatic] private static Lane? t_nested;
+
+    private readonly LaneSet _owner;
+    private readonly KeyMap<bool> _absent = new();
+    private CommandCounters[] _calls;
+    private LatencyHistogram?[] _latencies;
+
+    internal Lane(LaneSet owner)
+    {
+        _owner = owner;
+        _calls = new CommandCounters[owner.Commands];
+        _latencies = new LatencyHistogram?[owner.Commands];
+    }
+
+    public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
+    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch;
+
+    /// <summary>Error replies of all lanes by their code.</summary>
+    public ErrorStatistics Errors => _owner.Errors;
+
+    /// <summary>Call counters by <see cref="CommandRow.Id"/>.</summary>
+    public CommandCounters[] Calls => _calls;
+
+    /// <summary>Latencies by <see cref="CommandRow.Id"/>.</summary>
+    public ReadOnlySpan<LatencyHistogram?> Latencies => _latencies;
+
+    /// <summary>Keys that the running command changed and that clients are blocked on, in the order of the changes.</summary>
+    public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
+
+    /// <summary>The invalidations that the running unit of effects causes.</summary>
+    internal PendingInvalidations Invalidations { get; } = new();
+
+    /// <summary>Whether the running unit needs work at its end: ready keys, invalidations or keys noted as absent.</summary>
+    internal bool HasFollowUps { get; set; }
+
+    public EffectBuffer Effects { get; } = new();
+
+    internal HeldMessages Messages { get; } = new();
+
+    internal void AddReady(Shard shard, in DatabaseKey key)
+    {
+        ReadyKeys.Add((shard, key));
+        HasFollowUps = true;
+    }
+
+    /// <summary>Notes, until the end of the unit, that a lookup did not find a key.</summary>
+    internal void NoteAbsent(int database, ReadOnlySpan<byte> key)
+    {
+        _absent.Set(database, key, true);
+        HasFollowUps = true;
+    }
+
+    /// <summary>Removes a key from those noted as absent; false if it was not noted.</summary>
+    internal bool TakeAbsent(int database, ReadOnlySpan<byte> key) => _absent.Count > 0 && _absent.Remove(database, key);
+
+    internal void EndUnit()
+    {
+        _absent.Clear();
+        HasFollowUps = false;
+    }
+
+    /// <summary>Counts an error reply by its code, which is the first word of its text.</summary>
+    public void CountError(ReadOnlySpan<byte> code)
+    {
+        ErrorReplies++;
+        Errors.Count(code);
+    }
+
+    public void CountLatency(int command, long ticks) => (_latencies[command] ??= new LatencyHistogram()).Add(ticks);
+
+    /// <summary>
+    /// Resets the command counters. Any thread may call it. The lane's own thread may count one more command in the old
+    /// counters, but never restores an old value.
+    /// </summary>
+    internal void ForgetCalls()
+    {
+        _calls = new CommandCounters[_calls.Length];
+        _latencies = new LatencyHistogram?[_latencies.Length];
+    }
+
+    /// <summary>
+    /// Gives the thread a second lane for commands that it runs while a command on its present lane has not ended, because
+    /// the effects of both must not mix. Returns the present lane.
+    /// </summary>
+    internal static Lane EnterNested(LaneSet set)
+    {
+        Lane outer = Current(set);
+        t_lane = t_nested is { } nested && nested._owner == set ? nested : t_nested = set.OfThread(nested: true);
+        return outer;
+    }
+
+    internal static void LeaveNested(Lane outer) => t_lane = outer;
+
+    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.OfThread(nested: false);
+}
+
+/// <summary>The counters of one command on one lane.</summary>
+internal struct CommandCounters
+{
+    public long Calls, Ticks, Rejected, Failed;
+}
+
+/// <summary>All lanes of one server. A process may host several servers.</summary>
+internal sealed class LaneSet(int commands, ErrorStatistics errors)
+{
+    private readonly Lock _adding = new();
+    private readonly Dictionary<(int Thread, bool Nested), Lane> _ofThreads = [];
+    private Lane[] _lanes = [];
+
+    public int Commands => commands;
+
+    public ErrorStatistics Errors => errors;
+
+    public Lane Current => Lane.Current(this);
+
+    /// <inheritdoc cref="Lane.EnterNested"/>
+    internal Lane EnterNested() => Lane.EnterNested(this);
+
+    internal static void LeaveNested(Lane outer) => Lane.LeaveNested(outer);
+
+    public ReadOnlySpan<Lane> All => _lanes;
+
+    public long Sum(Func<Lane, long> field)
+    {
+        long sum = 0;
+        foreach (Lane lane in _lanes) sum += field(lane);
+        return sum;
+    }
+
+    /// <summary>
+    /// The lane of the calling thread for this server. A thread that serves several servers gets the same lane back each
+    /// time. A new thread takes over the lane of an ended thread with the same ID.
+    /// </summary>
+    internal Lane OfThread(bool nested)
+    {
+        lock (_adding)
+        {
+            if (_ofThreads.TryGetValue((Environment.CurrentManagedThreadId, nested), out Lane? known)) return known;
+            var lane = new Lane(this);
+            _ofThreads.Add((Environment.CurrentManagedThreadId, nested), lane);
+            _lanes = [.. _lanes, lane];
+            return lane;
+        }
+    }
+}

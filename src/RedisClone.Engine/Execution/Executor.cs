@@ -1,0 +1,331 @@
+using System.Diagnostics;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Transactions;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Shards;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine.Execution;
+
+/// <summary>The result of one run of a command.</summary>
+internal enum Outcome
+{
+    /// <summary>The reply is written.</summary>
+    Done,
+
+    /// <summary>The command had no effect and must run again on a worker.</summary>
+    Moved,
+
+    /// <summary>The command had no effect; the client waits for one of its keys.</summary>
+    Blocked,
+
+    /// <summary>
+    /// The command had no effect; it must hold more shards first, for example those of a client that it will wake.
+    /// </summary>
+    Widened,
+
+    /// <summary>The command had no effect; a snapshot or the journal must advance first, then the command runs again.</summary>
+    Deferred,
+}
+
+/// <summary>
+/// Runs one command whose shards the calling thread holds, with the work that all commands share: the error as reply, the effect
+/// for the journal, the counters, and the blocked clients to serve.
+/// </summary>
+internal sealed class Executor(ServerCore server)
+{
+    /// <summary>
+    /// Runs a client's command. <paramref name="started"/> is the end time of the previous command and becomes the end time of
+    /// this one, so that each command reads the clock once.
+    /// </summary>
+    public Outcome Run(ref CommandContext c, ref long started)
+    {
+        Outcome outcome = Outcome.Done;
+        try
+        {
+            if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+            // The field is read once: a thread without a hold may turn the journal off while the command runs.
+            JournalKeeper? journal = server.Journal;
+            if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
+            if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
+            bool journalled = server.Effects.Wanted;
+            if (journalled && journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0 && IsAnyBehind(c.Held, journal.DurableLsn))
+            {
+                Reject(c.Session, c.Row, lost, c.Lane);
+                return Outcome.Done;
+            }
+            if (journalled) c.Lane.Messages.Hold();
+            long seen = c.Session.SeenLsn;
+            outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
+            // Even a command that is refused, or that will run again, may have evicted or expired keys.
+            if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
+            if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
+            if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
+            return outcome;
+        }
+        catch (Exception failure)
+        {
+            server.Failures.RunFailed(ref c, failure);
+            EndTransaction(ref c);
+            if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
+            return outcome;
+        }
+    }
+
+    /// <summary>Whether the last change of any of these shards has a higher LSN than this.</summary>
+    private bool IsAnyBehind(in ShardSet held, long position)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+            if (server.Shards[i].Lsn > position) return true;
+        return false;
+    }
+
+    /// <summary>
+    /// Makes room before the command if maxmemory is set: before a command that may use more memory, before a script, whose
+    /// commands are unknown, and before any command when eviction is due.
+    /// </summary>
+    private Outcome RunWithinMemory(ref CommandContext c, ref long started)
+    {
+        CommandFlags flags = c.Flags;
+        bool grows = (flags & CommandFlags.DenyOom) != 0;
+        if (grows || (flags & CommandFlags.AllShards) != 0 || server.Eviction.IsDue)
+        {
+            Session session = c.Session;
+            Lane lane = c.Lane;
+            bool holds = lane.Messages.IsHolding;
+            session.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
+            // The eviction has released its messages. The messages of the command itself are held again.
+            if (holds) lane.Messages.Hold();
+            if (session.LacksMemory)
+            {
+                // The held shards have nothing left to evict, but other shards may have.
+                if (!c.Held.ContainsAll(server.Shards.All))
+                {
+                    session.WidenedShards = server.Shards.All;
+                    return Outcome.Widened;
+                }
+                if (grows && !RefuseForMemory(session, c.Row, lane)) return Outcome.Done;
+            }
+            // Writes the invalidations of evicted keys now, so that the client does not attribute them to this command.
+            if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
+        }
+        long before = server.Shards.BytesOf(c.Held);
+        Outcome outcome = RunAlone(ref c, ref started);
+        if (grows && server.Shards.BytesOf(c.Held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
+        return outcome;
+    }
+
+    /// <summary>
+    /// Returns false if the command is finished. A refused EXEC continues, because it must end its transaction; its reply states
+    /// the reason.
+    /// </summary>
+    private static bool RefuseForMemory(Session session, CommandRow row, Lane lane)
+    {
+        if (row.Handler == TransactionCommands.ExecHandler && session.Transaction is { } transaction)
+        {
+            transaction.Abort(Errors.OutOfMemory);
+            return true;
+        }
+        Reject(session, row, Errors.OutOfMemory, lane);
+        return false;
+    }
+
+    private Outcome RunAlone(ref CommandContext c, ref long started)
+    {
+        Outcome outcome = RunPart(ref c, ref started);
+        if (outcome == Outcome.Done) c.Session.LastCommand = c.Row;
+        return outcome;
+    }
+
+    /// <summary>Begins a unit: messages about it are held until its effects have their LSN.</summary>
+    public void BeginUnit(Lane lane)
+    {
+        if (server.Effects.Wanted) lane.Messages.Hold();
+    }
+
+    /// <summary>
+    /// Ends a unit that changed one shard: places its effects, serves blocked clients and delivers invalidations.
+    /// </summary>
+    public void EndOwnUnit(Shard shard, Lane lane)
+    {
+        PlaceOwnUnit(shard, lane);
+        if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
+    }
+
+    /// <summary>Places the effects of such a unit. The caller serves clients and delivers invalidations later.</summary>
+    public void PlaceOwnUnit(Shard shard, Lane lane)
+    {
+        // The last consumer of effects may have gone meanwhile.
+        if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
+        lane.Messages.Release();
+    }
+
+    /// <summary>
+    /// Serves blocked clients and delivers invalidations after a unit. Its shards are held and its effects are placed.
+    /// </summary>
+    public void FollowUp(Lane lane, in ShardSet held)
+    {
+        server.Blocked.Serve(lane, held);
+        server.Invalidations.Deliver(lane.Invalidations);
+        lane.EndUnit();
+    }
+
+    /// <summary>
+    /// Gives the effects of the last unit their LSN while its shards are held, and releases the messages about them. The session
+    /// has seen the effects up to that LSN, or up to the last change of any of these shards.
+    /// </summary>
+    public void PlaceEffects(Session session, Lane lane, in ShardSet held)
+    {
+        long placed = server.Effects.Append(lane.Effects);
+        long seen = Math.Max(session.SeenLsn, placed);
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+        {
+            Shard shard = server.Shards[i];
+            if (placed > 0) shard.Lsn = placed;
+            else seen = Math.Max(seen, shard.Lsn);
+        }
+        session.SeenLsn = seen;
+        lane.Messages.Release();
+    }
+
+    /// <summary>
+    /// Runs a command as part of a unit: a transaction, a script, or the service of a blocked client. The effects are placed at
+    /// the end of the unit.
+    /// </summary>
+    public Outcome RunPart(ref CommandContext c, ref long started)
+    {
+        Session session = c.Session;
+        CommandRow row = c.Row;
+        Lane lane = c.Lane;
+        if (row.IsWrite && !lane.Effects.HasRoomFor(c.Args.WireLength))
+        {
+            Reject(session, row, Errors.TooManyEffects, lane);
+            return Outcome.Done;
+        }
+        if (row.Has(CommandFlags.DenyOom | CommandFlags.Grows) && RefuseGrowth(ref c) is { } refusal)
+        {
+            Reject(session, row, refusal, lane);
+            return Outcome.Done;
+        }
+        ReplyMark mark = c.Reply.Mark();
+        int effectsBefore = lane.Effects.Commands;
+        long changesBefore = server.Failures.ChangesOf(ref c);
+        HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
+        long replied = watching is null ? 0 : c.Reply.BytesWritten;
+        try
+        {
+            if (row.IsWrite) c.Reply.EnsureRoom(Limits.ShortReply);
+            row.Handler!(ref c);
+            if (c.Moved || c.Blocked) CheckUnchanged(ref c);
+            session.MissesTold = c.Moved ? c.Misses : 0;
+            if (c.Moved) return Outcome.Moved;
+            lane.KeyspaceHits += c.Hits;
+            lane.KeyspaceMisses += c.Misses;
+            if (c.Blocked) return Outcome.Blocked;
+            if (c.Failure is not null) c.Reply.Error(c.Failure);
+            if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted)
+                lane.Effects.AddCommand(session.Database, server.Commands.EffectName(row, c.Args), c.Args);
+        }
+        catch (Exception failure)
+        {
+            server.Failures.HandlerFailed(ref c, failure, effectsBefore, changesBefore);
+            EndTransaction(ref c);
+            ReplyFailure(session, mark, failure);
+        }
+        c.IsAnswered = true;
+        lane.Changes += c.Changes;
+        if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, ref c);
+
+        long ended = Stopwatch.GetTimestamp();
+        long ticks = ended - started;
+        started = ended;
+        Count(session, row, ticks, lane);
+        // The commands of a script have a session without a connection. The slow log records the script itself.
+        if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
+        if (ticks >= server.Latency.Threshold && session.Connection is not null)
+            server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
+        watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
+        return Outcome.Done;
+    }
+
+    /// <summary>Ends the transaction of an EXEC that failed, as for one that was refused.</summary>
+    private static void EndTransaction(ref CommandContext c)
+    {
+        if (c.Row.Handler == TransactionCommands.ExecHandler) c.Session.EndTransaction();
+    }
+
+    /// <summary>Returns the error that refuses a command which may use memory, or null.</summary>
+    private string? RefuseGrowth(ref CommandContext c)
+    {
+        if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
+        if (c.Row.Has(CommandFlags.Grows)) return server.ClientMemory.IsHeldMuch ? Errors.AllocationFailed : null;
+        if (server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
+        return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
+    }
+
+    /// <summary>Whether a shard that the command may write to is nearly full.</summary>
+    private bool IsNearlyFull(ref CommandContext c)
+    {
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.Arena.IsNearlyFull;
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1))
+            if (server.Shards[i].Store.Arena.IsNearlyFull) return true;
+        return false;
+    }
+
+    /// <summary>
+    /// Checks that a command which runs again has not changed anything, because it would change it twice. A command that waits
+    /// may have made a change whose effect it gave itself: XREADGROUP creates its consumer before it waits.
+    /// </summary>
+    private static void CheckUnchanged(ref CommandContext c)
+    {
+        if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
+    }
+
+    /// <summary>Replaces a partial reply by an error, or ends the connection if that is impossible.</summary>
+    private static void ReplyFailure(Session session, ReplyMark mark, Exception failure)
+    {
+        try
+        {
+            if (session.Reply.Rollback(mark)) session.Reply.Error(FailurePolicy.ErrorOf(failure));
+            else session.Connection?.Kill();
+        }
+        catch (Exception)
+        {
+            session.Connection?.Kill();
+        }
+    }
+
+    /// <summary>Replies with an error to a command that does not run.</summary>
+    public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
+    {
+        session.Reply.Error(refusal);
+        CountRefusal(session, lane);
+        if (row is not null) lane.Calls[row.Id].Rejected++;
+    }
+
+    /// <summary>Counts an error reply that no run of a command counts.</summary>
+    public static void CountRefusal(Session session, Lane lane)
+    {
+        session.ErrorsCounted = session.Reply.Errors;
+        lane.CountError(session.Reply.LastErrorCode);
+    }
+
+    /// <summary>Counts a command that was answered.</summary>
+    public void Count(Session session, CommandRow row, long ticks, Lane lane)
+    {
+        ref CommandCounters counters = ref lane.Calls[row.Id];
+        counters.Calls++;
+        counters.Ticks += ticks;
+        if (server.Config.LatencyTracking) lane.CountLatency(row.Id, ticks);
+        int errors = session.Reply.Errors;
+        if (errors == session.ErrorsCounted) return;
+        // The errors of the commands of a transaction were already counted for them.
+        session.ErrorsCounted = errors;
+        counters.Failed++;
+        lane.CountError(session.Reply.LastErrorCode);
+    }
+}

@@ -1,0 +1,191 @@
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Shards;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Failures;
+
+/// <summary>
+/// Handles unexpected exceptions. An error that cannot have damaged data is answered, counted and logged. After an error that
+/// may leave memory and the stream of effects different, the current state of the keys that the command may have changed is
+/// written to the stream. If that is impossible, the process ends, and the next start recovers all acknowledged writes.
+/// </summary>
+internal sealed class FailurePolicy(ServerCore server)
+{
+    private const int NoticeMilliseconds = 10_000;
+
+    private readonly KeyImages _images = new(server);
+    private long _nextNotice;
+    private volatile bool _isHeapFull;
+    private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
+
+    /// <summary>Whether memory was exhausted, which is not a bug.</summary>
+    public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
+
+    /// <summary>The error reply for an exception.</summary>
+    public static string ErrorOf(Exception failure) => failure is OutOfMemoryException ? Errors.AllocationFailed : Errors.Internal;
+
+    /// <summary>
+    /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept, followed
+    /// by the current state of its keys. On return, the stream of effects matches memory.
+    /// </summary>
+    /// <param name="c">The context of the command.</param>
+    /// <param name="failure">The exception.</param>
+    /// <param name="effectsBefore">The number of commands in the unit of effects when the handler began.</param>
+    /// <param name="changesBefore">The result of <see cref="ChangesOf"/> when the handler began.</param>
+    public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore, long changesBefore)
+    {
+        Note(failure, c.Lane);
+        // A change of a single element that fails for lack of memory has no effect and is not counted.
+        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
+        try
+        {
+            c.Lane.Effects.DropUnfinished();
+            CheckWhole(c.Held, failure);
+            for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
+            // A command that only reads also changes its keys if it finds them expired. PFCOUNT stores its result in the key.
+            bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
+            if (c.Row.Keys.Length > 0 && changed) WriteImages(ref c, isUnchanged);
+            else if (c.Row.Image is { } image)
+            {
+                if (c.Changes > 0) image(server, c.Lane);
+            }
+            else if (c.Row.IsWrite || c.Changes > 0) Fatal.End("a command failed after it may have changed more than single keys", failure);
+            if (c.Row.IsWrite) c.Lane.Changes++;
+            c.ForgetChanges();
+        }
+        catch (Exception handling)
+        {
+            Fatal.End("a command failed, and the effect of what it changed cannot be written", failure, handling);
+        }
+        Log(ref c, failure);
+    }
+
+    private void WriteImages(ref CommandContext c, bool isUnchanged)
+    {
+        try
+        {
+            _images.Write(ref c, isUnchanged);
+        }
+        catch (OutOfMemoryException) when (!_reserve.IsOut)
+        {
+            _reserve.Release();
+            c.Lane.Effects.DropUnfinished();
+            // The images already written are written again with the same content, which is harmless.
+            _images.Write(ref c, isUnchanged);
+        }
+    }
+
+    /// <summary>The number of changes so far in the stores of a write command's keys.</summary>
+    public long ChangesOf(ref CommandContext c)
+    {
+        if (!c.Row.IsWrite) return 0;
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.Changes;
+        long changes = 0;
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) changes += server.Shards[i].Store.Changes;
+        return changes;
+    }
+
+    /// <summary>
+    /// Handles an exception outside the handler during a command. Completed effects are placed in the stream, blocked clients
+    /// that wait for the keys are served, and clients that cache them are notified.
+    /// </summary>
+    public void RunFailed(ref CommandContext c, Exception failure)
+    {
+        Note(failure, c.Lane);
+        try
+        {
+            c.Lane.Effects.DropUnfinished();
+            CheckWhole(c.Held, failure);
+            server.Executor.PlaceEffects(c.Session, c.Lane, c.Held);
+            if (c.Lane.HasFollowUps) server.Executor.FollowUp(c.Lane, c.Held);
+        }
+        catch (Exception handling)
+        {
+            Fatal.End("a command's effects cannot be placed in the stream of effects", failure, handling);
+        }
+        Log(ref c, failure);
+    }
+
+    /// <summary>
+    /// Handles an exception in background work, with or without a held shard. A lack of memory that left the shard consistent
+    /// is logged. Any other exception ends the process.
+    /// </summary>
+    public void BackgroundFailed(string work, Exception failure, Shard? shard)
+    {
+        Lane lane = Note(failure);
+        if (!IsForMemory(failure) || shard is { Store.IsTorn: true }) Fatal.End(work, failure);
+        if (shard is not null)
+        {
+            try
+            {
+                lane.Effects.DropUnfinished();
+                server.Executor.EndOwnUnit(shard, lane);
+            }
+            catch (Exception handling)
+            {
+                Fatal.End("the effects of background work cannot be placed in the stream of effects", failure, handling);
+            }
+        }
+        server.Log.LogError(failure, "{Work}", work);
+    }
+
+    /// <summary>Handles an exception that ends a connection while none of its commands was running.</summary>
+    public void ConnectionFailed(Exception failure)
+    {
+        Note(failure);
+        server.Log.LogError(failure, "A connection failed unexpectedly");
+    }
+
+    /// <summary>
+    /// Allocates the reserve again after a failure released it. Disconnects the clients that use the most memory while memory
+    /// is short.
+    /// </summary>
+    public void Tend()
+    {
+        _reserve.Refill();
+        _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
+        if (IsShortOfMemory) server.ClientMemory.EvictLargest(Limits.FailureReserve);
+    }
+
+    /// <summary>
+    /// True if the heap is full, or if the reserve is still missing after a failed allocation. Commands that may allocate
+    /// memory are refused.
+    /// </summary>
+    public bool IsShortOfMemory => _reserve.IsOut || _isHeapFull;
+
+    /// <summary>
+    /// Logs a bug with its stack. A lack of memory is logged at most once in ten seconds, because clients may cause it
+    /// thousands of times a second.
+    /// </summary>
+    private void Log(ref CommandContext c, Exception failure)
+    {
+        if (!IsForMemory(failure))
+        {
+            server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
+            return;
+        }
+        long now = Environment.TickCount64, next = Volatile.Read(ref _nextNotice);
+        if (now < next || Interlocked.CompareExchange(ref _nextNotice, now + NoticeMilliseconds, next) != next) return;
+        server.Log.LogWarning(
+            "Out of memory: command {Command} of client {Client} failed. failed_allocations of INFO counts such failures", c.Row.FullName, c.Session.Id);
+    }
+
+    /// <summary>Releases the reserve and counts the failure. Returns the lane that counts it: the current one, unless given.</summary>
+    private Lane Note(Exception failure, Lane? lane = null)
+    {
+        // The reserve comes first, because a thread's first lane takes memory. The arenas' memory limit is reached before the
+        // heap is full, and the rest of the heap is the reserve then.
+        if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
+        lane ??= server.Lanes.Current;
+        if (IsForMemory(failure)) lane.FailedAllocations++;
+        else lane.UnexpectedErrors++;
+        return lane;
+    }
+
+    private void CheckWhole(in ShardSet held, Exception failure)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+            if (server.Shards[i].Store.IsTorn) Fatal.End("a shard was left in the middle of a change", failure);
+    }
+}

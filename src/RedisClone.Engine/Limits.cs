@@ -1,0 +1,170 @@
+namespace RedisClone.Engine;
+
+/// <summary>All fixed limits of the server. Limits that a user can set are in the configuration.</summary>
+internal static class Limits
+{
+    /// <summary>Mailbox items that a worker runs before it releases the shard.</summary>
+    public const int ShardTurn = 256;
+
+    /// <summary>One turn in this many prefers patient work, which otherwise comes after all other work of a shard.</summary>
+    public const int ImpatientWork = 8;
+
+    /// <summary>Requests of one connection that its loop executes before it serves another connection.</summary>
+    public const int BatchRequests = 512;
+
+    /// <summary>
+    /// Batches of at most this many requests run together with those of other connections. A longer batch fills the nearest
+    /// cache by itself. It runs after the short ones if there is more work than one round or one shard can do at once.
+    /// </summary>
+    public const int GatheredBatch = 4;
+
+    /// <summary>Values with more elements or bytes than this are not walked on an I/O thread.</summary>
+    public const int InlineWork = 4096;
+
+    /// <summary>Scripts that usually take longer than this do not run on an I/O thread.</summary>
+    public static readonly TimeSpan InlineScript = TimeSpan.FromMilliseconds(2);
+
+    /// <summary>The maximum length in bytes of a function name or a library name.</summary>
+    public const int FunctionName = 512;
+
+    /// <summary>Cached scripts that were sent only by EVAL.</summary>
+    public const int PassingScripts = 500;
+
+    /// <summary>
+    /// Bytes that scripts may use, compiled forms included. The limit is also at most half of the memory available to the
+    /// runtime.
+    /// </summary>
+    public const long ScriptMemory = 1L << 30;
+
+    /// <summary>
+    /// Bytes of the effects of one transaction or script, which are stored in one array. The effects of a single command always
+    /// fit, with room for the effects of keys that expire during the command.
+    /// </summary>
+    public const long UnitBytes = 2_000_000_000;
+
+    /// <summary>Bytes reserved for handling a failed allocation.</summary>
+    public const int FailureReserve = 8 << 20;
+
+    /// <summary>Transactions of more commands than this do not run on an I/O thread.</summary>
+    public const int InlineTransaction = 128;
+
+    /// <summary>Bytes that a fast loop walks in the time of one unit of <see cref="InlineWork"/>.</summary>
+    public const int BytesPerWork = 16;
+
+    /// <summary>The longest string value, regardless of proto-max-bulk-len: key and value share one array.</summary>
+    public const long MaxValueBytes = 1L << 30;
+
+    /// <summary>Arguments of a command whose key positions fit on the stack.</summary>
+    public const int StackKeys = 64;
+
+    /// <summary>
+    /// Elements that one command returns with repetitions (a negative count). The limit bounds the reply and the time that the
+    /// command holds its shard.
+    /// </summary>
+    public const long ReplyElements = 1 << 22;
+
+    /// <summary>A client that uses less memory than this is not disconnected when the heap is full.</summary>
+    public const long MuchForAClient = 64 << 10;
+
+    /// <summary>
+    /// Bytes that must be free for the reply of a write command before the command runs: enough for a number or a status.
+    /// </summary>
+    public const int ShortReply = 64;
+
+    /// <summary>Bytes of replies after which a batch waits until the client receives them.</summary>
+    public const int UnflushedReplies = 512 * 1024;
+
+    /// <summary>Bytes of unsent replies for a client whose class has no limit.</summary>
+    public const long ReplyBytes = 1L << 32;
+
+    /// <summary>
+    /// Bytes of replies that do not count against a client's output limit, so that even a very small limit leaves room for an
+    /// error reply.
+    /// </summary>
+    public const int UncountedOutput = 8 * 1024;
+
+    /// <summary>Bytes of an incomplete request from a client that has not authenticated.</summary>
+    public const int UnauthenticatedQuery = 1024 * 1024;
+
+    /// <summary>Memory cost of a watched key or a subscription, in addition to its name.</summary>
+    public const int BytesPerName = 64;
+
+    /// <summary>
+    /// Memory cost of a key that a blocked client waits for, in addition to its name: a queue and a table entry.
+    /// </summary>
+    public const int BytesOfWait = 256;
+
+    /// <summary>Memory cost of a tracked prefix, including its entries in the prefix tables.</summary>
+    public const int BytesPerPrefix = 256;
+
+    /// <summary>Simultaneous connections to the metrics port. Further connections are closed.</summary>
+    public const int MetricsConnections = 32;
+
+    /// <summary>
+    /// Time after which an idle connection to the metrics port, or one with an incomplete request, is closed.
+    /// </summary>
+    public static readonly TimeSpan MetricsPatience = TimeSpan.FromSeconds(5);
+
+    /// <summary>Characters of one text in the log. Longer texts are truncated.</summary>
+    public const int LogText = 4096;
+
+    /// <summary>Bytes of log lines that may wait for the log thread. Further lines are dropped and counted.</summary>
+    public const int LogBacklog = 1 << 20;
+
+    /// <summary>Time that a process that ends waits for its log to be written.</summary>
+    public static readonly TimeSpan LogDrain = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>Bytes that a pipe accepts in one write when poll(2) reports it as writable (PIPE_BUF on Linux).</summary>
+    public const int PipeAtom = 4096;
+
+    /// <summary>Bytes of the last log line before a fatal end. A longer line is truncated.</summary>
+    public const int FatalLine = 2048;
+
+    /// <summary>Milliseconds that a fatal end waits for space in a full pipe at standard output or standard error.</summary>
+    public const int FatalPatience = 200;
+
+    /// <summary>Seconds after which the kernel ends a process whose fatal end hangs, for example in a file system.</summary>
+    public const int FatalAlarm = 5;
+
+    /// <summary>The maximum length in bytes of the host name or address that a replica announces.</summary>
+    public const int HostName = 255;
+
+    /// <summary>Time that a health check waits for the server.</summary>
+    public static readonly TimeSpan HealthPatience = TimeSpan.FromSeconds(3);
+
+    /// <summary>TLS handshakes that may be in progress at the same time. Further connections are refused.</summary>
+    public const int TlsHandshakes = 512;
+
+    /// <summary>Time limit of one TLS handshake.</summary>
+    public static readonly TimeSpan TlsHandshakePatience = TimeSpan.FromSeconds(10);
+
+    /// <summary>Bytes that may wait to be written to the journal before write commands wait for the disk.</summary>
+    public const long JournalBacklog = 64 << 20;
+
+    /// <summary>Interval at which a command that waits for the disk checks again.</summary>
+    public static readonly TimeSpan DiskPatience = TimeSpan.FromMilliseconds(1);
+
+    /// <summary>Time that a command that inspects all clients waits until the data they have sent is received.</summary>
+    public static readonly TimeSpan ArrivalPatience = TimeSpan.FromMilliseconds(100);
+
+    /// <summary>
+    /// Time that clients have to receive their output during shutdown. The event loop disconnects clients that make no progress
+    /// earlier.
+    /// </summary>
+    public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
+
+    /// <summary>
+    /// Growth in bytes, by one command or of the clients' memory, after which used memory is compared with maxmemory at once.
+    /// The next command that needs memory notices smaller growth.
+    /// </summary>
+    public const int NoticedGrowth = 64 * 1024;
+
+    /// <summary>Bytes of garbage that are left to the collector's own schedule.</summary>
+    public const long Garbage = 32 << 20;
+
+    /// <summary>Prefixes that one client may track in broadcast mode: each write is compared with all of them.</summary>
+    public const int TrackingPrefixes = 1024;
+
+    /// <summary>Lists of field names that one connection may prepare for HIMPORT.</summary>
+    public const int Fieldsets = 1024;
+}

@@ -1,0 +1,85 @@
+using System.Diagnostics;
+using System.Numerics;
+
+namespace RedisClone.Engine.Metrics;
+
+/// <summary>
+/// A histogram of durations with 32 steps per octave, so percentiles are accurate within 3 %. One thread writes; other threads
+/// may read slightly outdated counts.
+/// </summary>
+internal sealed class LatencyHistogram
+{
+    private const int StepBits = 5;
+    private const int Steps = 1 << StepBits;
+    private const int Octaves = 38; // in nanoseconds, up to more than an hour
+
+    /// <summary>The reported steps double, from about one microsecond to more than an hour.</summary>
+    private const int FirstShown = 1024, ShownSteps = 32;
+
+    private readonly long[] _counts = new long[Octaves * Steps];
+
+    public void Add(long ticks) => _counts[IndexOf(ticks)]++;
+
+    public void Add(LatencyHistogram other)
+    {
+        for (int i = 0; i < _counts.Length; i++) _counts[i] += other._counts[i];
+    }
+
+    public long Count
+    {
+        get
+        {
+            long count = 0;
+            foreach (long c in _counts) count += c;
+            return count;
+        }
+    }
+
+    /// <summary>The smallest duration in ticks that this percentage of all durations does not exceed.</summary>
+    public long Percentile(double percent)
+    {
+        long wanted = Math.Max(1, (long)Math.Ceiling(Count * percent / 100));
+        long seen = 0;
+        for (int i = 0; i < _counts.Length; i++)
+        {
+            seen += _counts[i];
+            if (seen >= wanted) return LargestAt(i);
+        }
+        return 0;
+    }
+
+    /// <summary>The cumulative counts for the reported steps. The last step includes all durations.</summary>
+    public IEnumerable<(long Microseconds, long Count)> Shown()
+    {
+        for (int i = 0; i < ShownSteps; i++)
+        {
+            long nanoseconds = (long)FirstShown << i;
+            // Redis's histograms report the highest value of the bucket that contains the step; a bucket spans 1/128 of the
+            // step.
+            nanoseconds += nanoseconds / 128 - 1;
+            yield return (nanoseconds / 1000, i == ShownSteps - 1 ? Count : CountUpTo((long)(nanoseconds * (Stopwatch.Frequency / 1e9))));
+        }
+    }
+
+    /// <summary>Counts whole steps, including the step that contains <paramref name="ticks"/>.</summary>
+    private long CountUpTo(long ticks)
+    {
+        long count = 0;
+        for (int i = IndexOf(ticks); i >= 0; i--) count += _counts[i];
+        return count;
+    }
+
+    private static int IndexOf(long ticks)
+    {
+        ulong value = (ulong)Math.Max(ticks, 0);
+        int shift = Math.Max(0, BitOperations.Log2(value | 1) - StepBits);
+        return (int)Math.Min((ulong)(shift << StepBits) + (value >> shift), Octaves * Steps - 1);
+    }
+
+    private static long LargestAt(int index)
+    {
+        if (index < Steps) return index;
+        int shift = (index >> StepBits) - 1;
+        return ((long)(index - (shift << StepBits)) << shift) + (1L << shift) - 1;
+    }
+}

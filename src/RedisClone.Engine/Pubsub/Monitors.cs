@@ -1,0 +1,45 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine.Pubsub;
+
+/// <summary>The clients that see every command (MONITOR). Without any, the cost for a command is one field read.</summary>
+internal sealed class Monitors
+{
+    private readonly Lock _changing = new();
+    private Session[] _sessions = [];
+
+    public bool Any => _sessions.Length > 0;
+
+    public bool Contains(Session session) => Array.IndexOf(_sessions, session) >= 0;
+
+    public void Add(Session session)
+    {
+        lock (_changing)
+            if (!_sessions.Contains(session)) _sessions = [.. _sessions, session];
+    }
+
+    public void Remove(Session session)
+    {
+        if (!Contains(session)) return;
+        lock (_changing) _sessions = [.. _sessions.Where(s => s != session)];
+    }
+
+    /// <summary>
+    /// Shows a command before it runs, with secrets hidden. <paramref name="source"/> is the client's address, or lua.
+    /// </summary>
+    public void Show(Session author, string source, CommandRow row, in Request request)
+    {
+        if (!Any || row.Has(CommandFlags.Admin)) return;
+        long microseconds = ServerCore.UnixMicroseconds();
+        var line = new StringBuilder();
+        line.Append(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:D6} [{author.Database} {source}]");
+        for (int i = 0; i < request.Count; i++) ConfigText.AppendQuoted(line.Append(' '), row.Show(request, i));
+        byte[] message = Encoding.Latin1.GetBytes(line.Append("\r\n").ToString());
+        foreach (Session session in _sessions) session.Connection!.Push(message);
+    }
+}

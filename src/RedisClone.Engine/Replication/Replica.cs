@@ -1,0 +1,223 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Engine.Clients;
+using RedisClone.Journal.Disk;
+using RedisClone.Protocol;
+using RedisClone.Scheduling;
+
+namespace RedisClone.Engine.Replication;
+
+internal enum ReplicaState
+{
+    /// <summary>The client has sent REPLCONF, but has not asked for the data.</summary>
+    Introduced,
+
+    WaitsForSnapshot,
+
+    TakesSnapshot,
+
+    Follows,
+}
+
+/// <summary>A client that receives a snapshot of all data and then every effect from that moment on.</summary>
+internal sealed class Replica(IClientConnection connection, IConnectionScheduler scheduler, ReplicationStream stream) : IDisposable
+{
+    private const int FilePart = 64 * 1024;
+
+    private readonly Signal _step = new(scheduler);
+    private readonly byte[] _part = new byte[FilePart];
+    private int _signalled;
+    private int _woken;
+    private volatile bool _hasGap;
+    private StreamPiece? _piece;
+    private int _position;
+    private long _sent;
+    private long _start;
+    private IDiskFile? _snapshot;
+    private long _snapshotSent;
+    private long _unflushed;
+
+    public IClientConnection Connection => connection;
+
+    public ReplicaState State { get; private set; }
+
+    /// <summary>The port on which the replica listens, as it reported.</summary>
+    public int ListeningPort { get; set; }
+
+    /// <summary>The address of the replica, as it reported; empty if it reported none.</summary>
+    public string Address { get; set; } = "";
+
+    /// <summary>The reported address, or else the address of the connection's peer.</summary>
+    public string Host
+    {
+        get
+        {
+            if (Address.Length > 0) return Address;
+            string peer = connection.Session.PeerName;
+            return peer[..Math.Max(0, peer.LastIndexOf(':'))];
+        }
+    }
+
+    /// <summary>Whether the client wants only the snapshot. It is disconnected after that.</summary>
+    public bool OnlySnapshot { get; set; }
+
+    /// <summary>Whether the client wants a snapshot without keys.</summary>
+    public bool OnlyFunctions { get; set; }
+
+    /// <summary>Whether the client used PSYNC. It then receives the offset of the stream and acknowledges offsets.</summary>
+    public bool IsModern { get; set; }
+
+    /// <summary>The offset up to which the replica has processed the stream, as it reported.</summary>
+    public long Acknowledged { get; private set; }
+
+    /// <summary>The offset up to which the replica has the stream on its disk, as it reported.</summary>
+    public long Flushed { get; private set; }
+
+    public long AcknowledgedAt { get; private set; }
+
+    /// <summary>The number of bytes of the stream that are not sent to the replica yet.</summary>
+    public long Behind => IsMarked ? stream.Offset - Volatile.Read(ref _sent) : 0;
+
+    /// <summary>
+    /// Whether a part of the stream was lost for this replica. It receives nothing more, and its connection is closed.
+    /// </summary>
+    public bool HasGap
+    {
+        get => _hasGap;
+        set => _hasGap = value;
+    }
+
+    public bool HasNews => Volatile.Read(ref _woken) != 0;
+
+    public bool HasSnapshot => State >= ReplicaState.TakesSnapshot;
+
+    /// <summary>Whether the moment of its snapshot has passed, so that the stream is kept for it.</summary>
+    public bool IsMarked => Volatile.Read(ref _piece) is not null;
+
+    /// <summary>Waits for a snapshot, and discards the state of an earlier attempt.</summary>
+    public void Await()
+    {
+        _piece = null;
+        State = ReplicaState.WaitsForSnapshot;
+    }
+
+    /// <summary>Sets the start of its part of the stream: the present end of the stream.</summary>
+    public void StartAt(StreamPiece piece, long offset)
+    {
+        (_position, _sent, _start) = (piece.Length, offset, offset);
+        Volatile.Write(ref _piece, piece);
+    }
+
+    /// <summary>Gives the replica its snapshot. The replica closes the file.</summary>
+    public void Give(IDiskFile snapshot)
+    {
+        _snapshot = snapshot;
+        State = ReplicaState.TakesSnapshot;
+        Step();
+    }
+
+    /// <summary>Signals the connection to check for work. Any thread may call it.</summary>
+    public void Step()
+    {
+        if (Interlocked.Exchange(ref _signalled, 1) == 0) _step.Set();
+    }
+
+    /// <summary>Waits for <see cref="Step"/>. The connection calls it until the replica has a snapshot.</summary>
+    public async ValueTask AwaitStepAsync()
+    {
+        await _step.Wait();
+        Volatile.Write(ref _signalled, 0);
+    }
+
+    /// <summary>Writes an empty line, so that the replica does not time out while it waits.</summary>
+    public void WriteSign(ReplyWriter reply) => Write(reply, "\n"u8);
+
+    /// <summary>Writes the length of the snapshot; for PSYNC, the ID and the offset of the stream precede it.</summary>
+    public void WriteHead(ReplyWriter reply, string history)
+    {
+        string head = string.Create(CultureInfo.InvariantCulture, $"${_snapshot!.Length}\r\n");
+        if (IsModern) head = string.Create(CultureInfo.InvariantCulture, $"+FULLRESYNC {history} {_start}\r\n{head}");
+        Write(reply, Encoding.ASCII.GetBytes(head));
+    }
+
+    /// <summary>Writes the next part of the snapshot; false if there is none.</summary>
+    public bool WritePart(ReplyWriter reply)
+    {
+        int read = _snapshot!.Read(_snapshotSent, _part);
+        Write(reply, _part.AsSpan(0, read));
+        _snapshotSent += read;
+        return read > 0;
+    }
+
+    /// <summary>Continues with the stream after the snapshot was sent.</summary>
+    public void Follow(long now)
+    {
+        Dispose();
+        AcknowledgedAt = now;
+        State = ReplicaState.Follows;
+        Wake();
+    }
+
+    public void Acknowledge(long processed, long flushed, long now)
+    {
+        Acknowledged = Math.Max(Acknowledged, processed);
+        Flushed = Math.Max(Flushed, flushed);
+        AcknowledgedAt = now;
+    }
+
+    /// <summary>
+    /// Schedules the connection because there is something to send. Any thread may call it, also under a hold.
+    /// </summary>
+    public void Wake()
+    {
+        // Race: this exchange and the one in WriteTo are full fences. Either this thread sees the 0 and schedules the
+        // connection, or the connection sees the bytes that this thread has written.
+        if (State == ReplicaState.Follows && Interlocked.Exchange(ref _woken, 1) == 0) scheduler.Schedule(connection);
+    }
+
+    /// <summary>Writes the stream from the position that the replica has reached, up to the limit for one flush.</summary>
+    public void WriteTo(ReplyWriter reply)
+    {
+        Interlocked.Exchange(ref _woken, 0);
+        if (State != ReplicaState.Follows || _hasGap) return;
+        long most = _sent + Limits.UnflushedReplies;
+        while (_sent < most)
+        {
+            int end = _piece!.Length;
+            if (_position == end)
+            {
+                if (_piece.Next is not { } next) return;
+                // Race: the piece may have become longer after its length was read. Next is set only after the piece is full.
+                if (_position == _piece.Length) (_piece, _position) = (next, 0);
+                continue;
+            }
+            Write(reply, _piece.Bytes.AsSpan(_position, end - _position));
+            Volatile.Write(ref _sent, _sent + end - _position);
+            _position = end;
+        }
+        Wake();
+    }
+
+    /// <summary>
+    /// Whether the replica was sent a reply. That is so if the <paramref name="bytes"/> that are about to be sent are more
+    /// than the bytes written here. A reply would corrupt the stream.
+    /// </summary>
+    public bool WasAnswered(long bytes)
+    {
+        bool answered = State > ReplicaState.Introduced && bytes > _unflushed;
+        _unflushed = 0;
+        return answered;
+    }
+
+    private void Write(ReplyWriter reply, ReadOnlySpan<byte> bytes)
+    {
+        reply.Raw(bytes);
+        _unflushed += bytes.Length;
+    }
+
+    public void Dispose()
+    {
+        _snapshot?.Dispose();
+        _snapshot = null;
+    }
+}

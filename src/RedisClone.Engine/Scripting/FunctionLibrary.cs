@@ -1,0 +1,23 @@
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Engine.Scripting;
+
+/// <summary>The functions that one FUNCTION LOAD registered, and their source.</summary>
+internal sealed class FunctionLibrary(string name, byte[] source)
+{
+    public string Name => name;
+
+    /// <summary>The source as it was sent, including its first line.</summary>
+    public byte[] Source => source;
+
+    public List<LibraryFunction> Functions { get; } = [];
+
+    /// <summary>The memory that the loaded library takes in the interpreter.</summary>
+    public long Bytes { get; set; }
+}
+
+/// <summary>A function that FCALL can run.</summary>
+internal sealed class LibraryFunction(string name, string? description, LuaFunction body, ScriptFlags flags) : Routine(name, body, flags)
+{
+    public string? Description => description;
+}

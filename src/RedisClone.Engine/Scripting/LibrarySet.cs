@@ -1,0 +1,126 @@
+using System.Collections.Concurrent;
+using System.Text;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Engine.Scripting;
+
+/// <summary>
+/// The function libraries by name, and all their functions. They change only while all shards are held; any thread may look up a
+/// function.
+/// </summary>
+internal sealed class LibrarySet
+{
+    private readonly OrderedDictionary<string, FunctionLibrary> _libraries = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<string, LibraryFunction> _functions = new(StringComparer.OrdinalIgnoreCase);
+    private readonly ConcurrentDictionary<string, LibraryFunction>.AlternateLookup<ReadOnlySpan<char>> _byName;
+
+    private readonly LuaState _state;
+
+    public LibrarySet(LuaState state)
+    {
+        _state = state;
+        _byName = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
+    }
+
+    public IReadOnlyCollection<FunctionLibrary> All => _libraries.Values;
+
+    /// <summary>The bytes of the libraries' sources.</summary>
+    public long SourceBytes { get; private set; }
+
+    /// <summary>The bytes that the functions take in the interpreter.</summary>
+    public long LuaBytes { get; private set; }
+
+    public int FunctionCount => _functions.Count;
+
+    /// <summary>The function of a name, in any letter case.</summary>
+    public LibraryFunction? Find(ReadOnlySpan<byte> name)
+    {
+        if (name.Length > Limits.FunctionName) return null;
+        Span<char> characters = stackalloc char[Limits.FunctionName];
+        int length = Encoding.Latin1.GetChars(name, characters);
+        return _byName.TryGetValue(characters[..length], out LibraryFunction? function) ? function : null;
+    }
+
+    /// <summary>The number of functions and libraries whose memory was left to the garbage collector.</summary>
+    public long LazilyFreed { get; private set; }
+
+    public FunctionLibrary? FindLibrary(string name) => _libraries.GetValueOrDefault(name);
+
+    /// <summary>
+    /// Adds all libraries or none. With <paramref name="replace"/>, they replace libraries of the same names. Returns null, or
+    /// the problem.
+    /// </summary>
+    public string? Add(IReadOnlyCollection<FunctionLibrary> added, bool replace)
+    {
+        var replaced = new List<FunctionLibrary>();
+        foreach (FunctionLibrary library in added)
+        {
+            if (FindLibrary(library.Name) is not { } old) continue;
+            if (!replace) return $"ERR Library {library.Name} already exists";
+            replaced.Add(old);
+        }
+        foreach (FunctionLibrary library in added)
+            foreach (LibraryFunction function in library.Functions)
+                if (_functions.TryGetValue(function.Name, out LibraryFunction? other) && !replaced.Exists(old => old.Functions.Contains(other)))
+                    return $"ERR Function {function.Name} already exists";
+        foreach (FunctionLibrary old in replaced) Unlink(old);
+        try
+        {
+            foreach (FunctionLibrary library in added) Link(library);
+        }
+        catch
+        {
+            foreach (FunctionLibrary library in added)
+                if (FindLibrary(library.Name) == library) Remove(library);
+            foreach (FunctionLibrary old in replaced) Link(old);
+            throw;
+        }
+        return null;
+    }
+
+    public void Remove(FunctionLibrary library)
+    {
+        Unlink(library);
+        _libraries.Remove(library.Name);
+    }
+
+    /// <summary>
+    /// Removes all libraries and leaves their memory to the garbage collector, as Redis leaves it to a background thread.
+    /// </summary>
+    public void ClearLater()
+    {
+        LazilyFreed += 1 + FunctionCount;
+        Clear();
+    }
+
+    public void Clear()
+    {
+        foreach (FunctionLibrary library in _libraries.Values.ToArray()) Remove(library);
+        _state.Recount();
+    }
+
+    private void Unlink(FunctionLibrary library)
+    {
+        SourceBytes -= library.Source.Length;
+        LuaBytes -= library.Bytes;
+        _state.Settle(_state.AllocatedBytes - library.Bytes);
+        foreach (LibraryFunction function in library.Functions)
+        {
+            _functions.TryRemove(function.Name, out _);
+            _state.TrySet(_state.Registry, function.Body, LuaValue.Nil);
+        }
+    }
+
+    private void Link(FunctionLibrary library)
+    {
+        _libraries[library.Name] = library;
+        SourceBytes += library.Source.Length;
+        LuaBytes += library.Bytes;
+        foreach (LibraryFunction function in library.Functions)
+        {
+            _functions[function.Name] = function;
+            _state.TrySet(_state.Registry, function.Body, new LuaValue(true));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
+using RedisClone.Lua.Running;
+using RedisClone.Lua.Values;
+
+namespace RedisClone.Engine.Scripting;
+
+/// <summary>
+/// The compiled scripts by digest and by source. The number of scripts that came with EVAL is limited; the least recently used
+/// one is evicted first. The cache changes only while all shards are held; any thread may look up a script.
+/// </summary>
+internal sealed class ScriptCache
+{
+    private readonly LuaState _state;
+    private readonly ConcurrentDictionary<ScriptDigest, Script> _byDigest = new();
+    private readonly ConcurrentDictionary<byte[], Script> _bySource = new(ByteComparer.Instance);
+    private readonly ConcurrentDictionary<byte[], Script>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
+    private readonly LinkedList<Script> _passing = new();
+    private readonly Dictionary<Script, LinkedListNode<Script>> _nodes = [];
+
+    public ScriptCache(LuaState state)
+    {
+        _state = state;
+        _bySpan = _bySource.GetAlternateLookup<ReadOnlySpan<byte>>();
+    }
+
+    public int Count => _byDigest.Count;
+
+    /// <summary>The bytes of the sources.</summary>
+    public long SourceBytes { get; private set; }
+
+    /// <summary>The number of scripts that were evicted.</summary>
+    public long Evicted { get; private set; }
+
+    /// <summary>The script of a digest, given as text. Any thread may call it.</summary>
+    public Script? Find(ReadOnlySpan<byte> digest) => ScriptDigest.TryParse(digest, out ScriptDigest parsed) ? _byDigest.GetValueOrDefault(parsed) : null;
+
+    /// <summary>The script of a source, if it is in the cache. Any thread may call it.</summary>
+    public bool TryGet(ReadOnlySpan<byte> source, [NotNullWhen(true)] out Script? script) => _bySpan.TryGetValue(source, out script);
+
+    /// <summary>
+    /// Returns the script of a source and compiles it if it is new. Returns null, with the error, if that fails.
+    /// </summary>
+    /// <param name="source">The source as it was sent.</param>
+    /// <param name="keep">Whether SCRIPT LOAD sent it, so that it stays until the cache is flushed.</param>
+    /// <param name="error">The compilation error, or an empty string.</param>
+    public Script? Add(ReadOnlySpan<byte> source, bool keep, out string error)
+    {
+        error = "";
+        if (!TryGet(source, out Script? script))
+        {
+            script = Compile(source, out error);
+            if (script is null) return null;
+            Publish(script, keep);
+            if (_passing.Count > Limits.PassingScripts) Evict(_passing.First!.Value);
+        }
+        else if (keep && _nodes.Remove(script, out LinkedListNode<Script>? node))
+        {
+            _passing.Remove(node);
+        }
+        return script;
+    }
+
+    /// <summary>Makes a script the most recently used one. The caller holds all shards.</summary>
+    public void Use(Script script)
+    {
+        if (_passing.Last?.Value == script || !_nodes.TryGetValue(script, out LinkedListNode<Script>? node)) return;
+        _passing.Remove(node);
+        _passing.AddLast(node);
+    }
+
+    public void Clear()
+    {
+        foreach (Script script in _byDigest.Values) Forget(script);
+        _byDigest.Clear();
+        _bySource.Clear();
+        _passing.Clear();
+        _nodes.Clear();
+        SourceBytes = 0;
+        _state.Recount();
+    }
+
+    /// <summary>Adds a script by its source and by its digest, or by neither if an allocation fails.</summary>
+    private void Publish(Script script, bool keep)
+    {
+        SourceBytes += script.Source.Length;
+        try
+        {
+            _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
+            if (!keep) _nodes.Add(script, _passing.AddLast(script));
+            _byDigest[script.Digest] = script;
+            _bySource[script.Source] = script;
+        }
+        catch
+        {
+            Remove(script);
+            throw;
+        }
+    }
+
+    private void Evict(Script script)
+    {
+        Evicted++;
+        Remove(script);
+    }
+
+    private void Remove(Script script)
+    {
+        _passing.Remove(script);
+        _nodes.Remove(script);
+        _bySource.TryRemove(script.Source, out _);
+        _byDigest.TryRemove(script.Digest, out _);
+        SourceBytes -= script.Source.Length;
+        Forget(script);
+    }
+
+    private void Forget(Script script) => _state.TrySet(_state.Registry, script.Body, LuaValue.Nil);
+
+    private Script? Compile(ReadOnlySpan<byte> source, out string error)
+    {
+        if (!Shebang.TryParse(source, out ScriptFlags flags, out int length, out error)) return null;
+        LuaFunction? body = _state.Compile(source[length..], "@user_script", out LuaError failure);
+        if (body is not null) return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags);
+        error = $"ERR Error compiling script (new function): {failure.Message}";
+        return null;
+    }
+}

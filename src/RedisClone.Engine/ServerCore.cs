@@ -1,0 +1,238 @@
+using System.Diagnostics;
+using System.Security.Cryptography;
+using Microsoft.Extensions.Logging;
+using RedisClone.Configuration;
+using RedisClone.Engine.Acl;
+using RedisClone.Engine.Caching;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Execution;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Pubsub;
+using RedisClone.Engine.Replication;
+using RedisClone.Engine.Scripting;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine;
+
+/// <summary>The parts of one running server. Each is created once and passed to the classes that use it.</summary>
+internal sealed class ServerCore
+{
+    public ServerCore(ServerConfig config, ConfigTable parameters, CommandTable commands, ILogger<ServerCore> log, IDisk? disk = null)
+    {
+        Config = config;
+        Disk = disk ?? RealDisk.Instance;
+        Parameters = parameters;
+        Log = log;
+        Commands = commands;
+        Access = new AccessControl(this);
+        var errors = new ErrorStatistics { Overflowed = codes => log.LogWarning(
+            "Errorstats stopped adding new errors because the number of errors reached the limit. Current errors code list: {Codes}", codes) };
+        Lanes = new LaneSet(Commands.All.Length, errors);
+        Statistics = new Statistics(Lanes);
+        SlowLog = new SlowLog(config);
+        Latency = new LatencyMonitor(config);
+        RequestLimits = new RequestLimits { MaxBulkLength = config.ProtoMaxBulkLen, MaxBatchRequests = Limits.BatchRequests };
+        Shards = new ShardMap(ShardCount(config), config.Databases);
+        Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
+        KeyEvents = new KeyEvents(this);
+        Invalidations = new Invalidations(this);
+        AccessClock = new AccessClock(config);
+        TtlAverages = new TtlAverages(config.Databases);
+        AdvanceClock(UnixMilliseconds());
+        Eviction = new Eviction(this);
+        Executor = new Executor(this);
+        Failures = new FailurePolicy(this);
+        Blocked = new BlockedClients(this);
+        Sampler = new Sampler(this);
+        ClientMemory = new ClientMemory(this);
+        Shutdown = new Shutdown(this);
+        ParameterEffects.Attach(this);
+        Scripts = new ScriptEngine(this);
+        var slot = new SnapshotSlot(this);
+        Snapshots = new Snapshots(this, slot);
+        Rewrites = new JournalRewrites(this, slot);
+        Backups = new Backups(this, slot);
+        Replicas = new Replicas(this, slot);
+        Shutdown.Save = Snapshots.SaveAtShutdown;
+    }
+
+    public ServerConfig Config { get; }
+
+    /// <summary>The parameters of <see cref="Config"/> by name, for CONFIG.</summary>
+    public ConfigTable Parameters { get; }
+
+    public ILogger Log { get; }
+
+    /// <summary>The disk that holds the data.</summary>
+    public IDisk Disk { get; }
+
+    public CommandTable Commands { get; }
+
+    /// <summary>The users and their permissions.</summary>
+    public AccessControl Access { get; }
+
+    public ShardMap Shards { get; }
+
+    public LaneSet Lanes { get; }
+
+    public Statistics Statistics { get; }
+
+    public Sampler Sampler { get; }
+
+    public SlowLog SlowLog { get; }
+
+    internal LatencyMonitor Latency { get; }
+
+    internal HotKeys HotKeys { get; } = new();
+
+    public Shutdown Shutdown { get; }
+
+    /// <summary>The switches that DEBUG sets.</summary>
+    public DebugSwitches Debug { get; } = new();
+
+    public SessionRegistry Sessions { get; } = new();
+
+    internal ClientMemory ClientMemory { get; }
+
+    public ClientPause Pause { get; } = new();
+
+    /// <summary>The limits that the parser of every connection uses. They are read again for each parse.</summary>
+    public RequestLimits RequestLimits { get; }
+
+    public EffectLog Effects { get; } = new();
+
+    /// <summary>Null if the journal is off.</summary>
+    internal JournalKeeper? Journal { get; set; }
+
+    /// <summary>Null when all data is loaded.</summary>
+    internal LoadProgress? Loading { get; private set; }
+
+    internal Snapshots Snapshots { get; }
+
+    internal JournalRewrites Rewrites { get; }
+
+    internal Backups Backups { get; }
+
+    internal Replicas Replicas { get; }
+
+    internal Hub Hub { get; } = new();
+
+    internal Monitors Monitors { get; } = new();
+
+    internal Notifications Notifications { get; }
+
+    public KeyEvents KeyEvents { get; }
+
+    /// <summary>Notifies clients that cache keys.</summary>
+    public Invalidations Invalidations { get; }
+
+    public AccessClock AccessClock { get; }
+
+    public TtlAverages TtlAverages { get; }
+
+    public Eviction Eviction { get; }
+
+    internal Executor Executor { get; }
+
+    /// <summary>Handles unexpected exceptions.</summary>
+    internal FailurePolicy Failures { get; }
+
+    internal ScriptEngine Scripts { get; }
+
+    internal BlockedClients Blocked { get; }
+
+    /// <summary>False while data is loading: expired keys stay visible.</summary>
+    public bool ExpiryEnabled { get; set; } = true;
+
+    public string RunId { get; } = NewId();
+
+    /// <summary>Identifies the history of this data set for replicas.</summary>
+    public string ReplicationId { get; private set; } = NewId();
+
+    /// <summary>The system interface through which connections are served, for INFO. The host sets it.</summary>
+    public string MultiplexingApi { get; set; } = "sockets";
+
+    public long StartedAt { get; } = UnixMilliseconds();
+
+    /// <summary>Publishes the current time to the shards, which record when keys are used.</summary>
+    internal void AdvanceClock(long now)
+    {
+        AccessClock.Advance(now);
+        for (int i = 0; i < Shards.Count; i++) Shards[i].Store.NewAccess = AccessClock.New;
+    }
+
+    /// <summary>Starts a new history under a new identifier.</summary>
+    public void ChangeReplicationId() => ReplicationId = NewId();
+
+    public static long UnixMicroseconds() => (DateTime.UtcNow.Ticks - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
+
+    public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
+
+    /// <summary>Converts ticks of the clock that measures commands to microseconds.</summary>
+    public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
+
+    /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
+    internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
+
+    /// <summary>
+    /// Applies the settings that must be in force before the first client connects. From here on, the server counts as loading.
+    /// </summary>
+    /// <returns>Null, or the reason why the server must not start.</returns>
+    public string? Prepare()
+    {
+        foreach (ConfigDirective rename in Config.RenamedCommands)
+            if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
+        if (Access.LoadAtStart() is { } refusal) return refusal;
+        for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
+        Loading = new LoadProgress();
+        return null;
+    }
+
+    /// <summary>Loads the stored data. Clients get the error LOADING meanwhile, and every shard is held.</summary>
+    /// <returns>Null, or the reason why the server must not continue.</returns>
+    public string? LoadData()
+    {
+        string? refusal;
+        if (!Config.AppendOnly) refusal = Snapshots.Load();
+        else
+        {
+            refusal = Rewrites.Keeper.Start();
+            Journal = Rewrites.Keeper;
+        }
+        if (refusal is not null) return refusal;
+        Snapshots.CountFromHere();
+        Snapshots.WarnIfImpossible();
+        Loading = null;
+        for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
+        return null;
+    }
+
+    /// <summary>Loads the data again, for DEBUG, with every shard held. Clients get the error LOADING meanwhile.</summary>
+    internal string? LoadAgain(Func<string?> load)
+    {
+        Loading = new LoadProgress();
+        try
+        {
+            return load();
+        }
+        finally
+        {
+            Loading = null;
+        }
+    }
+
+    private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
+
+    private static int ShardCount(ServerConfig config)
+    {
+        if (config.Shards > 0) return config.Shards;
+        int wanted = Environment.ProcessorCount * 16;
+        return Math.Clamp((int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)wanted), 16, ShardSet.MaxShards);
+    }
+}

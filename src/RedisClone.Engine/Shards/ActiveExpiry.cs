@@ -1,0 +1,97 @@
+using System.Diagnostics;
+using RedisClone.Engine.Effects;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Shards;
+
+/// <summary>
+/// Removes expired keys that no command accesses. It scans only the index of keys with an expiry, so other keys cost nothing.
+/// It continues within its time budget while enough of the scanned keys have expired.
+/// </summary>
+internal sealed class ActiveExpiry(ServerCore server)
+{
+    private const int BucketsPerStep = 16;
+    private const int FieldsPerStep = 256;
+    private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
+
+    /// <summary>Expires keys and fields of a held shard for one turn.</summary>
+    public void Run(Shard shard, long now, TimeSpan budget)
+    {
+        long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
+        int worthwhile = 11 - server.Config.ActiveExpireEffort;
+        Lane lane = server.Lanes.Current;
+        Span<uint> room = stackalloc uint[256];
+        for (int database = 0; database < shard.Store.DatabaseCount; database++)
+        {
+            Keyspace? keyspace = shard.Store.ExistingDatabase(database);
+            if (keyspace is null) continue;
+            if (!ExpireFields(shard, keyspace, database, lane, deadline)) return;
+            if (keyspace.ExpiringCount == 0) continue;
+            ref ulong cursor = ref _cursors[shard.Index, database];
+            while (true)
+            {
+                var found = new ExpiredVisitor(keyspace, now, room);
+                for (int i = 0; i < BucketsPerStep; i++)
+                {
+                    cursor = keyspace.ScanExpiring(cursor, ref found);
+                    if (cursor == 0) break;
+                }
+                if (found.Living > 0) server.TtlAverages.Note(database, found.Left / found.Living);
+                server.Executor.BeginUnit(lane);
+                foreach (uint handle in found.Expired)
+                {
+                    ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+                    server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
+                }
+                server.Executor.EndOwnUnit(shard, lane);
+                // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
+                // share.
+                if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
+                if (Stopwatch.GetTimestamp() > deadline) return;
+            }
+        }
+    }
+
+    /// <summary>
+    /// Removes expired fields of hashes in the order of their expiry, so no field is scanned in vain. False when the time is
+    /// up.
+    /// </summary>
+    private bool ExpireFields(Shard shard, Keyspace keyspace, int database, Lane lane, long deadline)
+    {
+        while (keyspace.DueHash is not 0 and var handle)
+        {
+            server.Executor.BeginUnit(lane);
+            ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
+            server.Executor.EndOwnUnit(shard, lane);
+            // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.
+            if (removed == 0 && keyspace.DueHash == handle) break;
+            if (Stopwatch.GetTimestamp() > deadline) return false;
+        }
+        return true;
+    }
+
+    private ref struct ExpiredVisitor(Keyspace keyspace, long now, Span<uint> room) : IScanVisitor
+    {
+        private int _count;
+        private readonly Span<uint> _room = room;
+
+        public int Seen { get; private set; }
+
+        /// <summary>The sum of the remaining milliseconds of the keys that have not expired.</summary>
+        public double Left { get; private set; }
+
+        public readonly int Living => Seen - _count;
+
+        public readonly ReadOnlySpan<uint> Expired => _room[.._count];
+
+        public void Visit(uint handle)
+        {
+            Seen++;
+            long left = keyspace.ExpiryOf(handle) - now;
+            if (left > 0) Left += left;
+            else if (_count < _room.Length) _room[_count++] = handle;
+        }
+    }
+}

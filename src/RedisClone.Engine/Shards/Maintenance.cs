@@ -1,0 +1,131 @@
+using System.Diagnostics;
+using Microsoft.Extensions.Hosting;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Metrics;
+
+namespace RedisClone.Engine.Shards;
+
+/// <summary>
+/// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, expires keys, compacts sparse
+/// memory in slices, and returns free memory to the operating system. While abandoned data is left, it frees that in slices
+/// between the rounds. A busy shard is skipped until the next round. An idle server has no other periodic work.
+/// </summary>
+internal sealed class Maintenance(ServerCore server) : BackgroundService
+{
+    /// <summary>
+    /// Milliseconds per second that the expiry of one shard's keys may take, for each step of active-expire-effort.
+    /// </summary>
+    private const int ExpiryEffort = 10;
+
+    private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
+    private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(1);
+    private const int CompactBuckets = 512;
+    private const long LeastKept = 128 << 10, MostKept = 1 << 20;
+    private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
+    private const int TrimmedPages = 256;
+
+    private readonly ServerCore _server = server;
+    private readonly ActiveExpiry _expiry = new(server);
+    private readonly Freeing _freeing = new(server.Shards, server.Failures);
+    private readonly ClientCare _clients = new(server);
+    private int _round, _hz;            // of the present round, like the next three fields
+    private long _started, _now;
+    private long _expiryTicks;          // spent on expiry in this round
+
+    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    {
+        int hz = _server.Config.Hz;
+        using var timer = new PeriodicTimer(PeriodOf(hz));
+        using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
+        for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None); round++)
+        {
+            if (_server.Config.Hz != hz) timer.Period = PeriodOf(hz = _server.Config.Hz);
+            long started = _started = Stopwatch.GetTimestamp();
+            Round(round, hz, ServerCore.UnixMilliseconds());
+            while (_server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
+            {
+                Guarded(static self => self._freeing.Run());
+                await Task.Delay(RestBetweenBursts, CancellationToken.None);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Runs one round. Each part is guarded: a part that fails must not stop the others, such as a shutdown that a signal
+    /// requested, or the journal.
+    /// </summary>
+    private void Round(int round, int hz, long now)
+    {
+        (_round, _hz, _now, _expiryTicks) = (round, hz, now, 0);
+        if (_server.Debug.BackgroundWork) Guarded(static self => self._server.Shutdown.Tend());
+        Guarded(static self => self._server.AdvanceClock(self._now));
+        Guarded(static self => self._server.Eviction.Look());
+        Guarded(static self => self._server.Shards.LookForRoom());
+        Guarded(static self => self.TendShards());
+        Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._expiryTicks));
+        Guarded(static self => self._server.HotKeys.Tend(self._now));
+        Guarded(static self => self._server.Failures.Tend());
+        Guarded(static self => self._server.Journal?.Engine.Tend());
+        Guarded(static self => self._server.Rewrites.Tend(self._now));
+        Guarded(static self => self._server.Backups.Tend(self._now));
+        Guarded(static self => self._server.Replicas.Tend(self._now));
+        Guarded(static self => self._server.Snapshots.Tend(self._now));
+        if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
+        Guarded(static self => self._server.Sampler.EndRound(self._started));
+    }
+
+    private void Guarded(Action<Maintenance> part)
+    {
+        try
+        {
+            part(this);
+        }
+        catch (Exception bug)
+        {
+            InternalErrors.Report(_server.Log, bug, "Background work failed");
+        }
+    }
+
+    private void TendShards()
+    {
+        TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * _server.Config.ActiveExpireEffort / (double)_hz);
+        for (int n = 0; n < _server.Shards.Count && _server.Debug.BackgroundWork; n++)
+        {
+            // Each round begins with another shard. Eviction stops once memory fits, so a fixed order would always evict from
+            // the same shard.
+            int i = (_round + n) % _server.Shards.Count;
+            Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
+        }
+    }
+
+    private static TimeSpan PeriodOf(int hz) => TimeSpan.FromSeconds(1.0 / hz);
+
+    private void Tend(Shard shard, long now, TimeSpan expirySlice, bool trim)
+    {
+        if (!shard.TryEnter()) return;
+        try
+        {
+            shard.Store.Now = now;
+            if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn) Expire(shard, now, expirySlice);
+            if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
+            if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
+            if (trim && !shard.Store.Arena.IsTrimming) shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
+        }
+        catch (Exception failure)
+        {
+            _server.Failures.BackgroundFailed("expiry, eviction or compaction failed", failure, shard);
+        }
+        finally
+        {
+            shard.Exit();
+        }
+    }
+
+    private void Expire(Shard shard, long now, TimeSpan slice)
+    {
+        long started = Stopwatch.GetTimestamp();
+        _expiry.Run(shard, now, slice);
+        _expiryTicks += Stopwatch.GetTimestamp() - started;
+    }
+}

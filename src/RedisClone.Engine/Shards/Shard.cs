@@ -1,0 +1,156 @@
+using System.Collections.Concurrent;
+using System.Diagnostics.CodeAnalysis;
+using System.Runtime.InteropServices;
+using RedisClone.Engine.Failures;
+using RedisClone.Storage;
+
+namespace RedisClone.Engine.Shards;
+
+/// <summary>Work that waits in a shard's mailbox.</summary>
+internal interface IShardWork
+{
+    /// <summary>
+    /// Runs the work; called by the thread that holds the shard. Returns true if the work keeps the hold. It then releases
+    /// the hold itself, possibly on another thread.
+    /// </summary>
+    /// <remarks>It must not throw.</remarks>
+    bool RunHeld(Shard shard);
+
+    /// <summary>
+    /// Whether the work is part of a large batch of one client. Such work usually lets other work go first.
+    /// </summary>
+    bool IsPatient => false;
+}
+
+/// <summary>
+/// One single-threaded executor: a store, a word that says whether a thread holds the shard, and a mailbox for work that
+/// arrives while it is held. A thread that brings work to an idle shard runs it at once. Work that finds the shard busy is
+/// run by a worker. No thread ever blocks on a shard.
+/// </summary>
+internal sealed class Shard : IThreadPoolWorkItem
+{
+    private readonly ConcurrentQueue<IShardWork> _mailbox = new(), _patient = new();
+    private readonly ShardGate _gate;
+    private int _taken;                 // items taken from the mailbox; written only under the hold
+    private Padded _state;
+
+    internal Shard(int index, ShardStore store, ShardGate gate)
+    {
+        _gate = gate;
+        Index = index;
+        Store = store;
+        Keys = new ShardKeys(this);
+    }
+
+    public int Index { get; }
+
+    public ShardStore Store { get; }
+
+    /// <summary>What the shard knows about its keys beyond their values: watches, blocked clients, tracking.</summary>
+    public ShardKeys Keys { get; }
+
+    /// <summary>
+    /// The LSN behind the last change in this shard. A reply that depends on this shard may have to wait until this LSN is
+    /// durable.
+    /// </summary>
+    internal long Lsn { get; set; }
+
+    /// <summary>
+    /// Takes the shard if it is idle and its mailbox is empty. Work that runs inline never overtakes work that waits.
+    /// </summary>
+    internal bool TryEnter() => Volatile.Read(ref _state.Waiting) == 0 && TryHold();
+
+    /// <summary>Whether no thread holds the shard and no work waits in its mailbox.</summary>
+    internal bool IsIdle => Volatile.Read(ref _state.Held) == 0 && Volatile.Read(ref _state.Waiting) == 0;
+
+    /// <summary>Releases the shard.</summary>
+    /// <remarks>
+    /// The exchange is a full fence. <see cref="Post"/> first counts its work and then reads whether the shard is held; this
+    /// method first releases the shard and then reads whether work waits. At least one of the two sees the other and
+    /// schedules the drain.
+    /// </remarks>
+    internal void Exit()
+    {
+        Interlocked.Exchange(ref _state.Held, 0);
+        if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
+    }
+
+    /// <summary>Puts work into the mailbox. A worker runs it once the shard is free.</summary>
+    internal void Post(IShardWork work)
+    {
+        (work.IsPatient ? _patient : _mailbox).Enqueue(work);
+        Interlocked.Increment(ref _state.Waiting);    // full fence: pairs with Exit, and with GateOpened
+        if (Volatile.Read(ref _state.Held) == 0 && !_gate.IsClosed) ScheduleDrain();
+    }
+
+    /// <summary>Schedules the work that arrived while the gate was closed.</summary>
+    internal void GateOpened()
+    {
+        if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
+    }
+
+    void IThreadPoolWorkItem.Execute()
+    {
+        Volatile.Write(ref _state.Scheduled, 0);
+        // The thread that holds the shard, or all shards, schedules the drain again when it releases them.
+        if (!TryHold()) return;
+        try
+        {
+            for (int turn = 0; turn < Limits.ShardTurn && TryTake(out IShardWork? work); turn++)
+            {
+                Interlocked.Decrement(ref _state.Waiting);
+                if (work.RunHeld(this)) return;
+            }
+        }
+        catch (Exception bug)
+        {
+            // Work handles its own failures. After one that it did not handle, it is unknown whether the shard is still held.
+            Fatal.End("work in a shard's mailbox failed", bug);
+        }
+        Exit();
+    }
+
+    /// <summary>Takes the shard unless the gate is closed.</summary>
+    /// <remarks>
+    /// The exchange is a full fence. This method first takes the shard and then reads the gate;
+    /// <see cref="ShardMap.TryEnterAll"/> first closes the gate and then reads the shards. At least one of the two sees the
+    /// other and steps back.
+    /// </remarks>
+    private bool TryHold()
+    {
+        if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return false;
+        if (!_gate.IsClosed) return true;
+        Interlocked.Exchange(ref _state.Held, 0);
+        return false;
+    }
+
+    /// <summary>
+    /// Takes the next work of the mailbox. Patient work comes last, but one turn in <see cref="Limits.ImpatientWork"/>
+    /// prefers it, so that it cannot starve.
+    /// </summary>
+    private bool TryTake([MaybeNullWhen(false)] out IShardWork work) =>
+        ++_taken % Limits.ImpatientWork == 0 && _patient.TryDequeue(out work) || _mailbox.TryDequeue(out work) || _patient.TryDequeue(out work);
+
+    private void ScheduleDrain()
+    {
+        if (Interlocked.CompareExchange(ref _state.Scheduled, 1, 0) != 0) return;
+        try
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+        }
+        catch (Exception failure)
+        {
+            // The work is in the mailbox already. Without a drain, its clients would wait forever.
+            Fatal.End("a shard's mailbox cannot be drained", failure);
+        }
+    }
+
+    /// <summary>The contended words, on cache lines of their own.</summary>
+    [StructLayout(LayoutKind.Explicit, Size = 192)]
+    private struct Padded
+    {
+        [FieldOffset(64)] public int Held;
+        [FieldOffset(68)] public int Waiting;
+        [FieldOffset(72)] public int Scheduled;
+    }
+}

@@ -1,0 +1,155 @@
+namespace RedisClone.Engine.Shards;
+
+/// <summary>Work that needs several shards at once. The hold ends when <see cref="RunHeld"/> returns or throws.</summary>
+internal interface IHeldWork
+{
+    /// <summary>
+    /// Runs the work; called by the thread that holds every wanted shard. False means that another thread may already own the
+    /// work: the caller must not touch it again, and <see cref="Released"/> is not called.
+    /// </summary>
+    bool RunHeld();
+
+    /// <summary>
+    /// Called on the same thread after the shards are released. <paramref name="failure"/> is the exception that <see
+    /// cref="RunHeld"/> or the acquisition threw, else null. It must not throw.
+    /// </summary>
+    void Released(Exception? failure);
+}
+
+/// <summary>
+/// Takes several shards without blocking a thread. The shards are taken in ascending order, so that two holds cannot
+/// deadlock. At a busy shard the hold waits in its mailbox and continues from there. Each connection reuses one hold.
+/// </summary>
+internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
+{
+    private const int Free = 0, Queued = 1, GivenUp = 2;
+
+    private ShardSet _wanted;
+    private int _next;
+    private int _state;
+
+    /// <summary>Whether <see cref="TryGiveUp"/> may end the wait; set before the acquisition.</summary>
+    public bool MayGiveUp { get; set; }
+
+    /// <summary>See <see cref="IShardWork.IsPatient"/>; set before the acquisition.</summary>
+    public bool IsPatient { get; set; }
+
+    /// <summary>The shards that are held, from the end of the acquisition to the release.</summary>
+    public ref readonly ShardSet Shards => ref _wanted;
+
+    /// <summary>
+    /// Takes the shards. True: the calling thread holds all of them. False: the owner's work runs on a worker once all are
+    /// held, possibly before this method returns. The caller must then not touch the owner any more.
+    /// </summary>
+    public bool TryAcquire(in ShardSet wanted)
+    {
+        _wanted = wanted;
+        _next = 0;
+        return Continue();
+    }
+
+    /// <summary>
+    /// Acquires the shards and runs the owner's work on a worker, even if all shards are idle. It is meant for long commands.
+    /// </summary>
+    public void AcquireOnWorker(in ShardSet wanted)
+    {
+        _wanted = wanted;
+        _next = 0;
+        ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+    }
+
+    /// <summary>Releases the shards.</summary>
+    /// <param name="held">
+    /// A copy of <see cref="Shards"/>: once the last shard is released, the owner may already reuse this object.
+    /// </param>
+    public void Release(in ShardSet held)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) shards[i].Exit();
+    }
+
+    /// <summary>
+    /// Runs the owner's work on the calling thread, which holds every wanted shard, and releases the shards.
+    /// </summary>
+    public void RunHere()
+    {
+        ShardSet held = _wanted;
+        Exception? failure = null;
+        bool follows = true;
+        try
+        {
+            follows = owner.RunHeld();
+        }
+        catch (Exception thrown)
+        {
+            failure = thrown;
+        }
+        finally
+        {
+            Release(held);
+        }
+        if (follows) owner.Released(failure);
+    }
+
+    /// <summary>
+    /// Ends the wait in a mailbox. True: the waiting work belongs to the caller. This hold stays in the mailbox until its
+    /// turn comes and cannot be used until then.
+    /// </summary>
+    public bool TryGiveUp() => MayGiveUp && Interlocked.CompareExchange(ref _state, GivenUp, Queued) == Queued;
+
+    void IThreadPoolWorkItem.Execute() => ContinueAndRun();
+
+    bool IShardWork.RunHeld(Shard shard)
+    {
+        _next = shard.Index + 1;
+        // Race with TryGiveUp: exactly one of the two exchanges succeeds.
+        if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
+        else ContinueAndRun();
+        return true;
+    }
+
+    private void ContinueAndRun()
+    {
+        bool acquired;
+        try
+        {
+            acquired = Continue();
+        }
+        catch (Exception failure)
+        {
+            owner.Released(failure);
+            return;
+        }
+        if (acquired) RunHere();
+    }
+
+    /// <summary>Takes the remaining shards in order. After an exception, none of them is held.</summary>
+    private bool Continue()
+    {
+        for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))
+        {
+            Shard shard = shards[i];
+            if (shard.TryEnter()) continue;
+            _next = i;
+            Volatile.Write(ref _state, Queued);
+            try
+            {
+                // Race: once posted, another thread may continue with this object at once. Nothing of it is touched after
+                // Post.
+                shard.Post(this);
+            }
+            catch (OutOfMemoryException)
+            {
+                Volatile.Write(ref _state, Free);
+                ReleaseTaken();
+                throw;
+            }
+            return false;
+        }
+        return true;
+    }
+
+    private void ReleaseTaken()
+    {
+        for (int i = _wanted.Next(0); i >= 0 && i < _next; i = _wanted.Next(i + 1)) shards[i].Exit();
+    }
+}

@@ -1,0 +1,99 @@
+using System.Numerics;
+using System.Runtime.CompilerServices;
+using System.Security.Cryptography;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Shards;
+
+/// <summary>All shards, and the mapping from a key's hash to its shard.</summary>
+internal sealed class ShardMap
+{
+    private readonly Shard[] _shards;
+    private readonly ShardGate _gate = new();
+    private readonly ShardSet _all;
+    private readonly int _shift;
+
+    public ShardMap(int count, int databases)
+    {
+        if (!BitOperations.IsPow2(count) || count > ShardSet.MaxShards)
+            throw new ArgumentOutOfRangeException(nameof(count), $"The number of shards is a power of two up to {ShardSet.MaxShards}.");
+        _shards = new Shard[count];
+        for (int i = 0; i < count; i++)
+            _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))), _gate);
+        _shift = 64 - BitOperations.Log2((uint)count);
+        _all = ShardSet.First(count);
+    }
+
+    public int Count => _shards.Length;
+
+    public ref readonly ShardSet All => ref _all;
+
+    public Shard this[int index] => _shards[index];
+
+    /// <summary>
+    /// Bytes of all keys, values and indexes of some shards. The figure of a shard that is not held may lag behind a write in
+    /// progress.
+    /// </summary>
+    public long BytesOf(in ShardSet shards)
+    {
+        long bytes = 0;
+        for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) bytes += _shards[i].Store.Arena.BytesUsed;
+        return bytes;
+    }
+
+    /// <summary>The limit for the memory of all shards together.</summary>
+    public HeapBudget Budget { get; private set; } = HeapBudget.OfProcess;
+
+    /// <summary>Lets a test reach the limit with little memory.</summary>
+    internal void Restrict(HeapBudget budget)
+    {
+        foreach (Shard shard in _shards) shard.Store.Arena.Restrict(budget);
+        Budget = budget;
+    }
+
+    /// <summary>Whether a shard had little room left for further buffers at the last <see cref="LookForRoom"/>.</summary>
+    public bool IsAnyNearlyFull { get; private set; }
+
+    /// <summary>
+    /// Checks whether every shard has room. It runs several times a second: a shard cannot use up the remaining room between
+    /// two checks.
+    /// </summary>
+    public void LookForRoom()
+    {
+        bool any = false;
+        foreach (Shard shard in _shards) any |= shard.Store.Arena.IsNearlyFull;
+        IsAnyNearlyFull = any;
+    }
+
+    /// <summary>
+    /// Takes all shards at once if all are idle. A short script would otherwise spend more time on taking the shards one by
+    /// one than on its work. If a shard is busy, a <see cref="ShardHold"/> takes them in order.
+    /// </summary>
+    internal bool TryEnterAll()
+    {
+        if (!_gate.TryClose()) return false;
+        foreach (Shard shard in _shards)
+        {
+            if (shard.IsIdle) continue;
+            ExitAll();
+            return false;
+        }
+        return true;
+    }
+
+    internal void ExitAll()
+    {
+        _gate.Open();
+        foreach (Shard shard in _shards) shard.GateOpened();
+    }
+
+    /// <summary>
+    /// The shard's index comes from the upper bits of the hash; the lower bits place the key within the shard.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public int IndexOf(ulong hash) => (int)(hash >> 1 >> (_shift - 1));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Shard Of(ulong hash) => _shards[IndexOf(hash)];
+}

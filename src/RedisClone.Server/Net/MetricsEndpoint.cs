@@ -1,0 +1,57 @@
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using RedisClone.Admin.Prometheus;
+using RedisClone.Engine;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>The HTTP endpoint of the metrics port: the Prometheus page, and the liveness and readiness checks.</summary>
+internal sealed class MetricsEndpoint(ServerCore server)
+{
+    public static void Use(ListenOptions listen)
+    {
+        listen.Protocols = HttpProtocols.Http1;
+        listen.KestrelServerOptions.Limits.MaxRequestBodySize = 0;
+        // Idle connections must not block health checks.
+        listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
+        listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
+        int open = 0;
+        listen.Use(next => async connection =>
+        {
+            try
+            {
+                if (Interlocked.Increment(ref open) <= Limits.MetricsConnections) await next(connection);
+                else connection.Abort(new ConnectionAbortedException("too many connections to the metrics port"));
+            }
+            finally
+            {
+                Interlocked.Decrement(ref open);
+            }
+        });
+    }
+
+    public async Task AnswerAsync(HttpContext context)
+    {
+        // The page is made on another thread, because this one also receives the bytes of other connections.
+        await Task.Yield();
+        (int status, string text) = Answer(context.Request);
+        context.Response.StatusCode = status;
+        context.Response.ContentType = MetricsPage.ContentType;
+        await context.Response.WriteAsync(text);
+    }
+
+    private (int Status, string Text) Answer(HttpRequest request)
+    {
+        if (!HttpMethods.IsGet(request.Method) && !HttpMethods.IsHead(request.Method)) return (StatusCodes.Status405MethodNotAllowed, "only GET and HEAD\n");
+        return request.Path.Value switch
+        {
+            "/metrics" => (StatusCodes.Status200OK, MetricsPage.Write(server)),
+            "/health/live" => (StatusCodes.Status200OK, "alive\n"),
+            "/health/ready" when server.Shutdown.HasBegun => (StatusCodes.Status503ServiceUnavailable, "ending\n"),
+            "/health/ready" when server.Loading is not null => (StatusCodes.Status503ServiceUnavailable, "loading\n"),
+            "/health/ready" => (StatusCodes.Status200OK, "ready\n"),
+            _ => (StatusCodes.Status404NotFound, "there are /metrics, /health/live and /health/ready\n"),
+        };
+    }
+}

@@ -1,0 +1,179 @@
+using System.Collections;
+using System.Globalization;
+using RedisClone.Configuration;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Server.Programs;
+
+/// <summary>
+/// Commands on a data directory that no server uses: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. They do not
+/// change the directory.
+/// </summary>
+internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
+{
+    // Exit codes: a start would load all data; would truncate an incomplete end; would refuse to run; or the files are
+    // unreadable.
+    private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
+
+    public const string Usage =
+        """
+               RedisClone.Server verify DIR [OPTIONS] (report what a start would find in this data directory, or append-only directory, with
+                   these options, such as --databases 32; takes as much memory as the data)
+               RedisClone.Server repair DIR [COPY] (copy what is intact to COPY; without COPY, to DIR.repaired)
+
+        Exit codes of verify: 0 intact, 1 an incomplete end would be cut, 2 damaged (a server would not start), 3 cannot read.
+        Exit codes of repair: 0 the copy is complete, 2 cannot make a copy, 3 cannot read.
+        Both name the file and the offset of the first damage.
+
+        """;
+
+    private const string Help = "Usage:\n" + Usage;
+
+    /// <summary>Runs the command in the arguments. Returns the exit code, or null for the arguments of a server.</summary>
+    public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
+    {
+        if (args is not ["verify" or "repair", ..]) return null;
+        string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
+        if (args is [_, "-h" or "--help"])
+        {
+            output.Write(ProgramName.In(Help));
+            return Whole;
+        }
+        ConfigLoad load = ServerConfig.Load(options, environment);
+        if (load.Config is not { } config)
+        {
+            output.Write(load.Error);
+            return Failed;
+        }
+        var commands = new OfflineCommands(RealDisk.Instance, config, output);
+        switch (args)
+        {
+            case ["verify", var directory, ..]:
+                return commands.Verify(Path.GetFullPath(directory));
+            case ["repair", var directory]:
+                return commands.Repair(Path.GetFullPath(directory), Path.TrimEndingDirectorySeparator(Path.GetFullPath(directory)) + ".repaired");
+            case ["repair", var directory, var copy]:
+                return commands.Repair(Path.GetFullPath(directory), Path.GetFullPath(copy));
+            default:
+                output.Write(ProgramName.In(Help));
+                return Failed;
+        }
+    }
+
+    private int Verify(string directory)
+    {
+        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        int worst = Whole;
+        foreach (JournalNames names in journals) worst = Math.Max(worst, VerifyJournal(names));
+        foreach (string snapshot in snapshots) worst = Math.Max(worst, VerifySnapshot(snapshot));
+        return worst;
+    }
+
+    private int Repair(string directory, string copy)
+    {
+        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        try
+        {
+            if (disk.DirectoryExists(copy))
+            {
+                output.WriteLine($"{copy} exists already: give another place for the copy.");
+                return Failed;
+            }
+            disk.CreateDirectory(copy);
+            int worst = Whole;
+            foreach (JournalNames names in journals)
+            {
+                JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy });
+                Report(names.Directory, report);
+                bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
+                output.WriteLine(copied ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}" : $"{names.Directory}: no copy was made.");
+                // A journal with a correct structure may still contain data that a start refuses.
+                if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
+            }
+            foreach (string snapshot in snapshots)
+            {
+                // The part of an RDB file before its first damage is not copied, because it would pass for a complete snapshot.
+                if (VerifySnapshot(snapshot) != Whole) worst = Refused;
+                else JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)));
+            }
+            return worst;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            output.WriteLine(failure.Message);
+            return Failed;
+        }
+    }
+
+    /// <summary>
+    /// Finds journals and snapshots. If the directory is an append-only directory, these are its journals; otherwise, they are
+    /// the journals in its subdirectories and the snapshots in the directory.
+    /// </summary>
+    private bool TryFind(string directory, out List<JournalNames> journals, out List<string> snapshots)
+    {
+        (journals, snapshots) = ([], []);
+        try
+        {
+            if (!disk.DirectoryExists(directory))
+            {
+                output.WriteLine($"{directory} is not a directory.");
+                return false;
+            }
+            AddJournals(directory, journals);
+            if (journals.Count == 0)
+            {
+                foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
+                foreach (string name in disk.List(directory))
+                    if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
+                // A directory with such a name makes a start fail, as a damaged file does.
+                foreach (string child in Directory.GetDirectories(directory))
+                    if (child.EndsWith(".rdb", StringComparison.Ordinal)) snapshots.Add(child);
+            }
+            if (journals.Count + snapshots.Count > 0) return true;
+            output.WriteLine($"{directory}: there is neither a journal (manifest, base, increment) nor a snapshot (*.rdb) in it.");
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            output.WriteLine(failure.Message);
+        }
+        return false;
+    }
+
+    private void AddJournals(string directory, List<JournalNames> journals)
+    {
+        string root = Path.GetDirectoryName(Path.TrimEndingDirectorySeparator(directory)) ?? directory;
+        foreach (string fileName in JournalNames.FileNamesIn(disk.List(directory)))
+            journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), fileName));
+    }
+
+    private int VerifyJournal(JournalNames names)
+    {
+        JournalReport report = new TrialLoad(config, disk).Journal(names);
+        Report(names.Directory, report);
+        return CodeOf(report);
+    }
+
+    private int VerifySnapshot(string path)
+    {
+        string? error = new TrialLoad(config, disk).Snapshot(path, out long offset);
+        output.WriteLine(error is null
+            ? string.Create(CultureInfo.InvariantCulture, $"{path}: whole, {offset} bytes.")
+            : string.Create(CultureInfo.InvariantCulture, $"{path}: damaged at offset {offset} or shortly before: {error}"));
+        return error is null ? Whole : Refused;
+    }
+
+    private void Report(string directory, JournalReport report)
+    {
+        foreach (string line in report.ToString().Split('\n')) output.WriteLine($"{directory}: {line}");
+    }
+
+    private static int CodeOf(JournalReport report) => report.Outcome switch
+    {
+        JournalOutcome.Clean => Whole,
+        JournalOutcome.Cut => report.CutBytes > 0 ? Cut : Whole,
+        _ => Refused,
+    };
+}

@@ -1,0 +1,50 @@
+using Microsoft.Extensions.Logging.Abstractions;
+using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Durability;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
+using RedisClone.Journal.Reading;
+
+namespace RedisClone.Server.Programs;
+
+/// <summary>
+/// Loads one journal or snapshot as a server does at startup, into a server that has no clients and is discarded afterwards.
+/// Only a complete load shows whether a file is valid, because the handlers decide what its content means.
+/// </summary>
+internal sealed class TrialLoad
+{
+    private readonly ServerCore _server;
+    private readonly string? _refusal;
+
+    public TrialLoad(ServerConfig config, IDisk disk)
+    {
+        _server = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance, disk);
+        _refusal = _server.Prepare();
+    }
+
+    public JournalReport Journal(JournalNames names)
+    {
+        if (_refusal is not null) return new() { Outcome = JournalOutcome.Refused, Reason = _refusal };
+        using var loader = new JournalLoader(_server);
+        return JournalTools.Verify(_server.Disk, names, new ReadOptions(_server.Config.AofLoadTruncated), loader);
+    }
+
+    /// <summary>Returns null if the snapshot can be loaded, else the reason and its approximate offset.</summary>
+    public string? Snapshot(string path, out long offset)
+    {
+        offset = 0;
+        if (_refusal is not null) return _refusal;
+        try
+        {
+            using IDiskFile file = _server.Disk.Open(path, DiskOpen.Read);
+            return new SnapshotLoader(_server, keepExpired: false).Load(file, out offset);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+using RedisClone.Scheduling;
+
+namespace RedisClone.Transport.EventLoop;
+
+/// <summary>The connection feature that gives access to the connection's event loop and to the state of its output.</summary>
+public interface IEventLoopFeature
+{
+    IEventLoop EventLoop { get; }
+
+    /// <summary>The descriptor of the socket.</summary>
+    int Descriptor { get; }
+
+    /// <summary>
+    /// Bytes that were flushed and that the kernel has not taken yet. Any thread may read it; the value is exact only on the
+    /// event loop.
+    /// </summary>
+    long UnsentBytes { get; }
+
+    /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
+    long MostUnread { get; set; }
+
+    /// <summary>
+    /// Sends a message at the end of the round without the connection's pipe. The caller must be on the event loop, and the
+    /// connection must wait for input and have flushed all its output.
+    /// </summary>
+    void Send(ReadOnlySpan<byte> message);
+}
