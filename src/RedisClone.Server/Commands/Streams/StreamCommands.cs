@@ -271,7 +271,6 @@ internal static class StreamCommands
         if (c.Failed) return;
         StreamValue.SetState(entry, new StreamState(
             last, highestDeleted == StreamId.Min ? state.HighestDeleted : highestDeleted, added < 0 ? state.Added : (ulong)added));
-        if (added >= 0) StreamGroup.ClampRead(entry, added);
         c.Modified(1, NotifyFlags.Stream, "xsetid");
         c.Reply.Ok();
     }

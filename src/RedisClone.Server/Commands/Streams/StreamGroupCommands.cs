@@ -74,7 +74,7 @@ internal static class StreamGroupCommands
             c.Fail("BUSYGROUP Consumer Group name already exists");
             return;
         }
-        StreamGroup.Add(entry, c.Args[3], last, Math.Min(read, (long)StreamValue.State(entry).Added));
+        StreamGroup.Add(entry, c.Args[3], last, read);
         c.Changed();
         c.Notify(2, NotifyFlags.Stream, "xgroup-create");
         c.Reply.Ok();
@@ -88,7 +88,7 @@ internal static class StreamGroupCommands
         if (c.Args.Count is not (5 or 7)) c.FailSubcommand();
         StreamId last = c.Failed ? default : GroupId(ref c, entry, orEnd: true);
         if (c.Failed) return;
-        (group.Last, group.EntriesRead) = (last, Math.Min(read, (long)StreamValue.State(entry).Added));
+        (group.Last, group.EntriesRead) = (last, read);
         c.Changed();
         c.Notify(2, NotifyFlags.Stream, "xgroup-setid");
         c.Reply.Ok();

@@ -12,23 +12,24 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
     private bool HasDeletedWithin => Count > 0 && State.HighestDeleted != StreamId.Min && First <= State.HighestDeleted;
 
     /// <summary>
-    /// The count of entries read after a group reads its next entry. A group positioned before the first entry was given its
-    /// count by a client, so it is computed anew.
+    /// The count of entries read after a group reads an entry. As in Redis 7.4, a known count advances if no entry after the one
+    /// read was deleted, even if entries before it were.
     /// </summary>
     public long AfterReading(StreamGroup group, StreamId id)
     {
         long read = group.EntriesRead;
-        if (read != StreamGroup.UnknownRead && group.Last >= First && !HasDeletedFrom(group.Last))
-            return Math.Min(read + 1, (long)State.Added);
+        // A client can set any count. One that wraps could not be replayed.
+        if (read != StreamGroup.UnknownRead && !HasDeletedFrom(id)) return read == long.MaxValue ? read : read + 1;
         return State.Added > 0 ? ReadUpTo(id) : read;
     }
 
-    /// <summary>The number of entries that a group has not read, or null if it is unknown.</summary>
+    /// <summary>
+    /// The number of entries that a group has not read, or null if it is unknown. As in Redis 7.4, it is negative if a client set
+    /// a count of entries read that is greater than the number of entries added.
+    /// </summary>
     public long? Lag(StreamGroup group)
     {
-        if (State.Added == 0 || Count == 0) return 0;
-        // The group has read none of the present entries. Its count of entries read is irrelevant.
-        if (group.Last < First && State.HighestDeleted < First) return Count;
+        if (State.Added == 0) return 0;
         long read = group.EntriesRead;
         if (read == StreamGroup.UnknownRead || HasDeletedFrom(group.Last)) read = ReadUpTo(group.Last);
         return read == StreamGroup.UnknownRead ? null : (long)State.Added - read;

@@ -73,16 +73,6 @@ public readonly record struct StreamGroup
 
     public static StreamGroup At(in Entry entry, long index) => new(entry.Keyspace.Store.Arena, GroupsOf(entry).At(index));
 
-    /// <summary>Limits the entries read of every group to the number of entries ever added.</summary>
-    public static void ClampRead(in Entry entry, long added)
-    {
-        for (long i = 0; i < Count(entry); i++)
-        {
-            StreamGroup group = At(entry, i);
-            if (group.EntriesRead > added) group.EntriesRead = added;
-        }
-    }
-
     public static bool TryGet(in Entry entry, scoped ReadOnlySpan<byte> name, out StreamGroup group)
     {
         group = new StreamGroup(entry.Keyspace.Store.Arena, GroupsOf(entry).Find(name));
