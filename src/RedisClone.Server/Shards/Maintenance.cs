@@ -82,7 +82,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(_server.Log, bug, "Background work failed");
+            _server.Failures.WorkFailed("Background work failed", bug);
         }
     }
 

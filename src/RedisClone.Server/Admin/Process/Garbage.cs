@@ -47,7 +47,7 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(server.Log, bug, "The look for garbage failed");
+            server.Failures.WorkFailed("The look for garbage failed", bug);
         }
     }
 

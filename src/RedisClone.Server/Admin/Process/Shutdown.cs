@@ -65,7 +65,7 @@ internal sealed class Shutdown(ServerCore server)
         catch (Exception e)
         {
             // The next signal or SHUTDOWN tries again.
-            InternalErrors.Report(server.Log, e, "The server could not be shut down");
+            server.Failures.WorkFailed("The server could not be shut down", e);
             Volatile.Write(ref _begun, 0);
             return false;
         }
