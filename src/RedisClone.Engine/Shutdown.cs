@@ -1,6 +1,5 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Failures;
 
 namespace RedisClone.Engine;
 
@@ -65,7 +64,7 @@ internal sealed class Shutdown(ServerCore server)
         catch (Exception e)
         {
             // The next signal or SHUTDOWN tries again.
-            InternalErrors.Report(server.Log, e, "The server could not be shut down");
+            server.Failures.WorkFailed("The server could not be shut down", e);
             Volatile.Write(ref _begun, 0);
             return false;
         }

@@ -1,3 +1,5 @@
+using System.Runtime.CompilerServices;
+
 namespace RedisClone.Protocol;
 
 /// <summary>The position of an argument in the buffer of its request.</summary>
@@ -11,6 +13,12 @@ internal sealed class SliceList
     private ArgSlice[] _items = [];
 
     public int Count { get; private set; }
+
+    /// <summary>Bytes of the slices in the list.</summary>
+    public long UsedBytes => (long)Count * Unsafe.SizeOf<ArgSlice>();
+
+    /// <summary>Bytes of the unused room of a list that one huge request has enlarged.</summary>
+    public long SpareBytes => _items.Length > KeptCapacity ? (long)(_items.Length - Count) * Unsafe.SizeOf<ArgSlice>() : 0;
 
     public ReadOnlySpan<ArgSlice> Items => _items.AsSpan(0, Count);
 
@@ -33,6 +41,17 @@ internal sealed class SliceList
         _items[Count++] = slice;
     }
 
+    /// <summary>
+    /// Takes all slices of another list. A large array changes its owner, because a copy would double the memory.
+    /// </summary>
+    public void TakeAll(SliceList from)
+    {
+        if (Count == 0 && from._items.Length > KeptCapacity) (_items, from._items) = (from._items, _items);
+        else from.Items.CopyTo(Room(from.Count));
+        Count += from.Count;
+        from.Count = 0;
+    }
+
     /// <summary>Removes all slices. Also drops the array if one huge request has enlarged it.</summary>
     public void Clear()
     {
@@ -40,5 +59,10 @@ internal sealed class SliceList
         if (_items.Length > KeptCapacity) _items = [];
     }
 
-    private void Grow(int count) => Array.Resize(ref _items, Math.Max(Count + count, Math.Max(16, _items.Length * 2)));
+    private void Grow(int count)
+    {
+        long needed = (long)Count + count;
+        if (needed > Array.MaxLength) throw new InsufficientMemoryException("an array cannot hold so many arguments");
+        Array.Resize(ref _items, (int)Math.Max(needed, Math.Clamp(2L * _items.Length, 16, Array.MaxLength)));
+    }
 }

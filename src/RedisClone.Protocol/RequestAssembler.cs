@@ -65,11 +65,14 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     public byte[] Error { get; private set; } = [];
 
-    /// <summary>Bytes of memory that the incomplete request holds. A header beside a large string is not counted.</summary>
-    public long HeldBytes => IsLarge ? _length : _length + Math.Min(_headerLength, 32);
+    /// <summary>
+    /// Bytes of memory that the incomplete request holds. The positions of the arguments count, because they are most of a
+    /// request of many short arguments. A header beside a large string is not counted.
+    /// </summary>
+    public long HeldBytes => _length + _slices.UsedBytes + (IsLarge ? 0 : Math.Min(_headerLength, 32));
 
-    /// <summary>The part of the room of an announced argument that is not filled yet.</summary>
-    public long RoomBytes => _step is Step.Bulk ? Math.Min(_bulkLeft, _buffer.Length - _length) : 0;
+    /// <summary>The part of the room of an announced argument, and of the positions, that is not filled yet.</summary>
+    public long RoomBytes => _slices.SpareBytes + (_step is Step.Bulk ? Math.Min(_bulkLeft, _buffer.Length - _length) : 0);
 
     /// <summary>Whether to keep the copied bytes, because parsing the request again would copy too many.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
@@ -119,9 +122,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
     /// <summary>Adds the complete request to a batch.</summary>
     public void MoveTo(RequestBatch batch)
     {
-        int count = _slices.Count;
-        _slices.Items.CopyTo(batch.Room(count));
-        batch.Add(_buffer, count, (int)Math.Min(_wireLength, int.MaxValue));
+        batch.Add(_buffer, _slices, (int)Math.Min(_wireLength, int.MaxValue));
         if (_buffer.Length > 0) batch.Own(_buffer);
         _buffer = [];
         Reset();
@@ -190,7 +191,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     private Outcome ReadCount(bool restricted)
     {
-        if (!ReadHeaderNumber(out long count) || count > limits.MaxArguments) return Fail("invalid multibulk length");
+        if (!ReadHeaderNumber(out long count) || count > RequestLimits.MaxArguments) return Fail("invalid multibulk length");
         if (restricted && count > RequestLimits.RestrictedArguments) return Fail("unauthenticated multibulk length");
         if (count <= 0) return Outcome.Empty;
         _argumentsLeft = (int)count;

@@ -70,6 +70,14 @@ public sealed class RequestBatch
         AddEntry(new Entry(buffer, first, arguments, wireLength));
     }
 
+    /// <summary>Adds a request and takes over its slices.</summary>
+    internal void Add(byte[] buffer, SliceList slices, int wireLength)
+    {
+        (int first, int count) = (_slices.Count, slices.Count);
+        _slices.TakeAll(slices);
+        AddEntry(new Entry(buffer, first, count, wireLength));
+    }
+
     /// <summary>Adds the inline command buffer[start..end), which has no quotes. A blank line adds nothing.</summary>
     internal void AddLine(byte[] buffer, int start, int end, int wireLength)
     {

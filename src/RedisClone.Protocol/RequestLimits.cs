@@ -12,7 +12,11 @@ public sealed record RequestLimits
     /// <summary>The longest inline request, and the longest header line of any other request.</summary>
     public int MaxInlineLength { get; set; } = 64 * 1024;
 
-    public int MaxArguments { get; set; } = 1024 * 1024;
+    /// <summary>
+    /// The largest number of arguments that a request may announce, as in Redis. The announcement takes no memory. The arguments
+    /// take it as they arrive, so the limits of memory bound them.
+    /// </summary>
+    public const int MaxArguments = int.MaxValue;
 
     /// <summary>
     /// The limit of a turn of a connection: after this many requests or bytes, the parser stops and the rest waits.

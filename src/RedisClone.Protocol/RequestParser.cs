@@ -41,7 +41,7 @@ public sealed class RequestParser(RequestLimits limits)
     /// <summary>Bytes that an incomplete request holds, here and in the pipe.</summary>
     public long BufferedBytes => _leftInPipe + (_assembling ? _assembler.HeldBytes : 0);
 
-    /// <summary>Bytes that it holds in addition, for an announced argument that has not arrived completely.</summary>
+    /// <summary>Bytes that it holds in addition, for arguments that have not arrived completely.</summary>
     public long RoomBytes => _assembling ? _assembler.RoomBytes : 0;
 
     /// <summary>
@@ -152,7 +152,7 @@ public sealed class RequestParser(RequestLimits limits)
     private int ParseWhole(byte[] buffer, int at, int end, RequestBatch batch)
     {
         ReadOnlySpan<byte> input = buffer.AsSpan(0, end);
-        int maxCount = Restricted ? RequestLimits.RestrictedArguments : limits.MaxArguments;
+        int maxCount = Restricted ? RequestLimits.RestrictedArguments : RequestLimits.MaxArguments;
         long maxBulk = Restricted ? Math.Min(limits.MaxBulkLength, RequestLimits.RestrictedBulkLength) : limits.MaxBulkLength;
         while (at < input.Length && !IsFull(batch))
         {

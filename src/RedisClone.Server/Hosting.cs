@@ -105,9 +105,10 @@ internal static class Hosting
                 loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 8);
                 loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 32);
                 loops.StopPatience = Limits.ShutdownPatience;
-                loops.Failed = InternalErrors.Report;
                 loops.End = static (why, cause) => Fatal.End(why, cause);
             });
+            builder.Services.AddOptions<EventLoopOptions>().Configure<ServerCore>(static (loops, server) =>
+                loops.Failed = (_, failure, work) => server.Failures.WorkFailed(work, failure));
         }
         builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
         return builder;

@@ -14,7 +14,7 @@ public sealed class ParserFuzzTests(ITestOutputHelper output)
 
     private static readonly string[] s_fragments =
     [
-        "*1\r\n", "*2\r\n", "*3\r\n", "*-1\r\n", "*0\r\n", "*1048576\r\n", "*1048577\r\n", "*11\r\n", "$1\r\na\r\n",
+        "*1\r\n", "*2\r\n", "*3\r\n", "*-1\r\n", "*0\r\n", "*2147483647\r\n", "*2147483648\r\n", "*11\r\n", "$1\r\na\r\n",
         "$3\r\nSET\r\n", "$0\r\n\r\n", "$-1\r\n", "$300\r\n", "$16385\r\n", "$536870912\r\n", "$9223372036854775807\r\n",
         "PING\r\n", "\r\n", "\n", "\"a\\x41\" ", "'b\\'' ", "\"", "+OK\r\n", ":1\r\n", "%1\r\n", "GET / HTTP/1.1\r\n",
         "\0", "\u00ff",

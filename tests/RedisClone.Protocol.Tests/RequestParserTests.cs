@@ -24,6 +24,8 @@ public sealed class RequestParserTests
         "*01\r\n",
         "*-0\r\n",
         "*1048577\r\n",
+        "*2147483647\r\n$1\r\na\r\n",
+        "*2147483648\r\n",
         "GET\r\nset \"abc\r\n",
         "set 'abc'd\r\n",
         "a\0b\r\nPING\r\n",
@@ -168,7 +170,7 @@ public sealed class RequestParserTests
     [Theory]
     [InlineData("*2\r\n$3\r\nSET\r\n$536870912\r\n")]
     [InlineData("*3\r\n$400000\r\n{0}\r\n$100000000\r\n")]
-    [InlineData("*1048576\r\n$3\r\nDEL\r\n$536870912\r\n")]
+    [InlineData("*2147483647\r\n$3\r\nDEL\r\n$536870912\r\n")]
     public void RoomGrowsWithReceivedBytes(string beginning)
     {
         byte[] head = Encoding.ASCII.GetBytes(string.Format(null, beginning, new string('x', 400_000)));
@@ -188,7 +190,7 @@ public sealed class RequestParserTests
     [Fact]
     public void AnnouncedCountTakesNoMemory()
     {
-        byte[] head = "*1048576\r\n$1\r\na\r\n"u8.ToArray();
+        byte[] head = "*2147483647\r\n$1\r\na\r\n"u8.ToArray();
         var warm = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
         warm.Feed(head);
         var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
@@ -209,6 +211,23 @@ public sealed class RequestParserTests
         var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
         for (int at = 0; at < data.Length; at += 16_000) feeder.Feed(data.AsSpan(at, Math.Min(16_000, data.Length - at)));
         Assert.Equal(SlowParser.Parse(data).Requests, feeder.Requests);
+    }
+
+    /// <summary>Empty arguments have no bytes, but their positions count as memory of the client.</summary>
+    [Fact]
+    public void ThePositionsOfArgumentsAreCounted()
+    {
+        byte[] piece = [.. Enumerable.Repeat("$0\r\n\r\n"u8.ToArray(), 1000).SelectMany(static bytes => bytes)];
+        var feeder = new Feeder(new RequestLimits(), bytes => new ReadOnlySequence<byte>(bytes));
+        feeder.Feed("*2147483647\r\n"u8);
+        for (int i = 1; i <= 200; i++)
+        {
+            feeder.Feed(piece);
+            Assert.InRange(feeder.Parser.BufferedBytes, i * 1000 * 8, i * 1000 * 8 + 64);
+            Assert.InRange(feeder.Parser.RoomBytes, 0, i * 1000 * 8 + 64);
+        }
+        Assert.Null(feeder.Error);
+        Assert.Empty(feeder.Requests);
     }
 
     [Fact]

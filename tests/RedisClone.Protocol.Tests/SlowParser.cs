@@ -46,7 +46,7 @@ internal static class SlowParser
     {
         string? header = Line(input, ref at, '\r', 2, "too big mbulk count string", ref error);
         if (header is null) return null;
-        if (!IsInteger(header[1..], out long count) || count > 1024 * 1024)
+        if (!IsInteger(header[1..], out long count) || count > int.MaxValue)
         {
             error = "invalid multibulk length";
             return null;

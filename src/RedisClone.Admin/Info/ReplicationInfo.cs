@@ -13,11 +13,12 @@ internal static class ReplicationInfo
     {
         info.Section("Replication");
         info.Field("role", "master");
-        IReadOnlyList<Replica> replicas = server.Replicas.All;
-        info.Field("connected_slaves", replicas.Count);
+        Replica[] replicas = server.Replicas.All.ToArray();
+        info.Field("connected_slaves", replicas.Length);
         if (server.Config.WantsReplicas) info.Field("min_slaves_good_slaves", server.Replicas.CountGood());
         long now = ServerCore.UnixMilliseconds();
-        for (int i = 0; i < replicas.Count; i++) info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(replicas[i], now));
+        for (int i = 0; i < replicas.Length; i++)
+            info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(replicas[i], now));
         info.Field("master_failover_state", "no-failover");
         info.Field("master_replid", server.ReplicationId);
         info.Field("master_replid2", NoId);

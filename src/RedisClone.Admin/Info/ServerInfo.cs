@@ -69,7 +69,7 @@ internal static class ServerInfo
             withoutValue += keys.BlockedKeysWithoutValue;
         }
         info.Section("Clients");
-        info.Field("connected_clients", server.Sessions.Count - server.Replicas.All.Count);
+        info.Field("connected_clients", server.Sessions.Count - server.Replicas.Count);
         info.Field("cluster_connections", 0);
         info.Field("maxclients", server.Config.MaxClients);
         info.Field("client_recent_max_input_buffer", maxInput);

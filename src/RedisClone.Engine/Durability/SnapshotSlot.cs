@@ -103,7 +103,7 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         catch (Exception e)
         {
-            InternalErrors.Report(_server.Log, e, "A snapshot could not begin");
+            _server.Failures.WorkFailed("A snapshot could not begin", e);
             if (run is null)
             {
                 // After Mark, the journal has switched its increment or a backup has begun. Neither can be undone.
@@ -151,7 +151,7 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(_server.Log, bug, "A snapshot failed unexpectedly");
+            _server.Failures.WorkFailed("A snapshot failed unexpectedly", bug);
             run.Fail(bug.Message);
             if (Running == run) End(job, run, bug.Message);
         }
@@ -161,7 +161,7 @@ internal sealed class SnapshotSlot : IHeldWork
         }
         catch (Exception e)
         {
-            InternalErrors.Report(_server.Log, e, "A snapshot's file could not be closed");
+            _server.Failures.WorkFailed("A snapshot's file could not be closed", e);
         }
     }
 

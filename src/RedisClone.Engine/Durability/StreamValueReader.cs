@@ -59,7 +59,9 @@ internal sealed class StreamValueReader
     {
         _estimatesRead = !state.IsComplete;
         if (StreamValue.Count(stream) > 0 && Id(state.Last) < StreamValue.LastEntry(stream)) return false;
-        StreamValue.SetState(stream, new StreamState(Id(state.Last), Id(state.HighestDeleted), state.EntriesAdded));
+        // Counters from outside stay within the range that the commands of the journal accept.
+        ulong added = Math.Min(state.EntriesAdded, long.MaxValue);
+        StreamValue.SetState(stream, new StreamState(Id(state.Last), Id(state.HighestDeleted), added));
         return true;
     }
 
@@ -67,7 +69,7 @@ internal sealed class StreamValueReader
     {
         if (_unowned != 0 || StreamGroup.TryGet(stream, name, out _)) return false;
         if (_estimatesRead) entriesRead = StreamCounts.Of(stream).ReadUpTo(Id(last));
-        StreamGroup.Add(stream, name, Id(last), entriesRead);
+        StreamGroup.Add(stream, name, Id(last), Math.Max(entriesRead, StreamGroup.UnknownRead));
         Keep(name, ref _groupName, ref _groupNameLength);
         return true;
     }

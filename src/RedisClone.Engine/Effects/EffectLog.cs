@@ -24,26 +24,27 @@ internal interface IEffectSink
 internal sealed class EffectLog
 {
     private readonly Lock _changing = new();
-    private IEffectSink[] _sinks = [];
+    private readonly SharedList<IEffectSink> _sinks = [];
 
     /// <summary>Whether there is a sink, so that handlers must write effects.</summary>
-    public bool Wanted => _sinks.Length > 0;
+    public bool Wanted => _sinks.Count > 0;
 
     /// <summary>Adds a sink. The caller holds every shard.</summary>
     public void Attach(IEffectSink sink)
     {
-        lock (_changing) _sinks = [.. _sinks.Append(sink).OrderBy(static s => s.TellsOthers)];
+        lock (_changing) _sinks.Insert(sink, sink.TellsOthers ? _sinks.Count : _sinks.Count(static other => !other.TellsOthers));
     }
 
+    /// <summary>Removes a sink. It takes no memory.</summary>
     public void Detach(IEffectSink sink)
     {
-        lock (_changing) _sinks = [.. _sinks.Where(s => s != sink)];
+        lock (_changing) _sinks.Remove(sink);
     }
 
     /// <summary>Removes all sinks: effects are discarded from now on.</summary>
     public void DetachAll()
     {
-        lock (_changing) _sinks = [];
+        lock (_changing) _sinks.Clear();
     }
 
     /// <summary>Places the unit and returns the LSN behind it, or 0 if the unit is empty.</summary>

@@ -10,12 +10,11 @@ namespace RedisClone.Engine.Failures;
 /// may leave memory and the stream of effects different, the current state of the keys that the command may have changed is
 /// written to the stream. If that is impossible, the process ends, and the next start recovers all acknowledged writes.
 /// </summary>
-internal sealed class FailurePolicy(ServerCore server)
+internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
 {
-    private const int NoticeMilliseconds = 10_000;
-
+    private readonly Func<long> _clock = clock ?? (static () => Environment.TickCount64);
     private readonly KeyImages _images = new(server);
-    private long _nextNotice;
+    private readonly NoticeLimit _commandNotices = new(), _otherNotices = new();
     private volatile bool _isHeapFull;
     private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
 
@@ -127,14 +126,24 @@ internal sealed class FailurePolicy(ServerCore server)
                 Fatal.End("the effects of background work cannot be placed in the stream of effects", failure, handling);
             }
         }
-        server.Log.LogError(failure, "{Work}", work);
+        LogWork(work, failure);
+    }
+
+    /// <summary>
+    /// Counts and logs an exception that reached the top of a thread or of a timer, where no shard is held. The thread continues.
+    /// Never throws.
+    /// </summary>
+    public void WorkFailed(string work, Exception failure)
+    {
+        InternalErrors.Add();
+        LogWork(work, failure);
     }
 
     /// <summary>Handles an exception that ends a connection while none of its commands was running.</summary>
     public void ConnectionFailed(Exception failure)
     {
         Note(failure);
-        server.Log.LogError(failure, "A connection failed unexpectedly");
+        LogWork("A connection failed unexpectedly", failure);
     }
 
     /// <summary>
@@ -146,6 +155,11 @@ internal sealed class FailurePolicy(ServerCore server)
         _reserve.Refill();
         _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
         if (IsShortOfMemory) server.ClientMemory.EvictLargest(Limits.FailureReserve);
+        long now = _clock();
+        if (_commandNotices.TryTakeLeftOut(now, out long commands))
+            server.Log.LogWarning("Out of memory: {Count} more commands failed", commands);
+        if (_otherNotices.TryTakeLeftOut(now, out long others))
+            server.Log.LogWarning("Out of memory: {Count} more failures outside commands", others);
     }
 
     /// <summary>
@@ -154,10 +168,7 @@ internal sealed class FailurePolicy(ServerCore server)
     /// </summary>
     public bool IsShortOfMemory => _reserve.IsOut || _isHeapFull;
 
-    /// <summary>
-    /// Logs a bug with its stack. A lack of memory is logged at most once in ten seconds, because clients may cause it
-    /// thousands of times a second.
-    /// </summary>
+    /// <summary>Logs a bug with its stack. A lack of memory is logged with a limit, and without a stack.</summary>
     private void Log(ref CommandContext c, Exception failure)
     {
         if (!IsForMemory(failure))
@@ -165,10 +176,21 @@ internal sealed class FailurePolicy(ServerCore server)
             server.Log.LogError(failure, "Command {Command} of client {Client} failed unexpectedly", c.Row.FullName, c.Session.Id);
             return;
         }
-        long now = Environment.TickCount64, next = Volatile.Read(ref _nextNotice);
-        if (now < next || Interlocked.CompareExchange(ref _nextNotice, now + NoticeMilliseconds, next) != next) return;
+        if (!_commandNotices.TryPass(_clock(), out long leftOut)) return;
         server.Log.LogWarning(
-            "Out of memory: command {Command} of client {Client} failed. failed_allocations of INFO counts such failures", c.Row.FullName, c.Session.Id);
+            "Out of memory: command {Command} of client {Client} failed, and {Count} commands since the last such line. " +
+            "failed_allocations of INFO counts such failures", c.Row.FullName, c.Session.Id, leftOut);
+    }
+
+    /// <summary>The same outside commands. The stack is logged, because nothing else tells which allocation failed.</summary>
+    private void LogWork(string work, Exception failure)
+    {
+        if (!IsForMemory(failure)) server.Log.LogError(failure, "{Work}", work);
+        else if (_otherNotices.TryPass(_clock(), out long leftOut))
+        {
+            server.Log.LogError(
+                failure, "{Work}. Since the last such line, {Count} failures for lack of memory were not logged", work, leftOut);
+        }
     }
 
     /// <summary>Releases the reserve and counts the failure. Returns the lane that counts it: the current one, unless given.</summary>

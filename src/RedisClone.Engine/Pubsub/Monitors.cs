@@ -11,22 +11,22 @@ namespace RedisClone.Engine.Pubsub;
 internal sealed class Monitors
 {
     private readonly Lock _changing = new();
-    private Session[] _sessions = [];
+    private readonly SharedList<Session> _sessions = [];
 
-    public bool Any => _sessions.Length > 0;
+    public bool Any => _sessions.Count > 0;
 
-    public bool Contains(Session session) => Array.IndexOf(_sessions, session) >= 0;
+    public bool Contains(Session session) => _sessions.Contains(session);
 
     public void Add(Session session)
     {
         lock (_changing)
-            if (!_sessions.Contains(session)) _sessions = [.. _sessions, session];
+            if (!_sessions.Contains(session)) _sessions.Add(session);
     }
 
     public void Remove(Session session)
     {
         if (!Contains(session)) return;
-        lock (_changing) _sessions = [.. _sessions.Where(s => s != session)];
+        lock (_changing) _sessions.Remove(session);
     }
 
     /// <summary>

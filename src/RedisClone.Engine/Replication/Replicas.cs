@@ -17,14 +17,16 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     // Lock order: this lock, then the lock of the stream.
     private readonly Lock _gate = new();
     private readonly List<(Func<bool> IsMet, Waiter Waiter)> _waiters = [];
-    private Replica[] _all = [];
+    private readonly SharedList<Replica> _all = [];
     private long _lastPing;
     private long _nextSign;
 
     public ReplicationStream Stream { get; } = new();
 
     /// <summary>All replicas in the order in which they asked.</summary>
-    public IReadOnlyList<Replica> All => _all;
+    public IEnumerable<Replica> All => _all;
+
+    public int Count => _all.Count;
 
     /// <summary>The number of requests for a full copy.</summary>
     public long FullCopies { get; private set; }
@@ -49,11 +51,11 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         FullCopies++;
         replica.Await();
-        lock (_gate) _all = [.. _all, replica];
+        lock (_gate) _all.Add(replica);
         Begin();
     }
 
-    /// <summary>Removes a replica whose connection has ended.</summary>
+    /// <summary>Removes a replica whose connection has ended. It takes no memory.</summary>
     public void Remove(Replica? replica)
     {
         if (replica is null) return;
@@ -62,7 +64,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             // It leaves the stream first. If an earlier step failed, the stream would be kept for it forever.
             Leave(replica);
             replica.Dispose();
-            _all = [.. _all.Where(other => other != replica)];
+            _all.Remove(replica);
         }
     }
 
@@ -103,7 +105,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// </summary>
     public void Tend(long now)
     {
-        if (_all.Length == 0) return;
+        if (_all.Count == 0) return;
         Begin();
         WakeWaiters();
         if (Stream.HasFollowers && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)

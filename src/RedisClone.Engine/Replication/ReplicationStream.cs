@@ -44,7 +44,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     private readonly Lock _gate = new();
     private StreamPiece _last = new();
     private StreamPiece? _spare;        // allocated in advance and not used yet
-    private Replica[] _followers = [];
+    private readonly SharedList<Replica> _followers = [];
     private int _database = Unselected;
     private long _offset;
     private bool _grew;
@@ -63,7 +63,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         }
     }
 
-    public bool HasFollowers => _followers.Length > 0;
+    public bool HasFollowers => _followers.Count > 0;
 
     bool IEffectSink.TellsOthers => true;
 
@@ -121,17 +121,17 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             // The new follower does not know the current database, so the next unit begins with a SELECT.
             _database = Unselected;
             replica.StartAt(_last, _offset);
-            _followers = [.. _followers, replica];
+            _followers.Add(replica);
         }
     }
 
-    /// <summary>Removes a follower; false if none is left.</summary>
+    /// <summary>Removes a follower; false if none is left. It takes no memory.</summary>
     public bool Leave(Replica replica)
     {
         lock (_gate)
         {
-            _followers = [.. _followers.Where(follower => follower != replica)];
-            return _followers.Length > 0;
+            _followers.Remove(replica);
+            return _followers.Count > 0;
         }
     }
 

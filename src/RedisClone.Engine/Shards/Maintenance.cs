@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 
 namespace RedisClone.Engine.Shards;
@@ -83,7 +82,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(_server.Log, bug, "Background work failed");
+            _server.Failures.WorkFailed("Background work failed", bug);
         }
     }
 

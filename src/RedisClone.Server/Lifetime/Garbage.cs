@@ -1,7 +1,6 @@
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine;
-using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 using RedisClone.Transport.EventLoop;
 
@@ -50,7 +49,7 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
         }
         catch (Exception bug)
         {
-            InternalErrors.Report(server.Log, bug, "The look for garbage failed");
+            server.Failures.WorkFailed("The look for garbage failed", bug);
         }
     }
 

@@ -44,6 +44,11 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         {
             server.Log.LogDebug("A connection from {Peer} broke: {Reason}", transport.RemoteEndPoint, e.Message);
         }
+        catch (Exception failure)
+        {
+            // Kestrel would log each failure with its stack.
+            server.Failures.ConnectionFailed(failure);
+        }
         finally
         {
             Interlocked.Decrement(ref _connections);

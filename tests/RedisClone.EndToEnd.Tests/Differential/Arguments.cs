@@ -97,7 +97,7 @@ internal sealed class Arguments(Random random, string[] keys)
             "pattern" => Pick(s_patterns),
             "db" => Number(Random.Next(4)),
             "all" => Number(100_000),
-            "newid" => NewId(),
+            "newid" or "nextid" => NewId(),
             "id" => Id(),
             "from" => Random.Next(3) == 0 ? "-" : (Random.Next(5) == 0 ? "(" : "") + Id(),
             "to" => Random.Next(3) == 0 ? "+" : (Random.Next(5) == 0 ? "(" : "") + Id(),
@@ -119,6 +119,8 @@ internal sealed class Arguments(Random random, string[] keys)
             "key" => Pick(OtherKeys),
             "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),
             "newid" or "id" or "from" or "to" => Pick(s_ids),
+            // Redis 7.0 does not compare the identifier with deleted ones, so only identifiers beyond all others are compared.
+            "nextid" => Pick(["", "x", "-1", "1-x", "-", "+", "$"]),
             "group" or "consumer" => Pick(["", "g9", "\0"]),
             "type" => Pick(["u0", "u64", "i64", "i65", "u", "i", "", "x8", "u-1", "i08", "u8 "]),
             "place" => Pick(["#", "", "-1", "#-1", "4294967296", "#4294967296", "99999999", "#9223372036854775807", "9223372036854775807"]),

@@ -76,10 +76,10 @@ internal static partial class Comparison
         : reply;
 
     /// <summary>
-    /// From 7.2 on a claim that finds nothing makes its consumer too, and from 8.0 on a group that is behind the first entry lags
-    /// by all entries: how many there are is not compared.
+    /// From 7.2 on, a claim that finds nothing creates its consumer too. From 8.0 on, the count of entries read is limited and
+    /// advances over deleted entries, and the lag counts the entries behind the group. These numbers are not compared.
     /// </summary>
-    [GeneratedRegex("""\$"(consumers|lag)" [^\s\]]+""")]
+    [GeneratedRegex("""\$"(consumers|entries-read|lag)" [^\s\]]+""")]
     public static partial Regex GroupCounts();
 
     /// <summary>Redis prints scores with 17 digits, from 7.2 with as few as tell them apart: compared as numbers. A zero has no sign.</summary>

@@ -288,9 +288,10 @@ internal static class Families
             XTRIM {key} ( MAXLEN [ = ] {count} | MINID [ = ] {id} )
             ! XREAD [ COUNT {some} ] STREAMS {key} {id}
             ! XREAD [ COUNT {some} ] STREAMS {key} {key} {id} $
-            XGROUP CREATE {key} {group} ( {id} | $ | 0 ) [ MKSTREAM ]
+            XGROUP CREATE {key} {group} ( {id} | $ | 0 ) [ MKSTREAM ] [ ENTRIESREAD {some} ]
             XGROUP CREATE {key} {group} ( $ | 0 ) MKSTREAM
-            XGROUP SETID {key} {group} ( {id} | $ | 0 )
+            XGROUP SETID {key} {group} ( {id} | $ | 0 ) [ ENTRIESREAD {some} ]
+            XSETID {key} {nextid} [ ENTRIESADDED {some} ]
             XGROUP DESTROY {key} {group}
             XGROUP CREATECONSUMER {key} {group} {consumer}
             XGROUP DELCONSUMER {key} {group} {consumer}

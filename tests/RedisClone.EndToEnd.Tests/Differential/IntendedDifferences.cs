@@ -21,6 +21,7 @@ internal static class IntendedDifferences
         ("^BITCOUNT", "^:|^-WRONGTYPE", "^-ERR (syntax|value is not an integer)", "7.2: arguments are checked before the key is looked up", null),
         ("^LREM", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a count that cannot be negated", null),
         ("^XGROUP CREATECONSUMER", "^:1$", "^:0$", "7.2: XCLAIM and XAUTOCLAIM make their consumer even if there is nothing to claim", null),
+        ("^XAUTOCLAIM", "^-ERR Insufficient memory", ".", "7.4: memory is allocated by COUNT", null),
         ("(?s)^LPOS .*RANK -9223372036854775808", ".", "^-ERR value is out of range, value must between -9223372036854775807", "7.4: a rank that cannot be negated", null),
         ("^PFADD", "^:1$", "^-INVALIDOBJ", "an estimate that ends in the middle of an opcode: Redis reads, and writes, what lies behind the value", "^(SETRANGE|SETBIT|BITFIELD|BITOP|APPEND)"),
         ("AGGREGATE COUNT", "^-ERR syntax error", ".", "8.x: AGGREGATE has COUNT", null),

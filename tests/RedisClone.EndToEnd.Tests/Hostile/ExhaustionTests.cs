@@ -15,17 +15,63 @@ public sealed class ExhaustionTests
     [MemberData(nameof(Transports))]
     public void A_million_arguments_are_one_request(string transport)
     {
-        const int pairs = 500_000;
-        using ServerProcess server = ServerProcess.Ours("--transport", transport);
-        using RespClient client = server.Connect();
-        var request = new List<string>(2 * pairs + 1) { "MSET" };
-        for (int i = 0; i < pairs; i++) request.AddRange([$"k{i}", $"{i}"]);
-        client.Expect("+OK", request);
-        client.Expect($":{pairs}", "DBSIZE");
-        Assert.Equal(pairs, client.Call([.. request.Where((_, i) => i == 0 || i % 2 == 1).Select((a, i) => i == 0 ? "EXISTS" : a)]).Integer);
-        // Redis would wait for so many; this server has a limit.
-        client.SendRaw("*2147483647\r\n");
-        Assert.Equal("-ERR Protocol error: invalid multibulk length\r\n", client.ReadToClose());
+        const int pairs = 600_000, keys = 1_100_000;
+        string folder = Directory.CreateTempSubdirectory("redisclone-many-").FullName;
+        string[] arguments = ["--transport", transport, "--dir", folder, "--appendonly", "yes", "--save", ""];
+        using (ServerProcess server = ServerProcess.Ours(arguments))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect("+OK", ["MSET", .. Enumerable.Range(0, pairs).SelectMany(static i => new[] { $"k{i}", $"{i}" })]);
+            client.Expect($":{pairs}", "DBSIZE");
+            client.Expect($":{pairs}", ["EXISTS", .. Enumerable.Range(0, keys).Select(static i => $"k{i}")]);
+            server.AssertWell();
+        }
+        using (ServerProcess server = ServerProcess.Ours(arguments))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect($":{pairs}", "DBSIZE");
+            client.Expect($"$\"{pairs - 1}\"", "GET", $"k{pairs - 1}");
+            client.Expect($":{pairs}", ["DEL", .. Enumerable.Range(0, keys).Select(static i => $"k{i}")]);
+            client.Expect(":0", "DBSIZE");
+            server.AssertWell();
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
+    /// <summary>
+    /// The count that a client announces takes no memory, however great. The arguments are limited as they arrive, even if they
+    /// are empty.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public void An_announced_number_of_arguments_takes_no_memory(string transport)
+    {
+        using ServerProcess server = ServerProcess.Ours("--transport", transport, "--client-query-buffer-limit", "8mb");
+        using RespClient other = server.Connect();
+        var held = new List<RespClient>();
+        long before = server.ResidentBytes;
+        for (int i = 0; i < 200; i++)
+        {
+            held.Add(server.Connect());
+            held[^1].SendRaw("*2147483647\r\n");
+        }
+        for (int i = 0; i < 1000; i++) other.Expect("+PONG", "PING");
+        Assert.InRange(server.ResidentBytes - before, long.MinValue, 100 * Megabyte);
+        byte[] empty = Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("$0\r\n\r\n", 1_500_000)));
+        held[0].SendWhatIsTaken(empty, patience: 5000);
+        Assert.Equal("", held[0].ReadToClose());
+        string stats = other.Call("INFO", "stats").Text!;
+        Assert.Contains("client_query_buffer_limit_disconnections:1\r\n", stats, StringComparison.Ordinal);
+        held[1].SendRaw("$4\r\nPING\r\n");
+        held[2].SendRaw("PING\r\n");
+        Assert.Equal("-ERR Protocol error: expected '$', got 'P'\r\n", held[2].ReadToClose());
+        foreach (string announced in new[] { "2147483648", "9223372036854775807", "9223372036854775808" })
+        {
+            using RespClient client = server.Connect();
+            client.SendRaw($"*{announced}\r\n");
+            Assert.Equal("-ERR Protocol error: invalid multibulk length\r\n", client.ReadToClose());
+        }
+        foreach (RespClient client in held) client.Dispose();
         server.AssertWell();
     }
 

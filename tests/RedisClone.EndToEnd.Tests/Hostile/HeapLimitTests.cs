@@ -60,6 +60,38 @@ public sealed class HeapLimitTests
         foreach (int i in acknowledged) Assert.Equal(size, reader.Call("STRLEN", $"key:{i}").Integer);
     }
 
+    /// <summary>A request of more arguments than memory holds ends its connection and writes few log lines.</summary>
+    [Fact]
+    public void Arguments_beyond_the_limit()
+    {
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x8000000; exec SERVER > log", "--save ''");
+        byte[] empty = System.Text.Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("$0\r\n\r\n", 1_000_000)));
+        for (int round = 0; round < 3; round++)
+        {
+            using RespClient client = server.Connect();
+            client.SendRaw("*2147483647\r\n");
+            bool closed = false;
+            for (int i = 0; i < 60 && !closed; i++)
+            {
+                try
+                {
+                    client.SendRaw(empty);
+                }
+                catch (System.Net.Sockets.SocketException)
+                {
+                    closed = true;
+                }
+            }
+            Assert.True(closed, "60 million arguments were taken");
+            using RespClient other = server.Connect();
+            other.Expect("+PONG", "PING");
+        }
+        int exit = server.StopOrKill();
+        string[] log = File.ReadAllLines(Path.Combine(server.Folder, "log"));
+        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{string.Join('\n', log.TakeLast(20))}");
+        Assert.InRange(log.Length, 1, 100);
+    }
+
     [Fact]
     public void A_start_whose_data_do_not_fit_says_so()
     {

@@ -16,7 +16,7 @@ public sealed class SiegeTests(ITestOutputHelper output)
     public void Strangers_that_announce_a_million_arguments()
     {
         using var siege = new Siege(output);
-        string[] announcements = ["*1048576\r\n", "*10\r\n$16384\r\n", "*11\r\n", "*2\r\n$536870912\r\n"];
+        string[] announcements = ["*2147483647\r\n", "*10\r\n$16384\r\n", "*11\r\n", "*2\r\n$536870912\r\n"];
         List<RespClient> strangers = siege.Loose(1000, () => new RespClient(siege.Server.Port));
         for (int round = 0; round < LongRun.Times(1, 20); round++)
         {

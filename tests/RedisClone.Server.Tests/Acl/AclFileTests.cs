@@ -2,7 +2,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Acl;

@@ -1,4 +1,3 @@
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Metrics;
 using RedisClone.Server.Tests.Clients;
 

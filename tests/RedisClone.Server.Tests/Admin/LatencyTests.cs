@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using RedisClone.Admin.Commands;
 using RedisClone.Configuration;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Metrics;
 using RedisClone.Server.Tests.Clients;
 

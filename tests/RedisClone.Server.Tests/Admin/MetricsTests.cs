@@ -5,7 +5,6 @@ using System.Text.RegularExpressions;
 using RedisClone.Admin.Prometheus;
 using RedisClone.Configuration;
 using RedisClone.Engine;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Journal.Disk;
 using RedisClone.Server.Tests.Clients;
 

@@ -1,6 +1,5 @@
 using System.Globalization;
 using RedisClone.Configuration;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;

@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Effects;
 using RedisClone.Protocol;
 using RedisClone.Server.Tests.Embedding;

@@ -5,7 +5,6 @@ using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Shards;

@@ -1,5 +1,4 @@
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Commands;
 

@@ -1,4 +1,3 @@
-using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Commands;
 

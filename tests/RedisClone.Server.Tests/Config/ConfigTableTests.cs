@@ -1,6 +1,5 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 
 namespace RedisClone.Server.Tests.Config;
 

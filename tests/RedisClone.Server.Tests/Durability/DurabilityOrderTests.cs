@@ -1,6 +1,5 @@
 using System.Net.Sockets;
 using RedisClone.Configuration;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;

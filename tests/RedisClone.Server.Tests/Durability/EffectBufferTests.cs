@@ -1,5 +1,4 @@
 using System.Text;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Effects;
 using RedisClone.Server.Tests.Commands;
 

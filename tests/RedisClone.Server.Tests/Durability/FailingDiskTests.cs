@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
 
@@ -65,6 +66,41 @@ public sealed class FailingDiskTests : IDisposable
             for (int i = 0; i < 20; i++) Set(other);
             await AssertComesBackAsync(transport);
         }
+    }
+
+    /// <summary>
+    /// A transaction with a write is refused as a whole, whether its commands were queued before the journal failed or are queued
+    /// after that. A transaction of reads runs. The answers are those of redis-server 7.4.1.
+    /// </summary>
+    [Theory]
+    [InlineData(TransportKind.Auto)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task TransactionsWithWritesAreRefusedAfterAFailedWrite(TransportKind transport)
+    {
+        await using RunningServer server = await StartAsync(_folder, transport, _disk);
+        using TestClient writer = server.Connect(), reader = server.Connect(), other = server.Connect();
+        Assert.Equal("OK", writer.Run("SET key 1"));
+        foreach (TestClient client in new[] { writer, reader }) Assert.Equal("OK", client.Run("MULTI"));
+        Assert.Equal("QUEUED", writer.Run("SET key 2"));
+        Assert.Equal("QUEUED", writer.Run("GET key"));
+        Assert.Equal("QUEUED", reader.Run("GET key"));
+        _disk.Faults = Faults.Write;
+        TryToSet(server);
+        await other.UntilAsync("INFO persistence", info => info.Contains("aof_last_write_status:err", StringComparison.Ordinal));
+
+        string misconf = other.Run("SET key 3");
+        Assert.StartsWith("MISCONF Errors writing to the AOF file: ", misconf, StringComparison.Ordinal);
+        Assert.Equal($"EXECABORT Transaction discarded because of: {misconf}", writer.Run("EXEC"));
+        Assert.Equal("ERR EXEC without MULTI", writer.Run("EXEC"));
+        Assert.Equal("[1]", reader.Run("EXEC"));
+        Assert.Equal("OK", other.Run("MULTI"));
+        Assert.Equal(misconf, other.Run("SET key 4"));
+        Assert.Equal("QUEUED", other.Run("GET key"));
+        Assert.Equal("EXECABORT Transaction discarded because of previous errors.", other.Run("EXEC"));
+        Assert.Equal("1", other.Run("GET key"));
+        Assert.Equal("OK", other.Run("MULTI"));
+        Assert.Equal(misconf, other.Run("PING"));
+        Assert.Equal("EXECABORT Transaction discarded because of previous errors.", other.Run("EXEC"));
     }
 
     private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) => RunningServer.StartAsync(new ServerConfig(), transport, config =>

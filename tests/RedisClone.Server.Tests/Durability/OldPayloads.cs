@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Globalization;
 using System.Text;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Server.Tests.Durability;

@@ -1,6 +1,5 @@
 using System.Globalization;
 using RedisClone.Engine.Caching;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;

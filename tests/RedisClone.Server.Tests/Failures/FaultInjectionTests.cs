@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Failures;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage.Memory;

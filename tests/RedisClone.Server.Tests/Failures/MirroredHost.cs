@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Admin.Commands;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Effects;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage;

@@ -1,5 +1,4 @@
 using RedisClone.Engine;
-using RedisClone.Engine.Commands.Streams;
 using RedisClone.Engine.Shards;
 using RedisClone.Server.Tests.Clients;
 

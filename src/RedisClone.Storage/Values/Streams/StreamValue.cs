@@ -74,7 +74,8 @@ public static class StreamValue
         if (!LargeStream.Append(entry, id, fields)) return false;
         ref StreamRoot root = ref LargeStream.Root(entry);
         root.Last = id;
-        root.Added++;
+        // A client can set any count (XSETID). One that wraps could not be replayed.
+        if (root.Added < long.MaxValue) root.Added++;
         return entry.Keyspace.CountChange(true);
     }
 
