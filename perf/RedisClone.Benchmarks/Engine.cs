@@ -48,7 +48,8 @@ internal sealed class Engine
             if (!shard.TryEnter()) throw new InvalidOperationException("nobody else can hold it");
             var held = ShardSet.Of(shard.Index);
             var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, CannotMove = false };
-            Server.Executor.Run(ref context, ref started);
+            ShardSet widened = default;
+            Server.Executor.Run(ref context, ref started, ref widened);
             shard.Exit();
         }
         _batch.Clear();

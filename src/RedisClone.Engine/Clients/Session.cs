@@ -2,7 +2,6 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Execution;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
@@ -90,17 +89,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>The field lists that HIMPORT PREPARE defined, or null.</summary>
     public Fieldsets? Fieldsets { get; set; }
 
-    /// <summary>Whether maxmemory was exceeded when the current command, or the transaction as a whole, began.</summary>
-    public bool LacksMemory { get; set; }
-
     /// <summary>The commands queued since MULTI; null outside.</summary>
     public Transaction? Transaction { get; set; }
 
     /// <summary>The watched keys and their shards.</summary>
     public List<(Shard Shard, DatabaseKey Key)> Watched { get; } = [];
-
-    /// <summary>The number of keys that the command reported as misses before it moved to a worker.</summary>
-    public int MissesTold { get; set; }
 
     /// <summary>Whether commands run as part of a transaction or a script, where no command may block.</summary>
     public bool InTransaction { get; set; }
@@ -116,12 +109,6 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     /// <summary>Set while the client is blocked.</summary>
     public Waiter? Waiter { get; set; }
-
-    /// <summary>The wait that preceded a repeated run of the current command; otherwise null.</summary>
-    public Waiter? WaitingAgain { get; set; }
-
-    /// <summary>The further shards that the current command asked for (<see cref="Outcome.Widened"/>).</summary>
-    internal ShardSet WidenedShards { get; set; }
 
     /// <summary>The connection closes after the reply is sent.</summary>
     public bool CloseAfterReply { get; set; }
@@ -140,11 +127,6 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     /// <summary>Whether the client is suspended until CLIENT PAUSE is over.</summary>
     public bool IsPaused { get; set; }
-
-    /// <summary>
-    /// The number of error replies that were counted. Any error above this number belongs to the current command.
-    /// </summary>
-    public int ErrorsCounted { get; set; }
 
     /// <summary>The class that selects the output limits of the configuration.</summary>
     public ClientClass Class => IsReplica ? ClientClass.Replica : Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;

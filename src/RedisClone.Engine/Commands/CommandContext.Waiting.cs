@@ -40,7 +40,7 @@ internal ref partial struct CommandContext
         }
         // A command that runs again keeps its original deadline.
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
-        if (Session.WaitingAgain is { } before && (deadline = before.Deadline) > 0) milliseconds = Math.Max(1, deadline - Now);
+        if (EarlierDeadline > 0) (deadline, milliseconds) = (EarlierDeadline, Math.Max(1, EarlierDeadline - Now));
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
         var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer)
         {

@@ -59,6 +59,23 @@ internal ref partial struct CommandContext
     /// </summary>
     public required bool CannotMove { get; init; }
 
+    /// <summary>The number of keys that an earlier run of this command reported as misses before it moved to a worker.</summary>
+    internal int ReportedMisses { get; init; }
+
+    /// <summary>The end of the wait that an earlier run of this command began, in Unix milliseconds; 0 for none.</summary>
+    internal long EarlierDeadline { get; init; }
+
+    /// <summary>Whether maxmemory was exceeded when the command, or the transaction that it is part of, began.</summary>
+    internal bool LacksMemory { get; set; }
+
+    /// <summary>
+    /// The number of errors in the reply that the parts of this command counted: queued commands, or the commands of a script.
+    /// </summary>
+    internal int CountedErrors { get; set; }
+
+    /// <summary>Whether an error of a part makes this command fail.</summary>
+    internal bool FailsWithPart { get; set; }
+
     /// <summary>Set by <see cref="MoveToWorker"/>: the command has had no effect yet and runs again on a worker.</summary>
     public bool Moved { get; private set; }
 
@@ -222,7 +239,7 @@ internal ref partial struct CommandContext
             Hits++;
             return entry;
         }
-        if (++Misses > Session.MissesTold || !CannotMove) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
+        if (++Misses > ReportedMisses || !CannotMove) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
 

@@ -27,15 +27,15 @@ internal sealed class BlockedClients(ServerCore server)
 
     /// <summary>
     /// Whether a write must hold more shards before its first effect: those of the clients that it may wake, and of the clients
-    /// that these may wake in turn. The command then releases its shards and takes all of them in ascending order.
+    /// that these may wake in turn. The command then releases its shards and takes all of <paramref name="needed"/> in ascending
+    /// order.
     /// </summary>
-    public bool MustWiden(ref CommandContext c)
+    public bool MustWiden(ref CommandContext c, out ShardSet needed)
     {
+        needed = default;
         if (Count == 0) return false;
-        ShardSet needed = Closure(ref c);
-        if (c.Held.ContainsAll(needed)) return false;
-        c.Session.WidenedShards = needed;
-        return true;
+        needed = Closure(ref c);
+        return !c.Held.ContainsAll(needed);
     }
 
     /// <summary>

@@ -40,9 +40,10 @@ internal sealed class Executor(ServerCore server)
 {
     /// <summary>
     /// Runs a client's command. <paramref name="started"/> is the end time of the previous command and becomes the end time of
-    /// this one, so that each command reads the clock once.
+    /// this one, so that each command reads the clock once. <paramref name="widened"/> is set if the outcome is
+    /// <see cref="Outcome.Widened"/>: the shards that the command must hold.
     /// </summary>
-    public Outcome Run(ref CommandContext c, ref long started)
+    public Outcome Run(ref CommandContext c, ref long started, ref ShardSet widened)
     {
         Outcome outcome = Outcome.Done;
         try
@@ -51,7 +52,11 @@ internal sealed class Executor(ServerCore server)
             // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
             if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
-            if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c)) return Outcome.Widened;
+            if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c, out ShardSet needed))
+            {
+                widened = needed;
+                return Outcome.Widened;
+            }
             bool journalled = server.Effects.Wanted;
             if (journalled && journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0 && IsAnyBehind(c.Held, journal.DurableLsn))
             {
@@ -60,7 +65,7 @@ internal sealed class Executor(ServerCore server)
             }
             if (journalled) c.Lane.Messages.Hold();
             long seen = c.Session.SeenLsn;
-            outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started) : RunAlone(ref c, ref started);
+            outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
@@ -88,7 +93,7 @@ internal sealed class Executor(ServerCore server)
     /// Makes room before the command if maxmemory is set: before a command that may use more memory, before a script, whose
     /// commands are unknown, and before any command when eviction is due.
     /// </summary>
-    private Outcome RunWithinMemory(ref CommandContext c, ref long started)
+    private Outcome RunWithinMemory(ref CommandContext c, ref long started, ref ShardSet widened)
     {
         CommandFlags flags = c.Flags;
         bool grows = (flags & CommandFlags.DenyOom) != 0;
@@ -97,15 +102,15 @@ internal sealed class Executor(ServerCore server)
             Session session = c.Session;
             Lane lane = c.Lane;
             bool holds = lane.Messages.IsHolding;
-            session.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
+            c.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
             // The eviction has released its messages. The messages of the command itself are held again.
             if (holds) lane.Messages.Hold();
-            if (session.LacksMemory)
+            if (c.LacksMemory)
             {
                 // The held shards have nothing left to evict, but other shards may have.
                 if (!c.Held.ContainsAll(server.Shards.All))
                 {
-                    session.WidenedShards = server.Shards.All;
+                    widened = server.Shards.All;
                     return Outcome.Widened;
                 }
                 if (grows && !RefuseForMemory(session, c.Row, lane)) return Outcome.Done;
@@ -212,6 +217,7 @@ internal sealed class Executor(ServerCore server)
             return Outcome.Done;
         }
         ReplyMark mark = c.Reply.Mark();
+        int errorsBefore = c.Reply.Errors;
         int effectsBefore = lane.Effects.Commands;
         long changesBefore = server.Failures.ChangesOf(ref c);
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
@@ -221,7 +227,6 @@ internal sealed class Executor(ServerCore server)
             if (row.IsWrite) c.Reply.EnsureRoom(Limits.ShortReply);
             row.Handler!(ref c);
             if (c.Moved || c.Blocked) CheckUnchanged(ref c);
-            session.MissesTold = c.Moved ? c.Misses : 0;
             if (c.Moved) return Outcome.Moved;
             lane.KeyspaceHits += c.Hits;
             lane.KeyspaceMisses += c.Misses;
@@ -235,6 +240,7 @@ internal sealed class Executor(ServerCore server)
             server.Failures.HandlerFailed(ref c, failure, effectsBefore, changesBefore);
             EndTransaction(ref c);
             ReplyFailure(session, mark, failure);
+            c.CountedErrors = 0;
         }
         c.IsAnswered = true;
         lane.Changes += c.Changes;
@@ -243,7 +249,10 @@ internal sealed class Executor(ServerCore server)
         long ended = Stopwatch.GetTimestamp();
         long ticks = ended - started;
         started = ended;
-        Count(session, row, ticks, lane);
+        Count(row, ticks, lane);
+        bool isError = c.Reply.Errors - errorsBefore > c.CountedErrors;
+        if (isError) lane.CountError(c.Reply.LastErrorCode);
+        if (isError || c.FailsWithPart) lane.Calls[row.Id].Failed++;
         // The commands of a script have a session without a connection. The slow log records the script itself.
         if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
         if (ticks >= server.Latency.Threshold && session.Connection is not null)
@@ -303,29 +312,16 @@ internal sealed class Executor(ServerCore server)
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
         session.Reply.Error(refusal);
-        CountRefusal(session, lane);
+        lane.CountError(session.Reply.LastErrorCode);
         if (row is not null) lane.Calls[row.Id].Rejected++;
     }
 
-    /// <summary>Counts an error reply that no run of a command counts.</summary>
-    public static void CountRefusal(Session session, Lane lane)
-    {
-        session.ErrorsCounted = session.Reply.Errors;
-        lane.CountError(session.Reply.LastErrorCode);
-    }
-
     /// <summary>Counts a command that was answered.</summary>
-    public void Count(Session session, CommandRow row, long ticks, Lane lane)
+    public void Count(CommandRow row, long ticks, Lane lane)
     {
         ref CommandCounters counters = ref lane.Calls[row.Id];
         counters.Calls++;
         counters.Ticks += ticks;
         if (server.Config.LatencyTracking) lane.CountLatency(row.Id, ticks);
-        int errors = session.Reply.Errors;
-        if (errors == session.ErrorsCounted) return;
-        // The errors of the commands of a transaction were already counted for them.
-        session.ErrorsCounted = errors;
-        counters.Failed++;
-        lane.CountError(session.Reply.LastErrorCode);
     }
 }

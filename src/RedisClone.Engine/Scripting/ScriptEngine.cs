@@ -176,7 +176,7 @@ internal sealed class ScriptEngine
             if (readOnly) return "ERR Can not execute a script with write flag using *_ro command.";
         }
         bool allowed = (routine.Flags & ScriptFlags.AllowOom) != 0 || routine.IsDeclared && !mayWrite;
-        IsOutOfMemory = !allowed && Server.Config.MaxMemoryBytes > 0 && c.Session.LacksMemory;
+        IsOutOfMemory = !allowed && Server.Config.MaxMemoryBytes > 0 && c.LacksMemory;
         return IsOutOfMemory && routine.IsDeclared
             ? "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
             : null;
@@ -245,8 +245,8 @@ internal sealed class ScriptEngine
     private static void NoteCounted(ref CommandContext c, int errors)
     {
         if (errors == 0) return;
-        c.Session.ErrorsCounted += errors;
-        if (c.Reply.Errors == c.Session.ErrorsCounted) c.Lane.Calls[c.Row.Id].Failed++;
+        c.CountedErrors += errors;
+        c.FailsWithPart = true;
     }
 
     private void FailWith(ref CommandContext c, Routine routine)

@@ -25,6 +25,9 @@ internal sealed partial class Connection
     private bool _fetchesMembers;
     private int _current;               // the request that is being executed
     private Outcome _outcome;           // of the last run on a worker
+    private ShardSet _widened;          // the shards that the last run asked for
+    private int _reportedMisses;        // of the last run, if the command moved to a worker
+    private long _deadline;             // of the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
 
     /// <summary>The reason why <see cref="Execute"/> returned.</summary>
@@ -191,15 +194,20 @@ internal sealed partial class Connection
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) { Now = _now, CannotMove = onWorker };
-        return _server.Executor.Run(ref context, ref started);
+        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) 
+        {
+            Now = _now, CannotMove = onWorker, ReportedMisses = _reportedMisses, EarlierDeadline = _deadline,
+        };
+        Outcome outcome = _server.Executor.Run(ref context, ref started, ref _widened);
+        if (outcome == Outcome.Moved) _reportedMisses = context.Misses;
+        return outcome;
     }
 
     /// <summary>Continues after a run that did not finish the command. It always returns false.</summary>
     private bool Continue(Outcome outcome, in ShardSet held)
     {
         if (outcome == Outcome.Moved) _hold.AcquireOnWorker(held);
-        else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(Session.WidenedShards);
+        else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(_widened);
         else if (outcome == Outcome.Deferred) _ = TryAgainAsync(held);
         // Blocked: the thread that claims the waiter resumes the connection, and may already have done so.
         return false;
@@ -264,12 +272,14 @@ internal sealed partial class Connection
         }
         if (waiter.Reason == WakeReason.Again)
         {
-            Session.WaitingAgain = waiter;
+            _deadline = waiter.Deadline;
+            _reportedMisses = 0;
             _begun = true;
             return;
         }
         CommandRow row = CurrentRow;
         _current++;
+        int errors = Session.Reply.Errors;
         switch (waiter.Reason)
         {
             case WakeReason.TimedOut or WakeReason.Unblocked:
@@ -282,13 +292,19 @@ internal sealed partial class Connection
                 Session.CloseAfterReply = true;
                 break;
         }
-        if (waiter.Reason != WakeReason.Served) _server.Executor.Count(Session, row, 0, _server.Lanes.Current);
+        if (waiter.Reason == WakeReason.Served) return;
+        Lane lane = _server.Lanes.Current;
+        _server.Executor.Count(row, 0, lane);
+        if (Session.Reply.Errors == errors) return;
+        lane.Calls[row.Id].Failed++;
+        lane.CountError(Session.Reply.LastErrorCode);
     }
 
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)
     {
         if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
-        Session.WaitingAgain = null;
+        _reportedMisses = 0;
+        _deadline = 0;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
         lane.CommandsProcessed++;
@@ -334,7 +350,7 @@ internal sealed partial class Connection
     private void ReplyProtocolError()
     {
         Session.Reply.Error(_batch.ErrorBytes);
-        Executor.CountRefusal(Session, _server.Lanes.Current);
+        _server.Lanes.Current.CountError(Session.Reply.LastErrorCode);
         Session.CloseAfterReply = true;
     }
 }

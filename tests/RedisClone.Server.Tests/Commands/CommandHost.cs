@@ -67,7 +67,8 @@ internal sealed class CommandHost : IEffectSink
             long started = 0;
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
             var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, held) { Now = Now, CannotMove = true };
-            _core.Executor.Run(ref context, ref started);
+            ShardSet widened = default;
+            _core.Executor.Run(ref context, ref started, ref widened);
         }
         _session.Reply.Commit();
     }
