@@ -21,7 +21,7 @@ using RedisClone.Protocol;
 namespace RedisClone.Engine;
 
 /// <summary>The parts of one running server. Each is created once and passed to the classes that use it.</summary>
-internal sealed class ServerCore
+internal sealed class ServerCore : IDataServices, IClientServices
 {
     public ServerCore(ServerConfig config, ConfigTable parameters, CommandTable commands, ILogger<ServerCore> log, IDisk? disk = null)
     {
@@ -113,19 +113,19 @@ internal sealed class ServerCore
     /// <summary>Null when all data is loaded.</summary>
     internal LoadProgress? Loading { get; private set; }
 
-    internal Snapshots Snapshots { get; }
+    public Snapshots Snapshots { get; }
 
     internal JournalRewrites Rewrites { get; }
 
     internal Backups Backups { get; }
 
-    internal Replicas Replicas { get; }
+    public Replicas Replicas { get; }
 
-    internal Hub Hub { get; } = new();
+    public Hub Hub { get; } = new();
 
-    internal Monitors Monitors { get; } = new();
+    public Monitors Monitors { get; } = new();
 
-    internal Notifications Notifications { get; }
+    public Notifications Notifications { get; }
 
     public KeyEvents KeyEvents { get; }
 
@@ -138,7 +138,7 @@ internal sealed class ServerCore
 
     public Eviction Eviction { get; }
 
-    internal Executor Executor { get; }
+    public Executor Executor { get; }
 
     /// <summary>Handles unexpected exceptions.</summary>
     internal FailurePolicy Failures { get; }

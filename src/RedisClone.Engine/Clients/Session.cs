@@ -98,6 +98,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Whether commands run as part of a transaction or a script, where no command may block.</summary>
     public bool InTransaction { get; set; }
 
+    /// <summary>Whether the commands of scripts run in this session.</summary>
+    public bool IsScript { get; init; }
+
     /// <summary>Whether the session replays effects. Effects may include commands that clients may not send.</summary>
     public bool IsReplay { get; init; }
 

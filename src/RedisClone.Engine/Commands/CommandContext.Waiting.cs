@@ -33,7 +33,7 @@ internal ref partial struct CommandContext
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
         bool servedWithoutValue = false, long againAfter = 0)
     {
-        if (keyCount > 1 && (Server.ClientMemory.IsHeldMuch || Server.Failures.IsShortOfMemory))
+        if (keyCount > 1 && (_server.ClientMemory.IsHeldMuch || _server.Failures.IsShortOfMemory))
         {
             Fail(Errors.AllocationFailed);
             return;
@@ -42,7 +42,7 @@ internal ref partial struct CommandContext
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
         if (EarlierDeadline > 0) (deadline, milliseconds) = (EarlierDeadline, Math.Max(1, EarlierDeadline - Now));
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
-        var waiter = new Waiter(Session, wanted, Router.ShardsOf(Server, Session, Row, Args), test, answer)
+        var waiter = new Waiter(Session, wanted, Router.ShardsOf(_server, Session, Row, Args), test, answer)
         {
             State = state,
             ServedWithoutValue = servedWithoutValue,
@@ -51,7 +51,7 @@ internal ref partial struct CommandContext
         try
         {
             for (int i = firstKey; i < firstKey + keyCount; i++)
-                Server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
+                _server.Shards.Of(HashOf(i)).Keys.AddWaiter(waiter, Session.Database, Args[i]);
             NoteWrittenKeys(waiter, firstKey, keyCount);
             Block(waiter, milliseconds, againAfter);
         }
@@ -72,11 +72,11 @@ internal ref partial struct CommandContext
 
     private void Unblock(Waiter waiter)
     {
-        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) Server.Shards[i].Keys.RemoveWaiter(waiter);
+        for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) _server.Shards[i].Keys.RemoveWaiter(waiter);
         waiter.Dispose();
         if (Waiter is null) return;
         (Waiter, Session.Waiter) = (null, null);
-        Server.Blocked.Left();
+        _server.Blocked.Left();
     }
 
     private void Block(Waiter waiter, long milliseconds, long againAfter)
@@ -84,7 +84,7 @@ internal ref partial struct CommandContext
         Waiter = waiter;
         Session.LastCommand = Row;
         Session.Waiter = waiter;
-        Server.Blocked.Entered();
+        _server.Blocked.Entered();
         // The timer may fire at once on another thread, so all state must be in place.
         if (againAfter > 0) waiter.StartAgain(againAfter);
         if (milliseconds > 0) waiter.StartTimer(milliseconds);

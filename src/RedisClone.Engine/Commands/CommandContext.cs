@@ -3,6 +3,7 @@ using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Storage;
@@ -16,12 +17,13 @@ namespace RedisClone.Engine.Commands;
 /// </summary>
 internal ref partial struct CommandContext
 {
+    private readonly ServerCore _server;
     private readonly ulong _firstKeyHash;
     private readonly ref readonly ShardSet _held;
 
     internal CommandContext(Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, Lane lane, in ShardSet held)
     {
-        Server = session.Server;
+        _server = session.Server;
         Session = session;
         Row = row;
         Args = request;
@@ -31,7 +33,14 @@ internal ref partial struct CommandContext
         _held = ref held;
     }
 
-    public ServerCore Server { get; }
+    /// <summary>The parts of the server for commands on data.</summary>
+    public readonly IDataServices Data => _server;
+
+    /// <summary>The parts of the server for commands on clients, channels and transactions.</summary>
+    public readonly IClientServices Clients => _server;
+
+    /// <summary>The scripts and functions.</summary>
+    public readonly ScriptEngine Scripts => _server.Scripts;
 
     public Session Session { get; }
 
@@ -98,7 +107,7 @@ internal ref partial struct CommandContext
     /// been different when the command was journalled.
     /// </summary>
     public readonly long LongestString =>
-        Session.IsReplay ? Limits.MaxValueBytes : Math.Min(Server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes);
+        Session.IsReplay ? Limits.MaxValueBytes : Math.Min(_server.Config.ProtoMaxBulkLen, Limits.MaxValueBytes);
 
     // ---- arguments
 
@@ -163,7 +172,7 @@ internal ref partial struct CommandContext
     {
         long index = Int64(argument);
         if (index != (int)index) Fail(Errors.NotInt32);
-        if (!Failed && (index < 0 || index >= Server.Config.Databases)) Fail(Errors.DbIndex);
+        if (!Failed && (index < 0 || index >= _server.Config.Databases)) Fail(Errors.DbIndex);
         return (int)index;
     }
 
@@ -207,7 +216,7 @@ internal ref partial struct CommandContext
 
     public readonly Keyspace KeyspaceOf(ulong hash, int database)
     {
-        ShardStore store = Server.Shards.Of(hash).Store;
+        ShardStore store = _server.Shards.Of(hash).Store;
         store.Now = Now;
         return store.Database(database);
     }
@@ -239,7 +248,7 @@ internal ref partial struct CommandContext
             Hits++;
             return entry;
         }
-        if (++Misses > ReportedMisses || !CannotMove) Server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
+        if (++Misses > ReportedMisses || !CannotMove) _server.Notifications.Publish(NotifyFlags.KeyMiss, "keymiss", Args[argument], Session.Database);
         return entry;
     }
 
@@ -272,10 +281,10 @@ internal ref partial struct CommandContext
         // A write may change the record in place, so a running snapshot must save it first.
         if (Row.IsWrite) keyspace.Preserve(entry);
         long expiry = entry.Expiry;
-        if (expiry == 0 || expiry > Now || !Server.ExpiryEnabled) return entry;
+        if (expiry == 0 || !IsOver(expiry)) return entry;
         // During a pause the data must not change. The expired key is hidden now and removed later.
-        if (Server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
-        Server.KeyEvents.Expire(entry, database, Lane);
+        if (_server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
+        _server.KeyEvents.Expire(entry, database, Lane);
         return NoteAbsent(keyspace.Find(key, hash), key, database);
     }
 
@@ -284,16 +293,35 @@ internal ref partial struct CommandContext
     /// </summary>
     private readonly Entry NoteAbsent(Entry absent, ReadOnlySpan<byte> key, int database)
     {
-        if ((Server.Notifications.Enabled & NotifyFlags.New) != 0) Lane.NoteAbsent(database, key);
+        if ((_server.Notifications.Enabled & NotifyFlags.New) != 0) Lane.NoteAbsent(database, key);
         return absent;
     }
 
     /// <summary>Latches WRONGTYPE if the key holds another type.</summary>
     public bool Expect(in Entry entry, ValueType type) => entry.Type == type || Fail(Errors.WrongType);
 
+    /// <summary>
+    /// Whether a time has come at which a key or a field expires. While data is loading, none has.
+    /// </summary>
+    public readonly bool IsOver(long expiry) => expiry <= Now && _server.ExpiryEnabled;
+
+    /// <summary>
+    /// Removes an expired key that a walk has found. The removal is a unit of its own and not a part of the walk, unless the
+    /// walk is part of a transaction or a script.
+    /// </summary>
+    public readonly void ExpireFound(in Entry entry, ulong hash)
+    {
+        // Data must not change during a pause.
+        if (_server.Pause.IsOn) return;
+        _server.KeyEvents.Expire(entry, Session.Database, Lane);
+        if (Session.InTransaction) return;
+        _server.Executor.PlaceOwnUnit(_server.Shards.Of(hash), Lane);
+        _server.Executor.BeginUnit(Lane);
+    }
+
     private readonly void Touch(in Entry entry)
     {
-        if (!Session.NoTouch) Server.AccessClock.Touch(entry);
+        if (!Session.NoTouch) _server.AccessClock.Touch(entry);
     }
 
     // ---- effects
@@ -309,18 +337,18 @@ internal ref partial struct CommandContext
     public void Modified(ReadOnlySpan<byte> key, ulong hash, int database, NotifyFlags kind, string keyEvent)
     {
         Changes++;
-        Server.KeyEvents.Modified(Server.Shards.Of(hash), key, database, kind, keyEvent, Session, Lane);
+        _server.KeyEvents.Modified(_server.Shards.Of(hash), key, database, kind, keyEvent, Session, Lane);
     }
 
     /// <summary>
     /// Reports another key of the same change, such as the target of a move, without counting a second change.
     /// </summary>
     public readonly void AlsoModified(int argument, NotifyFlags kind, string keyEvent) =>
-        Server.KeyEvents.Modified(Server.Shards.Of(HashOf(argument)), Args[argument], Session.Database, kind, keyEvent, Session, Lane);
+        _server.KeyEvents.Modified(_server.Shards.Of(HashOf(argument)), Args[argument], Session.Database, kind, keyEvent, Session, Lane);
 
     /// <summary>Publishes a further event of the same change, such as expire after set, without a new effect.</summary>
     public readonly void Notify(int argument, NotifyFlags kind, string keyEvent) =>
-        Server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent, Lane);
+        _server.KeyEvents.Notify(Args[argument], Session.Database, kind, keyEvent, Lane);
 
     /// <summary>
     /// Publishes the event for a new key before the events of its sources. For a key that is created as a whole, its own first
@@ -329,7 +357,7 @@ internal ref partial struct CommandContext
     public readonly void NotifyNew(ReadOnlySpan<byte> key, int database)
     {
         Lane.TakeAbsent(database, key);
-        Server.Notifications.Publish(NotifyFlags.New, "new", key, database);
+        _server.Notifications.Publish(NotifyFlags.New, "new", key, database);
     }
 
     /// <summary>Removes an existing key and publishes the event.</summary>
@@ -352,7 +380,7 @@ internal ref partial struct CommandContext
     public void Changed(int count = 1) => Changes += count;
 
     /// <summary>Whether effects are recorded. A handler checks this before it builds a replacement effect.</summary>
-    public readonly bool EffectsWanted => Server.Effects.Wanted;
+    public readonly bool EffectsWanted => _server.Effects.Wanted;
 
     /// <summary>Whether the handler gave its effect itself.</summary>
     internal bool EffectReplaced { get; private set; }
@@ -363,7 +391,7 @@ internal ref partial struct CommandContext
     /// so that no change is left without its effect.
     /// </summary>
     public bool ReserveEffects(long bytes) =>
-        !Server.Effects.Wanted || Lane.Effects.TryReserve(bytes) || Fail(Errors.TooManyEffects);
+        !_server.Effects.Wanted || Lane.Effects.TryReserve(bytes) || Fail(Errors.TooManyEffects);
 
     /// <summary>
     /// Replaces the effect of the command, because a replay must not depend on a clock or a random number. The caller adds
@@ -373,7 +401,7 @@ internal ref partial struct CommandContext
     public EffectBuffer? ReplaceEffect(int arguments)
     {
         EffectReplaced = true;
-        if (!Server.Effects.Wanted) return null;
+        if (!_server.Effects.Wanted) return null;
         Lane.Effects.Begin(Session.Database, arguments);
         return Lane.Effects;
     }
@@ -396,7 +424,7 @@ internal ref partial struct CommandContext
     }
 
     /// <summary>Replaces the effect by the removal of the key.</summary>
-    public void ReplaceWithRemoval(int keyArgument) => ReplaceEffect(Server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, Args[keyArgument]);
+    public void ReplaceWithRemoval(int keyArgument) => ReplaceEffect(_server.Config.LazyFreeServerDel ? "UNLINK"u8 : "DEL"u8, Args[keyArgument]);
 
     /// <summary>Replaces the effect by PEXPIREAT, so that a replay does not compute a relative time again.</summary>
     public void ReplaceWithExpireAt(int keyArgument, long at)

@@ -53,7 +53,7 @@ internal sealed class ScriptEngine
         Cache = new ScriptCache(State);
         Libraries = new LibrarySet(State);
         Progress = new ScriptProgress(server);
-        Session = new Session(server, 0, new ReplyWriter(Output)) { Authenticated = true, InTransaction = true };
+        Session = new Session(server, 0, new ReplyWriter(Output)) { Authenticated = true, InTransaction = true, IsScript = true };
     }
 
     public ServerCore Server { get; }

@@ -96,7 +96,7 @@ internal static class ClientCommands
             {
                 long id = c.Int64(i, "ERR Invalid client ID");
                 if (c.Failed) return;
-                if (c.Server.Sessions.Find(id) is { } session) sessions.Add(session);
+                if (c.Clients.Sessions.Find(id) is { } session) sessions.Add(session);
             }
             ReplyLines(ref c, sessions);
         }
@@ -115,9 +115,9 @@ internal static class ClientCommands
         if (!c.Session.InTransaction)
         {
             if (c.MoveToWorker(long.MaxValue)) return;
-            c.Server.Sessions.AwaitArrivals();
+            c.Clients.Sessions.AwaitArrivals();
         }
-        ReplyLines(ref c, c.Server.Sessions.All.Where(isShown));
+        ReplyLines(ref c, c.Clients.Sessions.All.Where(isShown));
     }
 
     private static void ReplyLines(ref CommandContext c, IEnumerable<Session> sessions)
@@ -197,13 +197,13 @@ internal static class ClientCommands
         }
         long milliseconds = c.Timeout(2);
         if (c.Failed) return;
-        if (milliseconds > 0) c.Server.Pause.Begin(c.Now + milliseconds, mode);
+        if (milliseconds > 0) c.Clients.Pause.Begin(c.Now + milliseconds, mode);
         c.Reply.Ok();
     }
 
     private static void Unpause(ref CommandContext c)
     {
-        c.Server.Pause.End();
+        c.Clients.Pause.End();
         c.Reply.Ok();
     }
 
@@ -239,7 +239,7 @@ internal static class ClientCommands
         }
         long id = c.Int64(2);
         if (c.Failed) return;
-        bool woken = c.Server.Sessions.Find(id)?.Waiter?.Wake(reason) ?? false;
+        bool woken = c.Clients.Sessions.Find(id)?.Waiter?.Wake(reason) ?? false;
         c.Reply.Integer(woken ? 1 : 0);
     }
 }

@@ -22,7 +22,7 @@ internal static class ClientKill
 
         long killed = 0;
         bool self = false;
-        foreach (Session session in c.Server.Sessions.All)
+        foreach (Session session in c.Clients.Sessions.All)
         {
             if (!filter.Matches(session, c.Session, c.Now)) continue;
             killed++;
@@ -88,7 +88,7 @@ internal static class ClientKill
 
         private void ReadUser(ref CommandContext c, int argument)
         {
-            _user = c.Server.Access.Users.Find(c.Args[argument]);
+            _user = c.Clients.Access.Users.Find(c.Args[argument]);
             if (_user is null) c.Fail($"ERR No such user '{c.Echo(argument)}'");
         }
 

@@ -79,7 +79,7 @@ internal static class ConnectionCommands
             c.FailSyntax();
             return;
         }
-        if (c.Args.Count == 2 && c.Server.Access.Users.Default.Permissions.NoPassword)
+        if (c.Args.Count == 2 && c.Clients.Access.Users.Default.Permissions.NoPassword)
         {
             c.Fail("ERR AUTH <password> called without any password configured for the default user. Are you sure your " +
                 "configuration is correct?");
@@ -90,7 +90,7 @@ internal static class ConnectionCommands
     }
 
     private static bool Authenticate(ref CommandContext c, ReadOnlySpan<byte> user, ReadOnlySpan<byte> password) =>
-        c.Server.Access.LogIn(c.Session, user, password, c.Args[0]) || c.Fail(Errors.WrongPass);
+        c.Clients.Access.LogIn(c.Session, user, password, c.Args[0]) || c.Fail(Errors.WrongPass);
 
     private static void Hello(ref CommandContext c)
     {

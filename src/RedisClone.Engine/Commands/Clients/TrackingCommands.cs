@@ -41,7 +41,7 @@ internal static class TrackingCommands
             else c.FailSyntax();
         }
         if (c.Failed) return;
-        if (c.Is(2, "off"u8)) c.Server.Invalidations.Disable(c.Session);
+        if (c.Is(2, "off"u8)) c.Clients.Invalidations.Disable(c.Session);
         else if (!c.Is(2, "on"u8)) c.FailSyntax();
         else if (IsConsistent(ref c, modes, prefixes)) Enable(ref c, modes, redirect, prefixes);
         if (!c.Failed) c.Reply.Ok();
@@ -51,7 +51,7 @@ internal static class TrackingCommands
     {
         if (before != 0) c.Fail("ERR A client can only redirect to a single other client");
         long id = c.Int64(argument);
-        if (!c.Failed && c.Server.Sessions.Find(id) is null) c.Fail("ERR The client ID you want redirect to does not exist");
+        if (!c.Failed && c.Clients.Sessions.Find(id) is null) c.Fail("ERR The client ID you want redirect to does not exist");
         return id;
     }
 
@@ -98,7 +98,7 @@ internal static class TrackingCommands
             // Without a prefix, the client tracks all keys.
             if (prefixes.Count == 0 && !all.Any(prefix => prefix.Length == 0)) all = [.. all, []];
         }
-        c.Server.Invalidations.Enable(c.Session, new ClientTracking(c.Session, modes, redirect, all));
+        c.Clients.Invalidations.Enable(c.Session, new ClientTracking(c.Session, modes, redirect, all));
     }
 
     private static void CachingCommand(ref CommandContext c)

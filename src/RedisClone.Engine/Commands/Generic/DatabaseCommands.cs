@@ -26,7 +26,7 @@ internal static class DatabaseCommands
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
         Flush(ref c, c.Session.Database, waits);
-        c.Server.Invalidations.InvalidateAll(c.Lane);
+        c.Data.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         c.Reply.Ok();
     }
@@ -34,19 +34,19 @@ internal static class DatabaseCommands
     private static void FlushAll(ref CommandContext c)
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
-        if (c.Server.Snapshots.SavesWhenFlushed && c.MoveToWorker(long.MaxValue)) return;
-        c.Server.Snapshots.CallOff();
-        for (int database = 0; database < c.Server.Config.Databases; database++) Flush(ref c, database, waits);
-        c.Server.Invalidations.InvalidateAll(c.Lane);
+        if (c.Data.Snapshots.SavesWhenFlushed && c.MoveToWorker(long.MaxValue)) return;
+        c.Data.Snapshots.CallOff();
+        for (int database = 0; database < c.Data.Config.Databases; database++) Flush(ref c, database, waits);
+        c.Data.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         // Without this snapshot, a restart would load the old data again.
-        if (c.Server.Snapshots.SavesWhenFlushed) c.Server.Snapshots.Save(c.Changes);
+        if (c.Data.Snapshots.SavesWhenFlushed) c.Data.Snapshots.Save(c.Changes);
         c.Reply.Ok();
     }
 
     private static bool TryFlushMode(ref CommandContext c, out bool waits)
     {
-        waits = c.Args.Count == 1 ? !c.Server.Config.LazyFreeUserFlush : c.Is(1, "SYNC"u8);
+        waits = c.Args.Count == 1 ? !c.Data.Config.LazyFreeUserFlush : c.Is(1, "SYNC"u8);
         if (c.Args.Count == 1 || c.Args.Count == 2 && (c.Is(1, "ASYNC"u8) || c.Is(1, "SYNC"u8))) return true;
         return c.FailSyntax();
     }
@@ -59,9 +59,9 @@ internal static class DatabaseCommands
     private static void Flush(ref CommandContext c, int database, bool waits)
     {
         int atOnce = waits ? FirstSlice : 0;
-        for (int i = 0; i < c.Server.Shards.Count; i++)
+        for (int i = 0; i < c.Data.Shards.Count; i++)
         {
-            Shard shard = c.Server.Shards[i];
+            Shard shard = c.Data.Shards[i];
             if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null, c.Now);
             shard.Store.Abandon(database, c.Session.InTransaction ? atOnce : 0);
             if (!c.Session.InTransaction) shard.Store.FreeAbandoned(atOnce);
@@ -73,12 +73,12 @@ internal static class DatabaseCommands
     {
         long first = c.Int64(1, int.MinValue, int.MaxValue, "ERR invalid first DB index");
         long second = c.Int64(2, int.MinValue, int.MaxValue, "ERR invalid second DB index");
-        int count = c.Server.Config.Databases;
+        int count = c.Data.Config.Databases;
         if (!c.Failed && (first < 0 || first >= count || second < 0 || second >= count)) c.Fail(Errors.DbIndex);
         if (c.Failed) return;
-        for (int i = 0; first != second && i < c.Server.Shards.Count; i++)
+        for (int i = 0; first != second && i < c.Data.Shards.Count; i++)
         {
-            Shard shard = c.Server.Shards[i];
+            Shard shard = c.Data.Shards[i];
             if (shard.Keys.HasWatchers)
             {
                 (Storage.Keyspace? a, Storage.Keyspace? b) = (shard.Store.ExistingDatabase((int)first), shard.Store.ExistingDatabase((int)second));
@@ -89,7 +89,7 @@ internal static class DatabaseCommands
             AwaitedMayBeReady(ref c, shard, (int)first);
             AwaitedMayBeReady(ref c, shard, (int)second);
         }
-        if (first != second) c.Server.Invalidations.InvalidateAll(c.Lane);
+        if (first != second) c.Data.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
         c.Reply.Ok();
     }

@@ -97,7 +97,7 @@ internal static class DumpCommands
         if (c.Failed) return;
         ReadOnlySpan<byte> payload = c.Args[3];
         if (c.MoveToWorker(payload.Length / 16)) return;
-        if (!DumpPayload.IsValid(payload, c.Server.Debug.PayloadChecksums))
+        if (!DumpPayload.IsValid(payload, c.Data.Debug.PayloadChecksums))
         {
             c.Fail(WrongPayload);
             return;
@@ -108,12 +108,12 @@ internal static class DumpCommands
         Keyspace scratch = c.ScratchFor(1);
         if (Build(scratch, c.Args[1], c.HashOf(1), time, payload) is { } problem)
         {
-            c.Server.Log.LogWarning("RESTORE: the payload's integrity check failed: {Problem}", problem);
+            c.Data.Log.LogWarning("RESTORE: the payload's integrity check failed: {Problem}", problem);
             c.Fail(BadFormat);
             return;
         }
         Entry built = scratch.Find(c.Args[1], c.HashOf(1));
-        if (time != 0 && time <= c.Now && c.Server.ExpiryEnabled)
+        if (time != 0 && c.IsOver(time))
         {
             Discard(ref c, built);
             return;
@@ -159,8 +159,8 @@ internal static class DumpCommands
 
     private static void SetAccess(ref CommandContext c, ref Entry built, in Options options)
     {
-        if (options.Frequency >= 0 && c.Server.AccessClock.CountsFrequency) built.Access = c.Server.AccessClock.OfFrequency((uint)options.Frequency);
-        if (options.IdleSeconds >= 0 && !c.Server.AccessClock.CountsFrequency) built.Access = c.Server.AccessClock.OfIdle(options.IdleSeconds);
+        if (options.Frequency >= 0 && c.Data.AccessClock.CountsFrequency) built.Access = c.Data.AccessClock.OfFrequency((uint)options.Frequency);
+        if (options.IdleSeconds >= 0 && !c.Data.AccessClock.CountsFrequency) built.Access = c.Data.AccessClock.OfIdle(options.IdleSeconds);
     }
 
     private static void ReplaceByAbsolute(ref CommandContext c, long time)

@@ -84,7 +84,7 @@ internal static class ExpiryCommands
             c.Reply.Integer(0);
             return;
         }
-        if (at <= c.Now && c.Server.ExpiryEnabled)
+        if (c.IsOver(at))
         {
             c.ReplaceEffect("DEL"u8, c.Args[1]);
             c.Remove(entry, 1);

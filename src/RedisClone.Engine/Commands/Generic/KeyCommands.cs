@@ -81,7 +81,7 @@ internal static class KeyCommands
             Entry entry = c.PeekForRead(i);
             if (!entry.Exists) continue;
             // TOUCH counts as an access even if the client turned on NO-TOUCH.
-            c.Server.AccessClock.Touch(entry);
+            c.Data.AccessClock.Touch(entry);
             count++;
         }
         c.Reply.Integer(count);

@@ -53,7 +53,7 @@ internal static class ObjectCommands
     {
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
-        else c.Reply.Integer(SharesIntegers(c.Server.Config) && entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
+        else c.Reply.Integer(SharesIntegers(c.Data.Config) && entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
     }
 
     private static bool SharesIntegers(ServerConfig config) => config.MaxMemoryBytes == 0 || config.MaxMemoryPolicy is not (
@@ -63,15 +63,15 @@ internal static class ObjectCommands
     {
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
-        else if (c.Server.AccessClock.CountsFrequency) c.Fail(NeedsLru);
-        else c.Reply.Integer(c.Server.AccessClock.IdleSeconds(entry));
+        else if (c.Data.AccessClock.CountsFrequency) c.Fail(NeedsLru);
+        else c.Reply.Integer(c.Data.AccessClock.IdleSeconds(entry));
     }
 
     private static void Frequency(ref CommandContext c)
     {
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
-        else if (!c.Server.AccessClock.CountsFrequency) c.Fail(NeedsLfu);
-        else c.Reply.Integer(c.Server.AccessClock.Frequency(entry));
+        else if (!c.Data.AccessClock.CountsFrequency) c.Fail(NeedsLfu);
+        else c.Reply.Integer(c.Data.AccessClock.Frequency(entry));
     }
 }

@@ -72,9 +72,9 @@ internal static class ScanCommands
         long steps = filter.Count > long.MaxValue / BucketsPerKey ? long.MaxValue : filter.Count * BucketsPerKey;
         // The held shards may have too few keys, because other clients remove keys and a transaction can select another
         // database. The walk ends at the first shard that is not held.
-        while (shard < c.Server.Shards.Count && c.Held.Contains(shard))
+        while (shard < c.Data.Shards.Count && c.Held.Contains(shard))
         {
-            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[shard]);
             var visitor = new Collector(found, shard);
             do
             {
@@ -85,7 +85,7 @@ internal static class ScanCommands
             shard++;
             if (found.Count >= filter.Count) break;
         }
-        bool finished = shard >= c.Server.Shards.Count;
+        bool finished = shard >= c.Data.Shards.Count;
         Reply(ref c, finished ? 0 : position << ShardBits | (uint)shard, found, filter);
     }
 
@@ -100,7 +100,7 @@ internal static class ScanCommands
         foreach ((int shard, uint handle) in found)
         {
             if (c.IsAbandoned) break;
-            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[shard]);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             if (!filter.Matches(c.Args, key)) continue;
             if (IsExpired(ref c, keyspace, handle))
@@ -123,9 +123,9 @@ internal static class ScanCommands
         DeferredReply keys = c.Reply.BeginDeferred();
         long count = 0;
         var found = new List<(int Shard, uint Handle)>();
-        for (int i = 0; i < c.Server.Shards.Count; i++)
+        for (int i = 0; i < c.Data.Shards.Count; i++)
         {
-            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[i]);
+            Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[i]);
             var visitor = new Collector(found, i);
             ulong position = 0;
             do
@@ -157,8 +157,8 @@ internal static class ScanCommands
             if (total == 0) break;
             long chosen = Random.Shared.NextInt64(total);
             int shard = 0;
-            while (chosen >= c.KeyspaceOf(c.Server.Shards[shard]).Count) chosen -= c.KeyspaceOf(c.Server.Shards[shard++]).Count;
-            Keyspace keyspace = c.KeyspaceOf(c.Server.Shards[shard]);
+            while (chosen >= c.KeyspaceOf(c.Data.Shards[shard]).Count) chosen -= c.KeyspaceOf(c.Data.Shards[shard++]).Count;
+            Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[shard]);
             uint handle = keyspace.RandomHandle(Random.Shared);
             if (IsExpired(ref c, keyspace, handle) && i < tries - 1)
             {
@@ -176,14 +176,14 @@ internal static class ScanCommands
     private static long Count(ref CommandContext c)
     {
         long count = 0;
-        for (int i = 0; i < c.Server.Shards.Count; i++) count += c.Server.Shards[i].Store.ExistingDatabase(c.Session.Database)?.Count ?? 0;
+        for (int i = 0; i < c.Data.Shards.Count; i++) count += c.Data.Shards[i].Store.ExistingDatabase(c.Session.Database)?.Count ?? 0;
         return count;
     }
 
     private static bool IsExpired(ref CommandContext c, Keyspace keyspace, uint handle)
     {
         long expiry = keyspace.ExpiryOf(handle);
-        return expiry != 0 && expiry <= c.Now && c.Server.ExpiryEnabled;
+        return expiry != 0 && c.IsOver(expiry);
     }
 
     /// <summary>
@@ -192,13 +192,8 @@ internal static class ScanCommands
     /// </summary>
     private static void Expire(ref CommandContext c, Keyspace keyspace, ReadOnlySpan<byte> key)
     {
-        // Data must not change during a pause.
-        if (c.Server.Pause.IsOn) return;
         ulong hash = KeyHash.Of(key);
-        c.Server.KeyEvents.Expire(keyspace.Find(key, hash), c.Session.Database, c.Lane);
-        if (c.Session.InTransaction) return;
-        c.Server.Executor.PlaceOwnUnit(c.Server.Shards.Of(hash), c.Lane);
-        c.Server.Executor.BeginUnit(c.Lane);
+        c.ExpireFound(keyspace.Find(key, hash), hash);
     }
 
     private static int ShardOf(ulong cursor) => (int)(cursor & ((1 << ShardBits) - 1));

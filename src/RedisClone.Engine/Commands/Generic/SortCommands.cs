@@ -99,7 +99,7 @@ internal static class SortCommands
         if (c.MoveToWorker(count * WorkPerElement)) return;
         // A set has no order. A stored result, or one that a script sees, must not depend on the layout in memory, so it is
         // sorted.
-        if (options.Unsorted && (options.Target > 0 || c.Session == c.Server.Scripts.Session) && entry.Exists && entry.Type == ValueType.Set)
+        if (options.Unsorted && (options.Target > 0 || c.Session.IsScript) && entry.Exists && entry.Type == ValueType.Set)
         {
             options.Unsorted = false;
             options.Alphabetic = true;

@@ -74,14 +74,14 @@ internal static class HashCommands
             if (!HashValue.TryGet(entry, c.Args[i], out HashField found) && found.Expiry != 0) expired.Add(i);
         if (!expired.Items.IsEmpty)
         {
-            c.Server.KeyEvents.DropFields(entry, c.Args, expired.Items, c.Session.Database, c.Lane);
+            c.Data.KeyEvents.DropFields(entry, c.Args, expired.Items, c.Session.Database, c.Lane);
             entry = c.Peek(1);
         }
         expired.Dispose();
     }
 
     private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
-        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.Server.ExpiryEnabled;
+        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.Data.ExpiryEnabled;
 
     /// <summary>
     /// Finds the field that an argument names. An expired field is removed, and so is the hash if it becomes empty.
@@ -95,8 +95,8 @@ internal static class HashCommands
             field = found;
             return true;
         }
-        if (found.Expiry == 0 || !c.Server.ExpiryEnabled) return false;
-        c.Server.KeyEvents.DropFields(entry, c.Args, [argument], c.Session.Database, c.Lane);
+        if (found.Expiry == 0 || !c.Data.ExpiryEnabled) return false;
+        c.Data.KeyEvents.DropFields(entry, c.Args, [argument], c.Session.Database, c.Lane);
         entry = c.Peek(1);
         return false;
     }
@@ -313,7 +313,7 @@ internal static class HashCommands
             // The number of replies depends on the number of live fields, so expired fields are removed first.
             if (c.MoveToWorker(HashValue.Count(entry))) return;
             if (!c.ReserveEffects(SizeOfExpired(c, entry))) return;
-            c.Server.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
+            c.Data.KeyEvents.ExpireFields(entry, int.MaxValue, c.Session.Database, c.Lane);
             entry = c.Peek(1);
             if (!entry.Exists)
             {

@@ -95,7 +95,7 @@ internal static class HashExpiryCommands
             return;
         }
         var changed = new FieldList(stackalloc int[FieldList.OnStack], c.Args.Count - first);
-        bool past = at <= c.Now && c.Server.ExpiryEnabled;
+        bool past = c.IsOver(at);
         for (int i = first; i < c.Args.Count; i++)
         {
             if (!HashValue.TryGet(entry, c.Args[i], out HashField field))
@@ -278,7 +278,7 @@ internal static class HashExpiryCommands
         if (!entry.Exists || !options.Persist && options.At is null) return;
 
         long at = options.At ?? 0;
-        bool past = !options.Persist && at <= c.Now && c.Server.ExpiryEnabled;
+        bool past = !options.Persist && c.IsOver(at);
         var changed = new FieldList(stackalloc int[FieldList.OnStack], c.Args.Count - first);
         for (int i = first; i < c.Args.Count; i++)
         {
@@ -307,7 +307,7 @@ internal static class HashExpiryCommands
             return;
         }
         c.Reply.Integer(1);
-        if (options.At <= c.Now && c.Server.ExpiryEnabled)
+        if (options.At is { } end && c.IsOver(end))
         {
             RemoveAtOnce(ref c, entry, first);
             return;

@@ -90,7 +90,7 @@ internal static class PubSubCommands
         {
             byte[]? added = Hub.Enlist(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
-            if (added is not null) c.Server.Hub.Open(c.Session, kind, added);
+            if (added is not null) c.Clients.Hub.Open(c.Session, kind, added);
         }
         // The permissions of the user may have been reduced since the check. The thread that changes them looks for
         // subscribers afterwards. With a full fence on both sides, at least one of the two threads sees the change of the
@@ -106,7 +106,7 @@ internal static class PubSubCommands
             byte[][] all = [.. c.Session.SubscriptionsOf(kind)];
             foreach (byte[] name in all)
             {
-                c.Server.Hub.Unsubscribe(c.Session, kind, name);
+                c.Clients.Hub.Unsubscribe(c.Session, kind, name);
                 Confirm(ref c, word, name, kind);
             }
             if (all.Length == 0) Confirm(ref c, word, default, kind, nothing: true);
@@ -114,7 +114,7 @@ internal static class PubSubCommands
         }
         for (int i = 1; i < c.Args.Count; i++)
         {
-            c.Server.Hub.Unsubscribe(c.Session, kind, c.Args[i]);
+            c.Clients.Hub.Unsubscribe(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
         }
     }
@@ -150,19 +150,19 @@ internal static class PubSubCommands
 
     private static void Publish(ref CommandContext c)
     {
-        c.Reply.Integer(c.Server.Hub.Publish(c.Args[1], c.Args[2]));
-        c.Server.Replicas.Relay(c.Args, c.Lane);
+        c.Reply.Integer(c.Clients.Hub.Publish(c.Args[1], c.Args[2]));
+        c.Clients.Replicas.Relay(c.Args, c.Lane);
     }
 
     private static void PublishToShard(ref CommandContext c)
     {
-        c.Reply.Integer(c.Server.Hub.PublishToShard(c.Args[1], c.Args[2]));
-        c.Server.Replicas.Relay(c.Args, c.Lane);
+        c.Reply.Integer(c.Clients.Hub.PublishToShard(c.Args[1], c.Args[2]));
+        c.Clients.Replicas.Relay(c.Args, c.Lane);
     }
 
     private static void Monitor(ref CommandContext c)
     {
-        c.Server.Monitors.Add(c.Session);
+        c.Clients.Monitors.Add(c.Session);
         c.Reply.Ok();
     }
 
@@ -175,7 +175,7 @@ internal static class PubSubCommands
         if (!c.HasAtMost(3)) return;
         DeferredReply reply = c.Reply.BeginDeferred();
         long count = 0;
-        foreach ((byte[] name, _) in c.Server.Hub[kind].All)
+        foreach ((byte[] name, _) in c.Clients.Hub[kind].All)
         {
             if (c.Args.Count == 3 && !Glob.Matches(c.Args[2], name)) continue;
             c.Reply.Bulk(name);
@@ -194,9 +194,9 @@ internal static class PubSubCommands
         for (int i = 2; i < c.Args.Count; i++)
         {
             c.Reply.Bulk(c.Args[i]);
-            c.Reply.Integer(c.Server.Hub[kind].SubscribersOf(c.Args[i]).Length);
+            c.Reply.Integer(c.Clients.Hub[kind].SubscribersOf(c.Args[i]).Length);
         }
     }
 
-    private static void CountPatterns(ref CommandContext c) => c.Reply.Integer(c.Server.Hub[SubscriptionKind.Pattern].Count);
+    private static void CountPatterns(ref CommandContext c) => c.Reply.Integer(c.Clients.Hub[SubscriptionKind.Pattern].Count);
 }

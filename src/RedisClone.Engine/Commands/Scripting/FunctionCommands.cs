@@ -71,8 +71,8 @@ internal static class FunctionCommands
 
     private static void Call(ref CommandContext c, bool readOnly)
     {
-        if (c.Server.Scripts.Libraries.Find(c.Args[1]) is not { } function) c.Fail("ERR Function not found");
-        else if (ScriptCommands.TryKeys(ref c, out int keys, "ERR Bad number of keys provided")) c.Server.Scripts.Run(ref c, function, keys, readOnly);
+        if (c.Scripts.Libraries.Find(c.Args[1]) is not { } function) c.Fail("ERR Function not found");
+        else if (ScriptCommands.TryKeys(ref c, out int keys, "ERR Bad number of keys provided")) c.Scripts.Run(ref c, function, keys, readOnly);
     }
 
     private static void Load(ref CommandContext c)
@@ -84,10 +84,10 @@ internal static class FunctionCommands
             else c.Fail($"ERR Unknown option given: {c.Echo(i)}");
         }
         if (c.Failed) return;
-        LibrarySet libraries = c.Server.Scripts.Libraries;
+        LibrarySet libraries = c.Scripts.Libraries;
         ReadOnlySpan<byte> source = c.Args[c.Args.Count - 1];
         // A library in the journal was loaded before, so a replay loads it without a time limit.
-        FunctionLibrary? library = c.Server.Scripts.Load(source, patient: c.Session.Connection is null, libraries, replace, out string error);
+        FunctionLibrary? library = c.Scripts.Load(source, patient: c.Session.Connection is null, libraries, replace, out string error);
         if (library is null) c.Fail(error);
         else if (libraries.Add([library], replace) is { } refusal) c.Fail(refusal);
         if (c.Failed) return;
@@ -97,7 +97,7 @@ internal static class FunctionCommands
 
     private static void Delete(ref CommandContext c)
     {
-        LibrarySet libraries = c.Server.Scripts.Libraries;
+        LibrarySet libraries = c.Scripts.Libraries;
         if (libraries.FindLibrary(Encoding.Latin1.GetString(c.Args[2])) is not { } library)
         {
             c.Fail("ERR Library not found");
@@ -113,8 +113,8 @@ internal static class FunctionCommands
         if (!c.HasAtMost(3)) return;
         if (c.Args.Count == 3 && !c.Is(2, "sync"u8) && !c.Is(2, "async"u8)) c.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
         if (c.Failed) return;
-        if (c.Args.Count == 3 && c.Is(2, "async"u8)) c.Server.Scripts.Libraries.ClearLater();
-        else c.Server.Scripts.Libraries.Clear();
+        if (c.Args.Count == 3 && c.Is(2, "async"u8)) c.Scripts.Libraries.ClearLater();
+        else c.Scripts.Libraries.Clear();
         c.Changed();
         c.Reply.Ok();
     }
@@ -137,7 +137,7 @@ internal static class FunctionCommands
 
     private static void Kill(ref CommandContext c)
     {
-        if (c.Server.Scripts.Progress.Kill(script: false) is { } refusal) c.Fail(refusal);
+        if (c.Scripts.Progress.Kill(script: false) is { } refusal) c.Fail(refusal);
         else c.Reply.Ok();
     }
 
@@ -156,7 +156,7 @@ internal static class FunctionCommands
         }
         if (c.Failed) return;
         var matching = new List<FunctionLibrary>();
-        foreach (FunctionLibrary library in c.Server.Scripts.Libraries.All)
+        foreach (FunctionLibrary library in c.Scripts.Libraries.All)
             if (pattern == 0 || Glob.Matches(c.Args[pattern], Encoding.Latin1.GetBytes(library.Name), ignoreCase: true)) matching.Add(library);
         c.Reply.ArrayHeader(matching.Count);
         foreach (FunctionLibrary library in matching) WriteLibrary(c.Reply, library, withCode);
@@ -193,7 +193,7 @@ internal static class FunctionCommands
 
     private static void Stats(ref CommandContext c)
     {
-        ScriptEngine scripts = c.Server.Scripts;
+        ScriptEngine scripts = c.Scripts;
         if (scripts.Progress is { IsRunning: true, IsScript: true })
         {
             c.Fail(scripts.Progress.BusyError);
@@ -231,7 +231,7 @@ internal static class FunctionCommands
     {
         var target = new RdbMemoryTarget();
         var writer = new RdbWriter(target);
-        foreach (FunctionLibrary library in c.Server.Scripts.Libraries.All) writer.Function(library.Source);
+        foreach (FunctionLibrary library in c.Scripts.Libraries.All) writer.Function(library.Source);
         DumpPayload.Finish(writer, ValueWriter.VersionFor(fieldsExpire: false));
         c.Reply.Bulk(target.Bytes);
     }
@@ -245,9 +245,9 @@ internal static class FunctionCommands
             "should be either FLUSH, APPEND or REPLACE.");
         if (!c.Failed && !DumpPayload.IsValid(c.Args[2])) c.Fail("ERR DUMP payload version or checksum are wrong");
         if (c.Failed) return;
-        LibrarySet libraries = c.Server.Scripts.Libraries;
-        var restored = new LibrarySet(c.Server.Scripts.State);
-        if (ReadPayload(c.Server.Scripts, c.Args[2].ToArray(), restored) is { } problem) c.Fail(problem);
+        LibrarySet libraries = c.Scripts.Libraries;
+        var restored = new LibrarySet(c.Scripts.State);
+        if (ReadPayload(c.Scripts, c.Args[2].ToArray(), restored) is { } problem) c.Fail(problem);
         else if (flush) libraries.Clear();
         if (!c.Failed && libraries.Add(restored.All, replace) is { } refusal) c.Fail(refusal);
         if (c.Failed)

@@ -97,7 +97,7 @@ internal static class ScriptCommands
     private static void Eval(ref CommandContext c, bool readOnly)
     {
         if (!TryKeys(ref c, out int keys)) return;
-        ScriptEngine scripts = c.Server.Scripts;
+        ScriptEngine scripts = c.Scripts;
         if (!scripts.Cache.TryGet(c.Args[1], out Script? script))
         {
             // The compilation of a long source takes long.
@@ -121,7 +121,7 @@ internal static class ScriptCommands
             return;
         }
         if (!TryKeys(ref c, out int keys)) return;
-        ScriptEngine scripts = c.Server.Scripts;
+        ScriptEngine scripts = c.Scripts;
         if (scripts.Cache.Find(c.Args[1]) is not { } script)
         {
             c.Fail(NotKnown);
@@ -134,7 +134,7 @@ internal static class ScriptCommands
     private static void Load(ref CommandContext c)
     {
         if (c.MoveToWorker(c.Args[2].Length / Limits.BytesPerWork)) return;
-        Script? script = c.Server.Scripts.Cache.Add(c.Args[2], keep: true, out string error);
+        Script? script = c.Scripts.Cache.Add(c.Args[2], keep: true, out string error);
         if (script is null) c.Fail(error);
         else c.Reply.BulkString(script.Name);
     }
@@ -142,7 +142,7 @@ internal static class ScriptCommands
     private static void Exists(ref CommandContext c)
     {
         c.Reply.ArrayHeader(c.Args.Count - 2);
-        for (int i = 2; i < c.Args.Count; i++) c.Reply.Integer(c.Server.Scripts.Cache.Find(c.Args[i]) is null ? 0 : 1);
+        for (int i = 2; i < c.Args.Count; i++) c.Reply.Integer(c.Scripts.Cache.Find(c.Args[i]) is null ? 0 : 1);
     }
 
     private static void Flush(ref CommandContext c)
@@ -152,13 +152,13 @@ internal static class ScriptCommands
             c.Fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
             return;
         }
-        c.Server.Scripts.Cache.Clear();
+        c.Scripts.Cache.Clear();
         c.Reply.Ok();
     }
 
     private static void Show(ref CommandContext c)
     {
-        if (c.Server.Scripts.Cache.Find(c.Args[2]) is { } script) c.Reply.Bulk(script.Source);
+        if (c.Scripts.Cache.Find(c.Args[2]) is { } script) c.Reply.Bulk(script.Source);
         else c.Fail("NOSCRIPT No matching script.");
     }
 
@@ -171,7 +171,7 @@ internal static class ScriptCommands
 
     private static void Kill(ref CommandContext c)
     {
-        if (c.Server.Scripts.Progress.Kill(script: true) is { } refusal) c.Fail(refusal);
+        if (c.Scripts.Progress.Kill(script: true) is { } refusal) c.Fail(refusal);
         else c.Reply.Ok();
     }
 }

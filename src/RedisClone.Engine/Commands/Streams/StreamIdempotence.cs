@@ -90,7 +90,7 @@ internal static class StreamIdempotence
     }
 
     private static StreamProducers Obtain(ref CommandContext c, in Entry entry) =>
-        StreamProducers.Obtain(entry, c.Server.Config.StreamIdmpDuration, c.Server.Config.StreamIdmpMaxSize);
+        StreamProducers.Obtain(entry, c.Data.Config.StreamIdmpDuration, c.Data.Config.StreamIdmpMaxSize);
 
     /// <summary>The producer and message options of XADD.</summary>
     internal struct Message

@@ -55,7 +55,7 @@ internal struct StreamTrimOptions
         else if (mustTrim && !IsGiven) c.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
         else if (_limited && !Trim.Approximate) c.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option");
         if (!Trim.Approximate) return;
-        long limit = _limited ? _limit : DefaultLimit(c.Server.Config.StreamNodeMaxEntries);
+        long limit = _limited ? _limit : DefaultLimit(c.Data.Config.StreamNodeMaxEntries);
         Trim = Trim with { Limit = limit };
     }
 

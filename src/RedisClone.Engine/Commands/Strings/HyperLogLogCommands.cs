@@ -48,7 +48,7 @@ internal static class HyperLogLogCommands
         }
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
-            HyperLogLog.Addition added = HyperLogLog.Add(entry, c.Args[i], c.Server.Config.HllSparseMaxBytes);
+            HyperLogLog.Addition added = HyperLogLog.Add(entry, c.Args[i], c.Data.Config.HllSparseMaxBytes);
             changed |= added == HyperLogLog.Addition.Changed;
             if (added == HyperLogLog.Addition.Corrupt) c.Fail(Corrupt);
         }
@@ -102,7 +102,7 @@ internal static class HyperLogLogCommands
         Entry target = c.FindForWrite(1);
         if (!target.Exists) Create(ref c, ref target);
         if (anyDense) HyperLogLog.TryMakeDense(target);
-        HyperLogLog.RaiseAll(target, registers, c.Server.Config.HllSparseMaxBytes);
+        HyperLogLog.RaiseAll(target, registers, c.Data.Config.HllSparseMaxBytes);
         HyperLogLog.ForgetCached(target);
         c.Modified(1, NotifyFlags.String, "pfadd");
         c.Reply.Ok();
@@ -148,7 +148,7 @@ internal static class HyperLogLogCommands
 
     private static void PfSelfTest(ref CommandContext c)
     {
-        if (HyperLogLogSelfTest.Run(c.Server.Config.HllSparseMaxBytes) is { } failure) c.Fail("ERR TESTFAILED " + failure);
+        if (HyperLogLogSelfTest.Run(c.Data.Config.HllSparseMaxBytes) is { } failure) c.Fail("ERR TESTFAILED " + failure);
         else c.Reply.Ok();
     }
 

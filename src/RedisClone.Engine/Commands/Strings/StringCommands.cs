@@ -266,7 +266,7 @@ internal static class StringCommands
     /// </summary>
     internal static void Store(ref CommandContext c, ref Entry entry, int key, ReadOnlySpan<byte> value, long expiry)
     {
-        if ((c.Server.Notifications.Enabled & StoreEvents) != 0) NotifyStore(c, entry, key);
+        if ((c.Data.Notifications.Enabled & StoreEvents) != 0) NotifyStore(c, entry, key);
         StringValue.Set(entry.Keyspace, ref entry, c.Args[key], value, expiry);
     }
 
@@ -281,7 +281,7 @@ internal static class StringCommands
     internal static void RemoveAsExpired(ref CommandContext c, in Entry entry)
     {
         c.Remove(entry, 1);
-        c.ReplaceEffect(c.Server.Config.LazyFreeExpire ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
+        c.ReplaceEffect(c.Data.Config.LazyFreeExpire ? "UNLINK"u8 : "DEL"u8, c.Args[1]);
     }
 
     /// <summary>

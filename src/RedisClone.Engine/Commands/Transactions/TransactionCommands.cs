@@ -39,7 +39,7 @@ internal static class TransactionCommands
             c.Fail("ERR MULTI calls can not be nested");
             return;
         }
-        c.Session.Transaction = new Transaction(c.Server.Commands);
+        c.Session.Transaction = new Transaction(c.Clients.Commands);
         c.Reply.Ok();
     }
 
@@ -66,7 +66,7 @@ internal static class TransactionCommands
             ulong hash = c.HashOf(i);
             Entry entry = c.KeyspaceOf(hash).Find(c.Args[i], hash);
             bool expired = entry.Exists && entry.Expiry != 0 && entry.Expiry <= c.Now;
-            c.Session.Watch(c.Server.Shards.Of(hash), c.Args[i], expired);
+            c.Session.Watch(c.Clients.Shards.Of(hash), c.Args[i], expired);
         }
         c.Reply.Ok();
     }
@@ -81,7 +81,7 @@ internal static class TransactionCommands
     {
         if (c.Session.Transaction is { Aborted: false } transaction && IsLong(ref c, transaction) && c.MoveToWorker(long.MaxValue)) return;
         RunOrRefuse(ref c);
-        c.Server.Monitors.Show(c.Session, c.Session.PeerName, c.Row, c.Args);
+        c.Clients.Monitors.Show(c.Session, c.Session.PeerName, c.Row, c.Args);
     }
 
     private static void RunOrRefuse(ref CommandContext c)
@@ -129,8 +129,8 @@ internal static class TransactionCommands
         {
             CommandRow row = queued.Row;
             Request request = queued.Request;
-            c.Server.Monitors.Show(session, session.PeerName, row, request);
-            if (!session.User.IsUnrestricted && c.Server.Access.RefuseQueued(session, row, request) is { } denial)
+            c.Clients.Monitors.Show(session, session.PeerName, row, request);
+            if (!session.User.IsUnrestricted && c.Clients.Access.RefuseQueued(session, row, request) is { } denial)
             {
                 session.Reply.Error(denial);
                 continue;
@@ -142,7 +142,7 @@ internal static class TransactionCommands
                 Now = c.Now, CannotMove = true, LacksMemory = c.LacksMemory,
             };
             int errors = c.Reply.Errors;
-            c.Server.Executor.RunPart(ref part, ref started);
+            c.Clients.Executor.RunPart(ref part, ref started);
             c.CountedErrors += c.Reply.Errors - errors;
         }
     }
