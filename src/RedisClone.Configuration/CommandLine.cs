@@ -51,7 +51,8 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
     /// </summary>
     public static IReadOnlyList<string> WithoutProgram(IReadOnlyList<string> args)
     {
-        bool isProgram = args is [var program, ..] && (program == "redis-server" || (Path.IsPathRooted(program) && Path.GetFileName(program) == "redis-server"));
+        bool isProgram = args is [var program, ..] &&
+            (program == "redis-server" || (Path.IsPathRooted(program) && Path.GetFileName(program) == "redis-server"));
         return isProgram ? [.. args.Skip(1)] : args;
     }
 }

@@ -9,7 +9,8 @@ internal sealed partial class ConfigTable
             "Limit of the data; 0 is no limit. `auto` is three quarters of the machine's memory, or of the memory that the " +
                 "runtime may use in a limited container (three quarters of its limit); `CONFIG GET` shows the result.",
             word: new NumberWord("auto", ServerConfig.Auto, static c => c.MaxMemoryBytes)),
-        Choice("maxmemory-policy", MaxMemoryPolicy.NoEviction, ConfigChoices.MaxMemoryPolicy, static c => ref c.MaxMemoryPolicy, "Eviction policy at the limit."),
+        Choice("maxmemory-policy", MaxMemoryPolicy.NoEviction, ConfigChoices.MaxMemoryPolicy, static c => ref c.MaxMemoryPolicy,
+            "Eviction policy at the limit."),
         Int("maxmemory-samples", 5, 1, 64, static c => ref c.MaxMemorySamples, "Keys sampled for each eviction."),
         Int("maxmemory-eviction-tenacity", 10, 0, 100,
             "Duration of one round of eviction; here a round ends when there is room.", flags: TunesNothing),

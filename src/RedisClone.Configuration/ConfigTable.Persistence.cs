@@ -5,7 +5,8 @@ internal sealed partial class ConfigTable
 {
     private static Parameter[] Snapshots() =>
     [
-        new SaveParameter("save", [new(3600, 1), new(300, 100), new(60, 10000)], static c => ref c.SavePoints, "Save points: take a snapshot after this many seconds if there were this many changes."),
+        new SaveParameter("save", [new(3600, 1), new(300, 100), new(60, 10000)], static c => ref c.SavePoints,
+            "Save points: take a snapshot after this many seconds if there were this many changes."),
         new DirParameter("dir", static c => ref c.Dir, "Directory of all data files.", Protected | DenyLoading),
         Text("dbfilename", "dump.rdb", static c => ref c.DbFilename, "Name of the snapshot.", flags: Protected, check: ParameterChecks.DbFilename),
         Bool("rdbcompression", true, static c => ref c.RdbCompression, "Compress strings in snapshots."),
@@ -20,7 +21,10 @@ internal sealed partial class ConfigTable
             "Microseconds to wait at each key of a snapshot, for tests.", flags: Hidden),
         Int("key-load-delay", 0, int.MinValue, int.MaxValue, static c => ref c.KeyLoadDelay,
             "Microseconds to wait at each key while loading, for tests.", flags: Hidden),
-        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue, Unread.Field<long>("loading-process-events-interval-bytes"), "Bytes loaded before clients are served; here clients do not wait for loading.", null, Hidden | TunesNothing, NumberForm.Plain),
+        new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue,
+            Unread.Field<long>("loading-process-events-interval-bytes"),
+            "Bytes loaded before clients are served; here clients do not wait for loading.",
+            null, Hidden | TunesNothing, NumberForm.Plain),
     ];
 
     private static Parameter[] Journal() =>

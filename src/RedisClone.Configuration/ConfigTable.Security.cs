@@ -12,7 +12,8 @@ internal sealed partial class ConfigTable
             "Permissions of a new ACL user for channels."),
         Choice("enable-protected-configs", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableProtectedConfigs,
             "Clients that may change protected parameters with CONFIG SET.", Immutable),
-        Choice("enable-debug-command", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableDebugCommand, "Clients that may use DEBUG.", Immutable),
+        Choice("enable-debug-command", ProtectedAction.No, ConfigChoices.Protected, static c => ref c.EnableDebugCommand,
+            "Clients that may use DEBUG.", Immutable),
         Choice("enable-module-command", "no", ["no", "yes", "local"],
             "Clients that may load modules; this server has no modules.", Immutable | TunesNothing),
     ];

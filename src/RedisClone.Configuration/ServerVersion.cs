@@ -14,7 +14,8 @@ internal static class ServerVersion
     public static string Own { get; } = typeof(ServerVersion).Assembly.GetName().Version?.ToString(3) ?? "0.0.0";
 
     public static string? Commit { get; } =
-        typeof(ServerVersion).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion.Split('+') is [_, { Length: >= 8 } commit]
+        typeof(ServerVersion).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()
+            ?.InformationalVersion.Split('+') is [_, { Length: >= 8 } commit]
             ? commit[..8]
             : null;
 }

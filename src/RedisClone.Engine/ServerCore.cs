@@ -178,7 +178,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
 
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
-    internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
+    internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
+        : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
 
     /// <summary>
     /// Applies the settings that must be in force before the first client connects. From here on, the server counts as loading.

@@ -23,7 +23,10 @@ internal static class Program
         // Console.Out would query the terminal first, which takes as long as loading the configuration.
         using var output = new PlainOutput(StandardStream.Output);
         using var error = new PlainOutput(StandardStream.Error);
-        int? done = OfflineCommands.TryRun(args, environment, output) ?? HealthCheck.TryRun(args, environment, output) ?? ReferencePages.TryRun(args, output) ?? ProgramOptions.TryRun(args, output, error);
+        int? done = OfflineCommands.TryRun(args, environment, output)
+            ?? HealthCheck.TryRun(args, environment, output)
+            ?? ReferencePages.TryRun(args, output)
+            ?? ProgramOptions.TryRun(args, output, error);
         if (done is { } exitCode) return ExitCode(exitCode, output, error);
 
         ConfigLoad load = ServerConfig.Load(args, environment);

@@ -16,6 +16,7 @@ internal static class AbsentCommands
         ("`V…` (vector sets)", "Redis 8", "none: this server does not have the type"),
         ("`FT.…` `JSON.…` `TS.…` `BF.…` `CF.…` `CMS.…` `TOPK.…` `TDIGEST.…`", "Redis 8 and modules", "none: this server has no modules"),
         ("`CL.THROTTLE` `STICK` `SADDEX` `FIELDEXPIRE` `FIELDTTL`", "Dragonfly", "`HEXPIRE` for fields of hashes, `EXPIRE` for keys"),
-        ("`RI.…` `Z(P)EXPIRE…` `ZTTL` `HCOLLECT` `ZCOLLECT` `GETWITHETAG` `SETIFMATCH` `WATCHMS` …", "Garnet", "`SET … IFEQ` compares values, `HEXPIRE` sets the expiry of fields"),
+        ("`RI.…` `Z(P)EXPIRE…` `ZTTL` `HCOLLECT` `ZCOLLECT` `GETWITHETAG` `SETIFMATCH` `WATCHMS` …", "Garnet",
+            "`SET … IFEQ` compares values, `HEXPIRE` sets the expiry of fields"),
     ];
 }

@@ -28,10 +28,12 @@ internal static class AclCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                Sub("CAT [category]", -2, Anybody, Categories, "Lists the categories of commands, or the commands of one.", "O(1) since the categories and commands are a fixed set."),
+                Sub("CAT [category]", -2, Anybody, Categories, "Lists the categories of commands, or the commands of one.",
+                    "O(1) since the categories and commands are a fixed set."),
                 Sub("DELUSER username [username ...]", -3, Administrators, DeleteUsers, "Deletes users and disconnects their clients.",
                     "O(1) amortized time considering the typical user.", CommandTips.AllNodes, secret: true),
-                Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun, "Returns whether a user may run a command, without running it.", since: "7.0.0"),
+                Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun,
+                    "Returns whether a user may run a command, without running it.", since: "7.0.0"),
                 Sub("GENPASS [bits]", -2, Anybody, GeneratePassword, "Generates a password of 256 bits, or of the given number."),
                 Sub("GETUSER username", 3, Administrators, GetUser, "Shows a user.",
                     "O(N). Where N is the number of password, command and pattern rules that the user has.", secret: true),
@@ -167,7 +169,8 @@ internal static class AclCommands
     {
         Request request = c.Args.From(3);
         if (UsersOf(c).Find(c.Args[2]) is not { } user) c.Fail($"ERR User '{c.Echo(2)}' not found");
-        else if (c.Server.Commands.Resolve(request) is not { } row || row.Subcommands.Length > 0 && request.Count > 1) c.Fail($"ERR Command '{c.Echo(3)}' not found");
+        else if (c.Server.Commands.Resolve(request) is not { } row || row.Subcommands.Length > 0 && request.Count > 1)
+            c.Fail($"ERR Command '{c.Echo(3)}' not found");
         else if (!row.ArityFits(request.Count)) c.Fail(Errors.WrongArity(row.FullName));
         else if (user.Check(row, request) is { IsAllowed: false } denial) c.Reply.Bulk(denial.LongMessage(user, row, request));
         else c.Reply.Ok();

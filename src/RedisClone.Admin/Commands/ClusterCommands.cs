@@ -46,7 +46,8 @@ internal static class ClusterCommands
                 Sub("SET-CONFIG-EPOCH config-epoch", 3, Change, "3.0.0", "Sets the configuration epoch of a new node."),
                 Sub("SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>", -4, Change, "3.0.0", "Binds a hash slot to a node."),
                 Sub("SHARDS", 2, Loading | Stale, "7.0.0", "Lists slots and nodes by shard.", PerNode),
-                Sub("SLAVES node-id", 3, CommandFlags.Admin | Stale, "3.0.0", "Lists the replicas of a node.", "O(N) where N is the number of replicas.", "5.0.0", "`CLUSTER REPLICAS`"),
+                Sub("SLAVES node-id", 3, CommandFlags.Admin | Stale, "3.0.0", "Lists the replicas of a node.",
+                    "O(N) where N is the number of replicas.", "5.0.0", "`CLUSTER REPLICAS`"),
                 Sub("SLOTS", 2, Loading | Stale, "3.0.0", "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
             ],
         },
@@ -62,8 +63,15 @@ internal static class ClusterCommands
     ];
 
     private static CommandRow Sub(
-        string name, int arity, CommandFlags flags, string since, string summary, string complexity = "O(1)", string? deprecated = null, string? instead = null) =>
-        new(name, arity, Keys.None, flags, "cluster", since, Disabled, summary) { Complexity = complexity, DeprecatedSince = deprecated, ReplacedBy = instead, Lacks = Off };
+        string name, int arity, CommandFlags flags, string since, string summary,
+        string complexity = "O(1)", string? deprecated = null, string? instead = null) =>
+        new(name, arity, Keys.None, flags, "cluster", since, Disabled, summary)
+        {
+            Complexity = complexity,
+            DeprecatedSince = deprecated,
+            ReplacedBy = instead,
+            Lacks = Off
+        };
 
     private static void Disabled(ref CommandContext c) => c.Fail("ERR This instance has cluster support disabled");
 }

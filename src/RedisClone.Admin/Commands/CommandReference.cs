@@ -42,7 +42,8 @@ internal static class CommandReference
         var text = new StringBuilder(Head.ReplaceLineEndings("\n"));
         foreach (IGrouping<string, CommandRow> group in commands.Rows.GroupBy(row => row.Group).OrderBy(group => group.Key, StringComparer.Ordinal))
         {
-            text.Append("\n## ").Append(char.ToUpperInvariant(group.Key[0])).Append(group.Key.AsSpan(1)).Append("\n\n| Command | Since | What it does |\n| --- | --- | --- |\n");
+            text.Append("\n## ").Append(char.ToUpperInvariant(group.Key[0])).Append(group.Key.AsSpan(1))
+                .Append("\n\n| Command | Since | What it does |\n| --- | --- | --- |\n");
             foreach (CommandRow row in group.OrderBy(row => row.Name, StringComparer.Ordinal))
             {
                 if (row.Subcommands.Length == 0) Append(text, row);

@@ -153,14 +153,17 @@ internal static class DebugCommands
     {
         Entry entry = FindEvenExpired(ref c, 2);
         if (!entry.Exists) c.Fail(Errors.NoSuchKey);
-        else if (!ValueInfo.TryGetTable(entry, out long buckets, out long records)) c.Fail("ERR The value stored at the specified key is not represented using an hash table");
+        else if (!ValueInfo.TryGetTable(entry, out long buckets, out long records))
+            c.Fail("ERR The value stored at the specified key is not represented using an hash table");
         else c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(TableText(buckets, records)));
     }
 
     /// <summary>Replies with the size in slots, because a bucket has several slots.</summary>
     private static string TableText(long buckets, long records) => records == 0
         ? "Hash table 0 stats (main hash table):\nNo stats available for empty dictionaries\n"
-        : string.Create(CultureInfo.InvariantCulture, $"Hash table 0 stats (main hash table):\n table size: {buckets * HashIndex.SlotsPerBucket}\n number of elements: {records}\n");
+        : string.Create(CultureInfo.InvariantCulture,
+            $"Hash table 0 stats (main hash table):\n table size: {buckets * HashIndex.SlotsPerBucket}\n " +
+            $"number of elements: {records}\n");
 
     private static void ManagedHeap(ref CommandContext c)
     {
@@ -179,7 +182,8 @@ internal static class DebugCommands
     {
         Entry entry = FindEvenExpired(ref c, 2);
         if (!entry.Exists) c.Fail(Errors.NoSuchKey);
-        else if (entry.Encoding is not (ValueEncoding.Packed or ValueEncoding.PackedWithExpiry or ValueEncoding.Shaped)) c.Fail("ERR Not a listpack encoded object.");
+        else if (entry.Encoding is not (ValueEncoding.Packed or ValueEncoding.PackedWithExpiry or ValueEncoding.Shaped))
+            c.Fail("ERR Not a listpack encoded object.");
         if (c.Failed) return;
         c.Server.Log.LogWarning("Packed value of {Bytes} bytes, record of {Record}", entry.Value.Length, entry.RecordBytes);
         c.Reply.SimpleString("Listpack structure printed on stdout"u8);
@@ -200,7 +204,8 @@ internal static class DebugCommands
             return;
         }
         string text = string.Create(CultureInfo.InvariantCulture,
-            $"Value at:0x{c.Server.Shards.IndexOf(entry.Hash):x2}{entry.Handle:x8} refcount:1 encoding:{Encoding.ASCII.GetString(ValueInfo.EncodingName(entry))} " +
+            $"Value at:0x{c.Server.Shards.IndexOf(entry.Hash):x2}{entry.Handle:x8} refcount:1 " +
+            $"encoding:{Encoding.ASCII.GetString(ValueInfo.EncodingName(entry))} " +
             $"serializedlength:{DumpCommands.SerializedLength(entry)} lru:{entry.Access} " +
             $"lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry)}");
         if (entry.Type == ValueType.List && entry.Encoding == ValueEncoding.Large) text += ListText(c.Server.Config, entry);
@@ -301,7 +306,8 @@ internal static class DebugCommands
 
     private static void PackedThreshold(ref CommandContext c)
     {
-        if (!MemorySize.TryParse(c.Text(2), out long bytes) || bytes is < 0 or > uint.MaxValue) c.Fail("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+        if (!MemorySize.TryParse(c.Text(2), out long bytes) || bytes is < 0 or > uint.MaxValue)
+            c.Fail("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
         else c.Reply.Ok();
     }
 

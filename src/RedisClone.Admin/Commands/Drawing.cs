@@ -23,7 +23,14 @@ internal static class Drawing
         for (int generation = 0; generation < Generations; generation += 2)
         {
             bool[] below = Next(cells, rule);
-            for (int i = 0; i < Width; i++) text.Append((cells[i], below[i]) switch { (true, true) => '█', (true, false) => '▀', (false, true) => '▄', _ => ' ' });
+            for (int i = 0; i < Width; i++)
+                text.Append((cells[i], below[i]) switch
+                {
+                    (true, true) => '█',
+                    (true, false) => '▀',
+                    (false, true) => '▄',
+                    _ => ' '
+                });
             text.Append('\n');
             cells = Next(below, rule);
         }

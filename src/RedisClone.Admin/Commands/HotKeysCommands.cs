@@ -63,7 +63,11 @@ internal static class HotKeysCommands
         {
             if (i + 1 == c.Args.Count) c.FailSyntax();
             else if (c.Is(i, "COUNT"u8)) options = options with { Count = (int)c.Int64(i + 1, 1, 64, "ERR COUNT must be between 1 and 64") };
-            else if (c.Is(i, "DURATION"u8)) options = options with { DurationMilliseconds = 1000 * c.Int64(i + 1, 1, 1_000_000, "ERR DURATION must be between 1 and 1000000") };
+            else if (c.Is(i, "DURATION"u8))
+                options = options with
+                {
+                    DurationMilliseconds = 1000 * c.Int64(i + 1, 1, 1_000_000, "ERR DURATION must be between 1 and 1000000")
+                };
             else if (c.Is(i, "SAMPLE"u8)) options = options with { SampleRatio = (int)c.Int64(i + 1, 1, int.MaxValue, "ERR SAMPLE ratio must be positive") };
             else if (c.Is(i, "SLOTS"u8)) c.Fail("ERR SLOTS parameter cannot be used in non-cluster mode");
             else c.FailSyntax();

@@ -139,7 +139,9 @@ internal static class KeyspaceDigest
     }
 
     /// <summary>Adds the digest of some parts to a sum that does not depend on the order of additions.</summary>
-    private static void Add(Span<byte> sum, ReadOnlySpan<byte> kind, ReadOnlySpan<byte> first = default, ReadOnlySpan<byte> second = default, ReadOnlySpan<byte> third = default)
+    private static void Add(
+        Span<byte> sum, ReadOnlySpan<byte> kind,
+        ReadOnlySpan<byte> first = default, ReadOnlySpan<byte> second = default, ReadOnlySpan<byte> third = default)
     {
         Span<byte> digest = stackalloc byte[SHA256.HashSizeInBytes];
         Hash(digest, kind, first, second, third);

@@ -154,7 +154,9 @@ internal static class ReplicationCommands
             if (c.Is(i, "getack"u8)) return;
             if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
-            else if (c.Is(i, "rdb-only"u8)) c.Session.Connection!.AsReplica().OnlySnapshot = c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
+            else if (c.Is(i, "rdb-only"u8))
+                c.Session.Connection!.AsReplica().OnlySnapshot =
+                    c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
             // The capabilities and the version of a replica do not change the data that it receives.

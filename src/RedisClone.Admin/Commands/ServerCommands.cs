@@ -36,7 +36,8 @@ internal static class ServerCommands
                     -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleLoad,
                     "Loads a module.") { Lacks = NoModules },
                 new("LOADEX path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad, "Loads a module with its configuration.") { Lacks = NoModules },
+                    -3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "7.0.0", ModuleLoad,
+                    "Loads a module with its configuration.") { Lacks = NoModules },
                 new("UNLOAD name",
                     3, Keys.None, NoAsyncLoading | CommandFlags.Admin | NoScript, "server", "4.0.0", ModuleUnload,
                     "Unloads a module.") { Lacks = NoModules },
@@ -62,7 +63,8 @@ internal static class ServerCommands
             version = c.Int64(2);
             if (c.Failed) return;
         }
-        c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(Drawing.Draw(version) + $"\nRedis ver. {ServerVersion.Redis}, drawn by RedisClone {ServerVersion.Own}\n"));
+        c.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(
+            Drawing.Draw(version) + $"\nRedis ver. {ServerVersion.Redis}, drawn by RedisClone {ServerVersion.Own}\n"));
     }
 
     private static void Shutdown(ref CommandContext c)

@@ -84,8 +84,9 @@ internal sealed class AccessControl
         ServerConfig config = _server.Config;
         if (config.AclFile.Length == 0) return LoadFromConfiguration(config.Users);
         if (config.Users.Count > 0)
-            return "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is invalid. This setup is very likely to lead " +
-                "to configuration errors and security holes, please define either an ACL file or declare users directly in your redis.conf, but not both.";
+            return "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is invalid. " +
+                "This setup is very likely to lead to configuration errors and security holes, " +
+                "please define either an ACL file or declare users directly in your redis.conf, but not both.";
         return LoadFile(author: null) is { } errors ? $"Aborting Redis startup because of ACL errors: {errors}" : null;
     }
 
@@ -110,7 +111,8 @@ internal sealed class AccessControl
             string[] words = Array.ConvertAll(InlineSplitter.Split(AccessText.Bytes(line.Text))!, word => AccessText.Of(word));
             string name = words[1];
             if (AccessText.HasBlanks(name)) return "Spaces not allowed in ACL usernames";
-            if (Users.Set(name, ["reset", .. words[2..]], author: null) is { } error) return $"Error loading ACL rules for the user named '{ConfigText.FromLine(name)}': {error}";
+            if (Users.Set(name, ["reset", .. words[2..]], author: null) is { } error)
+                return $"Error loading ACL rules for the user named '{ConfigText.FromLine(name)}': {error}";
         }
         return null;
     }

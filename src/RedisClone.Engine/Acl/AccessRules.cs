@@ -12,9 +12,11 @@ internal sealed class AccessRules(CommandTable table)
     public const string SyntaxError = "Syntax error";
     public const string UnknownCommand = "Unknown command or category name in ACL";
     public const string PatternAfterAllKeys =
-        "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns";
+        "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. " +
+        "Try 'resetkeys' to start with an empty list of patterns";
     public const string PatternAfterAllChannels =
-        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels";
+        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. " +
+        "Try 'resetchannels' to start with an empty list of channels";
 
     private const string NoSuchPassword = "The password you are trying to remove from the user does not exist";
     private const string BadHash = "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters";

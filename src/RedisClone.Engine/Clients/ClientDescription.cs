@@ -50,11 +50,15 @@ internal static class ClientDescription
         AppendFlags(line, session);
         line.Append(CultureInfo.InvariantCulture, $" db={session.Database} sub={session.CountOf(SubscriptionKind.Channel)}");
         line.Append(CultureInfo.InvariantCulture, $" psub={session.CountOf(SubscriptionKind.Pattern)} ssub={session.CountOf(SubscriptionKind.Shard)}");
-        line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} qbuf={queryBytes} qbuf-free={connection?.QueryRoom ?? 0}");
+        line.Append(CultureInfo.InvariantCulture, $" multi={transaction?.Count ?? -1} watch={session.Watched.Count} " +
+            $"qbuf={queryBytes} qbuf-free={connection?.QueryRoom ?? 0}");
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
-        line.Append(CultureInfo.InvariantCulture, $" tot-mem={MemoryOf(session) + (session.Replica?.Behind ?? 0) + argumentBytes} events={(outputBytes > 0 ? "rw" : "r")}");
-        line.Append(CultureInfo.InvariantCulture, $" cmd={command?.FullName ?? "NULL"} user={session.User.Text} redir={session.Tracking?.Redirect ?? -1} resp={session.Reply.Version}");
+        line.Append(CultureInfo.InvariantCulture,
+            $" tot-mem={MemoryOf(session) + (session.Replica?.Behind ?? 0) + argumentBytes} " +
+            $"events={(outputBytes > 0 ? "rw" : "r")}");
+        line.Append(CultureInfo.InvariantCulture, $" cmd={command?.FullName ?? "NULL"} user={session.User.Text} " +
+            $"redir={session.Tracking?.Redirect ?? -1} resp={session.Reply.Version}");
         line.Append(CultureInfo.InvariantCulture, $" lib-name={session.LibraryName} lib-ver={session.LibraryVersion}");
         line.Append(CultureInfo.InvariantCulture, $" tot-net-in={session.NetInput} tot-net-out={session.NetOutput} tot-cmds={session.CommandsProcessed}");
     }

@@ -60,7 +60,8 @@ internal static class CommandDescription
         fields.Add(("group", row.Group));
         fields.Add(("complexity", row.Complexity));
         bool deprecated = row.DeprecatedSince is not null;
-        reply.MapHeader(fields.Count + (deprecated ? 2 : 0) + (row.ReplacedBy is null ? 0 : 1) + (row.Syntax.Length > 0 ? 1 : 0) + (row.Subcommands.Length > 0 ? 1 : 0));
+        reply.MapHeader(fields.Count + (deprecated ? 2 : 0) + (row.ReplacedBy is null ? 0 : 1)
+            + (row.Syntax.Length > 0 ? 1 : 0) + (row.Subcommands.Length > 0 ? 1 : 0));
         foreach ((string name, string value) in fields) Field(reply, name, value);
         if (deprecated)
         {

@@ -17,8 +17,9 @@ internal sealed partial class CommandSyntax
         (ArgumentKind.UnixTime, "unix-time-seconds unix-time-milliseconds"),
         (ArgumentKind.Double, "longitude latitude radius width height score weight"),
         (ArgumentKind.Integer,
-            "bit bits client-id count cursor db decrement destination-db end-slot entries-added entries-read frequency index index1 index2 len limit maxage maxlen " +
-            "milliseconds min-match-len ms num-matches numfields numids numkeys numlocal numreplicas offset port protover rank seconds slot start-slot ttl version"));
+            "bit bits client-id count cursor db decrement destination-db end-slot entries-added entries-read frequency index " +
+            "index1 index2 len limit maxage maxlen milliseconds min-match-len ms num-matches numfields numids numkeys numlocal " +
+            "numreplicas offset port protover rank seconds slot start-slot ttl version"));
 
     private readonly string[] _tokens;
     private int _next;

@@ -58,7 +58,8 @@ internal static class Errors
     public const string Loading = "LOADING Redis is loading the dataset in memory";
 
     public const string SnapshotsFail =
-        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, " +
-        "because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the " +
-        "Redis logs for details about the RDB error.";
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
+        "Commands that may modify the data set are disabled, because this instance is configured to report errors during " +
+        "writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details " +
+        "about the RDB error.";
 }

@@ -114,7 +114,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         lock (_gate)
         {
-            if (State is not (BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing)) return $"ERR there is no backup to abort, its state is {Text(State)}";
+            if (State is not (BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing))
+                return $"ERR there is no backup to abort, its state is {Text(State)}";
             bool walks = State == BackupState.Snapshotting;
             Fail("aborted");
             if (walks) slot.Cancel(SnapshotKind.Backup);

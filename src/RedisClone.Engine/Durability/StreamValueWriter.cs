@@ -133,7 +133,10 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     private void Producers(StreamProducers producers)
     {
         // The encoding requires limits. A stream without producers writes the defaults.
-        _stream.Producers(producers.Exist ? producers.Seconds : DefaultSeconds, producers.Exist ? producers.Most : DefaultMessages, producers.Exist ? producers.Count : 0);
+        _stream.Producers(
+            producers.Exist ? producers.Seconds : DefaultSeconds,
+            producers.Exist ? producers.Most : DefaultMessages,
+            producers.Exist ? producers.Count : 0);
         for (long i = 0; producers.Exist && i < producers.Count; i++)
         {
             long messages = producers.MessagesAt(i);

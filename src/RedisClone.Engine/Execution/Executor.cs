@@ -291,7 +291,8 @@ internal sealed class Executor(ServerCore server)
     /// </summary>
     private static void CheckUnchanged(ref CommandContext c)
     {
-        if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced) throw new InvalidOperationException("A command asked to run again after its first effect.");
+        if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced)
+            throw new InvalidOperationException("A command asked to run again after its first effect.");
     }
 
     /// <summary>Replaces a partial reply by an error, or ends the connection if that is impossible.</summary>

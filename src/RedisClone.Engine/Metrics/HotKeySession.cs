@@ -89,8 +89,10 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
         {
             (TimeSpan user, TimeSpan system) = ProcessorTime();
             return new HotKeyReport(
-                _stoppedAt == 0, (_stoppedAt == 0 ? at : _stoppedAt) - StartedAt, ServerCore.Microseconds(_ticks), _bytes, user - _processor.User,
-                system - _processor.System, [.. (_cpu?.Top(options.Count) ?? []).Select(k => (k.Key, k.Sum / 1000))], _net?.Total ?? 0, _net?.Top(options.Count) ?? []);
+                _stoppedAt == 0, (_stoppedAt == 0 ? at : _stoppedAt) - StartedAt, ServerCore.Microseconds(_ticks),
+                _bytes, user - _processor.User, system - _processor.System,
+                [.. (_cpu?.Top(options.Count) ?? []).Select(k => (k.Key, k.Sum / 1000))],
+                _net?.Total ?? 0, _net?.Top(options.Count) ?? []);
         }
     }
 

@@ -93,7 +93,9 @@ internal sealed class LuaToReply(ReplyFields fields)
         else if (table[fields.Ok].AsString is { } status) WriteLine(reply, CText(status), static (r, line) => r.SimpleString(line));
         else if (table[fields.Double].Type == LuaType.Number) reply.Double(table[fields.Double].AsNumber);
         else if (table[fields.BigNumber].AsString is { } big) WriteLine(reply, big.Span, static (r, line) => r.BigNumber(line));
-        else if (table[fields.Verbatim].AsTable is { } verbatim && verbatim[fields.Format].AsString is { } format && verbatim[fields.String].AsString is { } text) WriteVerbatim(reply, format, text);
+        else if (table[fields.Verbatim].AsTable is { } verbatim
+            && verbatim[fields.Format].AsString is { } format && verbatim[fields.String].AsString is { } text)
+            WriteVerbatim(reply, format, text);
         else if (table[fields.Map].AsTable is { } map) OpenPairs(reply, map, withValues: true);
         else if (table[fields.Set].AsTable is { } set) OpenPairs(reply, set, withValues: false);
         else return false;

@@ -110,7 +110,8 @@ internal sealed class ScriptProgress(ServerCore server)
         if (!run.IsBusy && threshold > 0 && run.Milliseconds >= threshold)
         {
             server.Log.LogWarning(
-                "Slow script detected: still in execution after {Elapsed} milliseconds. You can try killing the script using the {Kill} command. Script name is: {Name}.",
+                "Slow script detected: still in execution after {Elapsed} milliseconds. " +
+                    "You can try killing the script using the {Kill} command. Script name is: {Name}.",
                 run.Milliseconds, routine is Script ? "SCRIPT KILL" : "FUNCTION KILL", routine.Name);
             run.IsBusy = true;
         }

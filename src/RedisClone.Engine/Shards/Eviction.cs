@@ -100,7 +100,8 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>
     private bool EvictOne(Shard shard, Lane lane)
     {
-        bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
+        bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu
+            or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
         Random random = shard.Store.Random;
         (int Database, uint Handle) best = default;
         double bestScore = double.NegativeInfinity;

@@ -10,7 +10,8 @@ namespace RedisClone.Server.Lifetime;
 /// The host's steps at an orderly shutdown: it stops listening, then disconnects the clients, because the transport waits for
 /// them.
 /// </summary>
-internal sealed class ShutdownSteps(ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
+internal sealed class ShutdownSteps(
+    ServerCore server, IHostApplicationLifetime host, IEnumerable<IConnectionListenerFactory> factories) : IHostedLifecycleService
 {
     [SupportedOSPlatform("linux")]
     private EventLoopListenerFactory? EventLoops => factories.OfType<EventLoopListenerFactory>().FirstOrDefault();

@@ -66,7 +66,9 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
             server.Snapshots.Discard();
             Environment.Exit(1);
         }
-        server.Shutdown.Ask(options, signal.Signal == PosixSignal.SIGINT ? "Received SIGINT scheduling shutdown..." : "Received SIGTERM scheduling shutdown...");
+        server.Shutdown.Ask(options, signal.Signal == PosixSignal.SIGINT
+            ? "Received SIGINT scheduling shutdown..."
+            : "Received SIGTERM scheduling shutdown...");
     }
 
     [LibraryImport("libc", EntryPoint = "signal")]

@@ -11,7 +11,8 @@ internal static class ClientAddress
     /// <summary>ip:port, [ip]:port, or the socket's path and :0.</summary>
     public static string Text(EndPoint? endPoint, string unixSocket) => endPoint switch
     {
-        IPEndPoint { AddressFamily: AddressFamily.InterNetworkV6 } ip when !ip.Address.IsIPv4MappedToIPv6 => $"[{ip.Address}]:{ip.Port.ToString(CultureInfo.InvariantCulture)}",
+        IPEndPoint { AddressFamily: AddressFamily.InterNetworkV6 } ip when !ip.Address.IsIPv4MappedToIPv6 =>
+            $"[{ip.Address}]:{ip.Port.ToString(CultureInfo.InvariantCulture)}",
         IPEndPoint ip => $"{ip.Address.MapToIPv4()}:{ip.Port.ToString(CultureInfo.InvariantCulture)}",
         UnixDomainSocketEndPoint => unixSocket + ":0",
         _ => "?:0",

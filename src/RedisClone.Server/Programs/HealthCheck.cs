@@ -47,7 +47,8 @@ internal static class HealthCheck
             string[] words = File.ReadAllText($"/proc/{process}/cmdline").TrimEnd('\0').Split('\0');
             // With docker's --init, the first process is another program, and the server's command line follows its own.
             int own = Array.FindIndex(words, static word => Path.GetFileName(word) == Path.GetFileName(Environment.ProcessPath));
-            if (ServerConfig.Load(words[(Math.Max(own, 0) + 1)..], environment, static () => Stream.Null).Config is not { } config) return (false, "its arguments are those of no server");
+            if (ServerConfig.Load(words[(Math.Max(own, 0) + 1)..], environment, static () => Stream.Null).Config is not { } config)
+                return (false, "its arguments are those of no server");
             return AddressOf(config, out string problem) is { } address ? Ask(address, config) : (false, $"it listens on no address. {problem}");
         }
         catch (Exception error) when (error is SocketException or IOException or UnauthorizedAccessException)

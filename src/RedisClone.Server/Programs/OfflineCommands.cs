@@ -89,7 +89,9 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy });
                 Report(names.Directory, report);
                 bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
-                output.WriteLine(copied ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}" : $"{names.Directory}: no copy was made.");
+                output.WriteLine(copied
+                    ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}"
+                    : $"{names.Directory}: no copy was made.");
                 // A journal with a correct structure may still contain data that a start refuses.
                 if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
             }
@@ -127,7 +129,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             {
                 foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
                 foreach (string name in disk.List(directory))
-                    if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)) snapshots.Add(Path.Combine(directory, name));
+                    if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))
+                        snapshots.Add(Path.Combine(directory, name));
                 // A directory with such a name makes a start fail, as a damaged file does.
                 foreach (string child in Directory.GetDirectories(directory))
                     if (child.EndsWith(".rdb", StringComparison.Ordinal)) snapshots.Add(child);

@@ -38,7 +38,8 @@ public sealed class DuplexStream(IDuplexPipe pipe) : Stream
     public override Task WriteAsync(byte[] buffer, int offset, int count, CancellationToken cancellationToken) =>
         _output.WriteAsync(buffer, offset, count, cancellationToken);
 
-    public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default) => _output.WriteAsync(buffer, cancellationToken);
+    public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default) =>
+        _output.WriteAsync(buffer, cancellationToken);
 
     public override void Flush() => _output.Flush();
 

@@ -5,7 +5,10 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Experiments;
 
-/// <summary>A new server each round, as a cache that cannot hold all: how often it has what it is asked for. The first half of the lookups only fills it.</summary>
+/// <summary>
+/// A new server each round, as a cache that cannot hold all: how often it has what it is asked for. The first half of the
+/// lookups only fills it.
+/// </summary>
 internal sealed class CacheExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
     protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, RunOne);

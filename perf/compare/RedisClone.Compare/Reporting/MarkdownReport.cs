@@ -59,7 +59,9 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             foreach (string kind in kinds.Select(k => k.Name))
             {
                 if (results.Median(name, kind, s => s[Metric.HitRatio]) is { } hits)
-                    to.WriteLine($"| {name} | {kind} | {Number(hits * 100, "0.00")}% | {Number(results.Median(name, kind, s => s.Keys), "N0")} | {Number(results.Median(name, kind, s => s.CpuMicroseconds), "0.00")} |");
+                    to.WriteLine($"| {name} | {kind} | {Number(hits * 100, "0.00")}% | " +
+                        $"{Number(results.Median(name, kind, s => s.Keys), "N0")} | " +
+                        $"{Number(results.Median(name, kind, s => s.CpuMicroseconds), "0.00")} |");
                 else
                     WriteFailure(to, name, kind);
             }

@@ -27,14 +27,16 @@ internal static class ClientCommands
                 Sub("ID", 2, Own, "5.0.0", Id, "Returns the ID of this connection."),
                 Sub("INFO", 2, Own, "6.2.0", Info, "Describes this connection.", tips: CommandTips.Nondeterministic),
                 Sub("LIST [TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
-                    -2, Others, "2.4.0", List, "Describes all connections, or those of a type or with given IDs.", "O(N) where N is the number of client connections", CommandTips.Nondeterministic),
+                    -2, Others, "2.4.0", List, "Describes all connections, or those of a type or with given IDs.",
+                    "O(N) where N is the number of client connections", CommandTips.Nondeterministic),
                 Sub("SETNAME connection-name", 3, Own, "2.6.9", SetName, "Gives this connection a name.", tips: CommandTips.AllNodes),
                 Sub("GETNAME", 2, Own, "2.6.9", GetName, "Returns the name of this connection."),
                 Sub("SETINFO <LIB-NAME libname | LIB-VER libver>",
                     4, Own, "7.2.0", SetInfo, "Tells the server which library the client uses.", tips: CommandTips.AllNodes),
                 Sub("KILL <ip:port | <ID client-id | TYPE <NORMAL | MASTER | REPLICA | PUBSUB> | USER username | ADDR ip:port " +
                     "| LADDR ip:port | SKIPME <YES | NO> | MAXAGE maxage ...>>",
-                    -3, Others, "2.4.0", ClientKill.Run, "Closes connections, by address or by all the conditions given.", "O(N) where N is the number of client connections"),
+                    -3, Others, "2.4.0", ClientKill.Run, "Closes connections, by address or by all the conditions given.",
+                    "O(N) where N is the number of client connections"),
                 Sub("NO-EVICT <ON | OFF>", 3, Others, "7.0.0", NoEvict, "Excludes this connection from client eviction."),
                 Sub("NO-TOUCH <ON | OFF>", 3, Own, "7.2.0", NoTouch, "Stops this connection's commands from counting as use " +
                     "of their keys."),

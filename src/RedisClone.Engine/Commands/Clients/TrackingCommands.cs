@@ -13,8 +13,9 @@ internal static class TrackingCommands
     public static readonly CommandRow[] Subcommands =
     [
         new("TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-            -3, Keys.None, Own, "connection",
-            "6.0.0", Tracking, "Sends invalidations to this connection, or to another, when keys that it read change.") { Complexity = "O(1). Some options may introduce additional complexity." },
+            -3, Keys.None, Own, "connection", "6.0.0", Tracking,
+            "Sends invalidations to this connection, or to another, when keys that it read change.")
+            { Complexity = "O(1). Some options may introduce additional complexity." },
         new("CACHING <YES | NO>",
             3, Keys.None, Own, "connection", "6.0.0", CachingCommand, "Tracks the keys of the next command, or does not."),
         new("GETREDIR",
@@ -67,7 +68,8 @@ internal static class TrackingCommands
         if ((modes & options) == options) return c.Fail("ERR You can't specify both OPTIN mode and OPTOUT mode");
         if (before is not null && (modes & options) != 0 && (before.Modes & options) is var old and not TrackingModes.None && old != (modes & options))
             return c.Fail("ERR You can't switch OPTIN/OPTOUT mode" + OtherMode);
-        if ((before?.Prefixes.Length ?? 0) + prefixes.Count > Limits.TrackingPrefixes) return c.Fail($"ERR a client can track at most {Limits.TrackingPrefixes} prefixes");
+        if ((before?.Prefixes.Length ?? 0) + prefixes.Count > Limits.TrackingPrefixes)
+            return c.Fail($"ERR a client can track at most {Limits.TrackingPrefixes} prefixes");
         return !Overlap(ref c, before?.Prefixes ?? [], prefixes);
     }
 

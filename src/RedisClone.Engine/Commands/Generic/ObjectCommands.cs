@@ -53,7 +53,8 @@ internal static class ObjectCommands
     {
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
-        else c.Reply.Integer(SharesIntegers(c.Data.Config) && entry.Type == ValueType.String && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
+        else c.Reply.Integer(SharesIntegers(c.Data.Config) && entry.Type == ValueType.String
+            && entry.Encoding == ValueEncoding.Integer && StringValue.Integer(entry) is >= 0 and < 10_000 ? int.MaxValue : 1);
     }
 
     private static bool SharesIntegers(ServerConfig config) => config.MaxMemoryBytes == 0 || config.MaxMemoryPolicy is not (

@@ -24,10 +24,18 @@ internal static class ScanCommands
     [
         new("SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]",
             -2, Keys.None, ReadOnly, "generic", "2.8.0", Scan, "Iterates over the keys of the database.")
-            { Route = ShardsOfScan, Complexity = "O(1) for every call. O(N) for a complete iteration.", Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
+            {
+                Route = ShardsOfScan,
+                Complexity = "O(1) for every call. O(N) for a complete iteration.",
+                Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"]
+            },
         new("KEYS pattern",
             2, Keys.None, ReadOnly | AllShards | Long, "generic", "1.0.0", KeysMatching, "Lists all keys that match a pattern.")
-            { Categories = ["dangerous"], Complexity = "O(N) with N being the number of keys in the database", Tips = ["request_policy:all_shards", "nondeterministic_output_order"] },
+            {
+                Categories = ["dangerous"],
+                Complexity = "O(N) with N being the number of keys in the database",
+                Tips = ["request_policy:all_shards", "nondeterministic_output_order"]
+            },
         new("RANDOMKEY",
             1, Keys.None, ReadOnly | AllShards, "generic", "1.0.0", RandomKey, "Returns a random key of the database.")
             { Tips = ["request_policy:all_shards", "response_policy:special", "nondeterministic_output"] },

@@ -37,7 +37,8 @@ internal static class SortCommands
                 Complexity = OfSort,
             },
         new("SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
-            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access)), ReadOnly, "generic", "7.0.0", SortReadOnly, "Returns the elements of a list, set or sorted set in order.")
+            -2, Keys.At(1, RO | Access).And(Keys.Unknown(RO | Access)), ReadOnly, "generic", "7.0.0", SortReadOnly,
+            "Returns the elements of a list, set or sorted set in order.")
             { Route = ShardsOfSort, Categories = ["set", "sortedset", "list", "dangerous"], Complexity = OfSort },
     ];
 

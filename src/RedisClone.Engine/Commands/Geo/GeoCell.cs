@@ -102,7 +102,8 @@ internal readonly record struct GeoCell(ulong Bits, int Step)
     }
 
     /// <summary>The adjacent cell in a direction. The grid wraps around at its edges.</summary>
-    public GeoCell Beside(int east, int north) => this with { Bits = Move(Bits & ~LatitudeBits, ~LatitudeBits, east) | Move(Bits & LatitudeBits, LatitudeBits, north) };
+    public GeoCell Beside(int east, int north) =>
+        this with { Bits = Move(Bits & ~LatitudeBits, ~LatitudeBits, east) | Move(Bits & LatitudeBits, LatitudeBits, north) };
 
     /// <summary>
     /// Adds one to the bits of one direction or subtracts one. The bits of the other direction are set for this, so that a

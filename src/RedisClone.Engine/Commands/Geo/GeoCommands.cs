@@ -33,19 +33,17 @@ internal static class GeoCommands
             { FirstMember = 2 },
         new("GEOSEARCH key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX " +
             "width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-            
             -7, Keys.At(1, RO | Access), ReadOnly, "geo", "6.2.0", GeoSearch.Search, "Finds members within a circle or a box.")
             { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the " +
                 "shape provided as the filter and M is the number of items inside the shape" },
         new("GEOSEARCHSTORE destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | " +
             "FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
-            
-            -8, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "geo", "6.2.0", GeoSearch.SearchStore, "Stores the members within a circle or a box.")
+            -8, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "geo", "6.2.0", GeoSearch.SearchStore,
+            "Stores the members within a circle or a box.")
             { Complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the " +
                 "shape provided as the filter and M is the number of items inside the shape" },
         new("GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
             "[ASC | DESC] [STORE key | STOREDIST key]",
-            
             -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a " +
                 "position, or stores them.")
             {
@@ -56,7 +54,6 @@ internal static class GeoCommands
             },
         new("GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
             "[ASC | DESC] [STORE key | STOREDIST key]",
-            
             -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around " +
                 "another member, or stores them.")
             {
@@ -68,12 +65,10 @@ internal static class GeoCommands
             },
         new("GEORADIUS_RO key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count " +
             "[ANY]] [ASC | DESC]",
-            
             -6, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusReadOnly, "Finds members within a circle around a position.")
             { Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` argument" },
         new("GEORADIUSBYMEMBER_RO key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
             "[ASC | DESC]",
-            
             -5, Keys.At(1, RO | Access), ReadOnly, "geo", "3.2.10", GeoSearch.RadiusByMemberReadOnly, "Finds members within a circle around another member.")
             { FirstMember = 2, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
     ];

@@ -233,7 +233,8 @@ internal static class GeoSearch
     private static bool TryTogether(ref CommandContext c, bool search, Form form, in Options options)
     {
         if (options.Target > 0 && (options.WithDistance || options.WithHash || options.WithPoint))
-            return c.Fail($"ERR {((form & Form.Stores) != 0 ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS")} is not compatible with WITHDIST, WITHHASH and WITHCOORD options");
+            return c.Fail($"ERR {((form & Form.Stores) != 0 ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS")} " +
+                "is not compatible with WITHDIST, WITHHASH and WITHCOORD options");
         if (search && !options.FromMember && !options.FromPlace)
             return c.Fail($"ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {c.Echo(0)}");
         if (search && !options.ByRadius && !options.ByBox)

@@ -20,7 +20,12 @@ internal static class HashCommands
                 "the command is called with multiple field/value pairs." },
         new("HMSET key field value [field value ...]",
             -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", SetOk, "Sets fields of a hash.")
-            { FirstMember = 2, Complexity = "O(N) where N is the number of fields being set.", DeprecatedSince = "4.0.0", ReplacedBy = "`HSET` with multiple field-value pairs" },
+            {
+                FirstMember = 2,
+                Complexity = "O(N) where N is the number of fields being set.",
+                DeprecatedSince = "4.0.0",
+                ReplacedBy = "`HSET` with multiple field-value pairs"
+            },
         new("HSETNX key field value",
             4, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "hash", "2.0.0", SetIfAbsent,
             "Sets a field of a hash that does not exist.") { FirstMember = 2 },

@@ -12,13 +12,20 @@ internal static class HashExpiryCommands
     public static readonly CommandRow[] Rows =
     [
         new("HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Sets the expiry of fields in seconds.") { FirstMember = 5, Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", Expire, "Sets the expiry of fields in seconds.")
+            { FirstMember = 5, Complexity = PerField },
         new("HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire, "Sets the expiry of fields in milliseconds.") { FirstMember = 5, Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpire,
+            "Sets the expiry of fields in milliseconds.")
+            { FirstMember = 5, Complexity = PerField },
         new("HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt, "Sets the expiry of fields to a Unix time in seconds.") { FirstMember = 5, Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", ExpireAt,
+            "Sets the expiry of fields to a Unix time in seconds.")
+            { FirstMember = 5, Complexity = PerField },
         new("HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt, "Sets the expiry of fields to a Unix time in milliseconds.") { FirstMember = 5, Complexity = PerField },
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt,
+            "Sets the expiry of fields to a Unix time in milliseconds.")
+            { FirstMember = 5, Complexity = PerField },
         new("HTTL key FIELDS numfields field [field ...]",
             -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", Ttl, "Returns the seconds until fields expire.")
             { FirstMember = 4, Complexity = PerField },
@@ -26,21 +33,25 @@ internal static class HashExpiryCommands
             -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PTtl, "Returns the milliseconds until fields expire.")
             { FirstMember = 4, Complexity = PerField },
         new("HEXPIRETIME key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime, "Returns the expiry of fields as a Unix time in seconds.") { FirstMember = 4, Complexity = PerField },
+            -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", ExpireTime,
+            "Returns the expiry of fields as a Unix time in seconds.")
+            { FirstMember = 4, Complexity = PerField },
         new("HPEXPIRETIME key FIELDS numfields field [field ...]",
             -5, Keys.At(1, RO | Access), ReadOnly | Fast, "hash", "7.4.0", PExpireTime, "Returns the expiry of fields as a " +
                 "Unix time in milliseconds.") { FirstMember = 4, Complexity = PerField },
         new("HPERSIST key FIELDS numfields field [field ...]",
             -5, Keys.At(1, RW | Update), Write | Fast, "hash", "7.4.0", Persist, "Removes the expiry of fields.") { FirstMember = 4, Complexity = PerField },
         new("HGETDEL key FIELDS numfields field [field ...]",
-            -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete, "Returns the values of fields and removes the fields.") { FirstMember = 4, Complexity = PerField },
+            -5, Keys.At(1, RW | Access | KeyFlags.Delete), Write | Fast, "hash", "8.0.0", GetAndDelete,
+            "Returns the values of fields and removes the fields.")
+            { FirstMember = 4, Complexity = PerField },
         new("HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] " +
             "FIELDS numfields field [field ...]",
-            
-            -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire, "Returns the values of fields and changes their expiry.") { FirstMember = 4, Complexity = PerField },
+            -5, Keys.At(1, RW | Access | Update), Write | Fast, "hash", "8.0.0", GetAndExpire,
+            "Returns the values of fields and changes their expiry.")
+            { FirstMember = 4, Complexity = PerField },
         new("HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | " +
             "KEEPTTL] FIELDS numfields field value [field value ...]",
-            
             -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "8.0.0", SetAndExpire, "Sets fields of a hash and their expiry.")
             { FirstMember = 4, Complexity = "O(N) where N is the number of fields being set." },
     ];

@@ -34,12 +34,15 @@ internal static class ListMoves
             { Complexity = OfKeysAndElements },
         new("BLPOP key [key ...] timeout",
             -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingLPop,
-            "Removes and returns the first element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
+            "Removes and returns the first element of the first non-empty list; blocks until there is one.")
+            { Complexity = "O(N) where N is the number of provided keys." },
         new("BRPOP key [key ...] timeout",
             -3, Keys.Range(1, -2, flags: RW | Access | KeyFlags.Delete), Write | Blocking, "list", "2.0.0", BlockingRPop,
-            "Removes and returns the last element of the first non-empty list; blocks until there is one.") { Complexity = "O(N) where N is the number of provided keys." },
+            "Removes and returns the last element of the first non-empty list; blocks until there is one.")
+            { Complexity = "O(N) where N is the number of provided keys." },
         new("BLMOVE source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
-            6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove, "Moves an element from one list to another; blocks until there is one."),
+            6, SourceAndTarget, Write | DenyOom | Blocking, "list", "6.2.0", BlockingMove,
+            "Moves an element from one list to another; blocks until there is one."),
         new("BLMOVEM source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout [<COUNT count | EXACTLY count> <OBO | BULK>]",
             -6, SourceAndTarget, Write | DenyOom | Blocking, "list", "8.10.0", BlockingMoveMany,
             "Moves several elements from one list to another; blocks until there are some.") { Complexity = "O(N) where N is the number of elements moved." },

@@ -66,7 +66,9 @@ internal static class PubSubCommands
                     "Lists the shard channels with subscribers.")
                     { Complexity = "O(N) where N is the number of active shard channels." },
                 new("SHARDNUMSUB [shardchannel [shardchannel ...]]",
-                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers, "Counts the subscribers of shard channels.") { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
+                    -2, Keys.None, PubSub | Loading | Stale, "pubsub", "7.0.0", CountShardSubscribers,
+                    "Counts the subscribers of shard channels.")
+                    { Complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels" },
                 Help.Row("pubsub", "6.2.0"),
             ],
         },

@@ -21,13 +21,20 @@ internal static class ScriptCommands
     public static readonly CommandRow[] Rows =
     [
         new("EVAL script numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", Eval, "Runs a Lua script.") { Complexity = Complexity, FlagsOf = FlagsOfEval },
+            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", Eval, "Runs a Lua script.")
+            { Complexity = Complexity, FlagsOf = FlagsOfEval },
         new("EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", EvalSha, "Runs a Lua script by its digest.") { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
+            -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", EvalSha,
+            "Runs a Lua script by its digest.")
+            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
         new("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly, "Runs a Lua script that only reads.") { Complexity = Complexity, FlagsOf = FlagsOfEval },
+            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly,
+            "Runs a Lua script that only reads.")
+            { Complexity = Complexity, FlagsOf = FlagsOfEval },
         new("EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly, "Runs a Lua script that only reads by its digest.") { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
+            -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly,
+            "Runs a Lua script that only reads by its digest.")
+            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
         new("SCRIPT", -2, Keys.None, CommandFlags.None, "scripting", "2.6.0", null, "Commands about the script cache.")
         {
             Complexity = "Depends on subcommand.",

@@ -32,7 +32,9 @@ internal static class SetAlgebra
             -3, Stored, Write | DenyOom, "set", "1.0.0", IntersectStore, "Stores the members that are in all sets.")
             { Complexity = OfIntersection },
         new("SINTERCARD numkeys key [key ...] [LIMIT limit]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount, "Counts the members that are in all sets.") { Complexity = OfIntersection },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "set", "7.0.0", IntersectCount,
+            "Counts the members that are in all sets.")
+            { Complexity = OfIntersection },
         new("SUNION key [key ...]",
             -2, Keys.Range(1, -1, flags: RO | Access), ReadOnly, "set", "1.0.0", Unite, "Returns the union of sets.")
             { Complexity = OfAll, Tips = CommandTips.NondeterministicOrder },

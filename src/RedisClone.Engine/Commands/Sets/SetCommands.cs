@@ -41,7 +41,10 @@ internal static class SetCommands
             { Complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.", Tips = CommandTips.Nondeterministic },
         new("SRANDMEMBER key [count]",
             -2, Keys.At(1, RO | Access), ReadOnly, "set", "1.0.0", RandomMembers, "Returns random members.")
-            { Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.", Tips = CommandTips.Nondeterministic },
+            {
+                Complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
+                Tips = CommandTips.Nondeterministic
+            },
         new("SSCAN key cursor [MATCH pattern] [COUNT count]",
             -3, Keys.At(1, RO | Access), ReadOnly, "set", "2.8.0", Scan, "Iterates over the members of a set.")
             { Complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor " +

@@ -23,9 +23,11 @@ internal static class SortedSetAlgebra
         new("ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
             -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", UniteStore, "Stores the union of sorted sets.") { Complexity = OfUnion },
         new("ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
-            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Intersect, "Returns the members that are in all sorted sets.") { Complexity = OfIntersection },
+            -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "6.2.0", Intersect,
+            "Returns the members that are in all sorted sets.") { Complexity = OfIntersection },
         new("ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
-            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", IntersectStore, "Stores the members that are in all sorted sets.") { Complexity = OfIntersection },
+            -4, Stored, Write | DenyOom, "sorted-set", "2.0.0", IntersectStore,
+            "Stores the members that are in all sorted sets.") { Complexity = OfIntersection },
         new("ZINTERCARD numkeys key [key ...] [LIMIT limit]",
             -3, Keys.Counted(1, RO | Access), ReadOnly, "sorted-set", "7.0.0", IntersectCount, "Counts the members that are in all sorted sets.")
             { Complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted " +

@@ -31,7 +31,8 @@ internal static class SortedSetPops
             "Removes and returns the member with the highest score of the first non-empty sorted set; blocks until there is " +
                 "one.") { Complexity = LogN },
         new("ZMPOP numkeys key [key ...] <MIN | MAX> [COUNT count]",
-            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany, "Removes and returns members of the first non-empty sorted set.")
+            -4, Keys.Counted(1, RW | Access | KeyFlags.Delete), Write, "sorted-set", "7.0.0", PopMany,
+            "Removes and returns members of the first non-empty sorted set.")
             { Complexity = OfKeysAndMembers },
         new("BZMPOP timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
             -5, Keys.Counted(2, RW | Access | KeyFlags.Delete), Write | Blocking, "sorted-set", "7.0.0", BlockingPopMany,

@@ -21,7 +21,8 @@ internal static class SortedSetRangeCommands
         new("ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
             -4, Keys.At(1, RO | Access), ReadOnly, "sorted-set", "1.2.0", Range, "Returns the members of a range.") { Complexity = Listed },
         new("ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
-            -5, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "sorted-set", "6.2.0", Store, "Stores the members of a range in another key.")
+            -5, Keys.At(1, OW | Update).And(Keys.At(2, RO | Access)), Write | DenyOom, "sorted-set", "6.2.0", Store,
+            "Stores the members of a range in another key.")
             { Complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements " +
                 "stored into the destination key." },
         new("ZREVRANGE key start stop [WITHSCORES]",

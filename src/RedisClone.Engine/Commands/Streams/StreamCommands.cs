@@ -19,8 +19,8 @@ internal static class StreamCommands
     [
         new("XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO producer | IDMP producer message] [<MAXLEN | MINID> " +
             "[= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
-            
-            -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append, "Appends an entry to a stream and creates the stream if it does not exist.")
+            -5, Keys.At(1, RW | Update), Write | DenyOom | Fast, "stream", "5.0.0", Append,
+            "Appends an entry to a stream and creates the stream if it does not exist.")
         {
             Complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
             Tips = CommandTips.Nondeterministic,
@@ -99,7 +99,8 @@ internal static class StreamCommands
         }
         c.Reply.StreamId(id);
         long trimmed = trimming.IsGiven ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
-        if (auto || !hasSequence || trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep) ReplaceByDecided(ref c, entry, trimming, id, at + 1);
+        if (auto || !hasSequence || trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep)
+            ReplaceByDecided(ref c, entry, trimming, id, at + 1);
         if (message.IsGiven) message.Remember(ref c, entry, at + 1, id);
         c.Modified(1, NotifyFlags.Stream, "xadd");
         if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
@@ -224,7 +225,8 @@ internal static class StreamCommands
         long trimmed = entry.Exists ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
         if (trimmed > 0)
         {
-            if (trimming.IsEffect(entry) && (trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep) && c.ReplaceEffect(2 + StreamTrimOptions.EffectArguments) is { } effect)
+            if (trimming.IsEffect(entry) && (trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep)
+                && c.ReplaceEffect(2 + StreamTrimOptions.EffectArguments) is { } effect)
             {
                 effect.Add("XTRIM"u8);
                 effect.Add(c.Args[1]);

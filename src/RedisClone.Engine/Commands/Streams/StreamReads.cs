@@ -33,7 +33,6 @@ internal static class StreamReads
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
         new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM " +
             "min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
-            
             -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
             "Reads entries from streams for a consumer of a group; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
@@ -145,8 +144,8 @@ internal static class StreamReads
     }
 
     private static string Meaningless(char id) =>
-        $"ERR The {id} ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID " +
-        $"to get new messages. The {id} ID would just return an empty result set.";
+        $"ERR The {id} ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by " +
+        $"specifying a proper ID, or use the > ID to get new messages. The {id} ID would just return an empty result set.";
 
     private static void Block(ref CommandContext c, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> after) =>
         c.Block(options.Milliseconds, ValueType.Stream, options.FirstKey, options.Keys, nullIsArray: true, IsReady,

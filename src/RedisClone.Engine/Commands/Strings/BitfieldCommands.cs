@@ -19,8 +19,8 @@ internal static class BitfieldCommands
     [
         new("BITFIELD key [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding " +
             "offset increment> ...]",
-            
-            -2, Keys.At(1, RW | Update | Access | VariableFlags), Write | DenyOom, "bitmap", "3.2.0", BitFields, "Reads and changes small integers within a string value.")
+            -2, Keys.At(1, RW | Update | Access | VariableFlags), Write | DenyOom, "bitmap", "3.2.0", BitFields,
+            "Reads and changes small integers within a string value.")
             { KeyFlagsOf = FlagsOf, Complexity = "O(1) for each subcommand" },
         new("BITFIELD_RO key [GET encoding offset [GET encoding offset ...]]",
             -2, Keys.At(1, RO | Access), ReadOnly | Fast, "bitmap", "6.0.0", BitFieldsRo, "Reads small integers within a string value.")

@@ -16,7 +16,8 @@ internal static class HyperLogLogCommands
             { Complexity = "O(1) for every element" },
         new("PFCOUNT key [key ...]",
             -2, Keys.Range(1, -1, flags: RW | Access), ReadOnly | MayReplicate, "hyperloglog", "2.8.9", PfCount,
-            "Estimates the number of distinct elements of one or more HyperLogLogs.") { Complexity = "O(1) for one key, O(N) for N keys, with a larger constant" },
+            "Estimates the number of distinct elements of one or more HyperLogLogs.")
+            { Complexity = "O(1) for one key, O(N) for N keys, with a larger constant" },
         new("PFMERGE destkey [sourcekey [sourcekey ...]]",
             -2, Keys.At(1, RW | Access | Insert).And(Keys.Range(2, -1, flags: RO | Access)), Write | DenyOom, "hyperloglog", "2.8.9", PfMerge,
             "Merges HyperLogLogs into one.") { Complexity = "O(N) with N being the number of keys, with a large constant" },

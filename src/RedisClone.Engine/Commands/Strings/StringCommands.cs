@@ -21,7 +21,6 @@ internal static class StringCommands
         new("GET key", 2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "1.0.0", Get, "Returns the string value of a key."),
         new("SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX seconds | PX " +
             "milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
-            
             -3, Keys.At(1, RW | Access | Update | VariableFlags), Write | DenyOom, "string", "1.0.0", Set,
             "Sets the string value of a key and replaces a value of any type.") { KeyFlagsOf = SetFlags },
         new("SETNX key value",
@@ -46,7 +45,8 @@ internal static class StringCommands
         new("GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]",
             -2, Keys.At(1, RW | Access | Update), Write | Fast, "string", "6.2.0", GetEx, "Returns a string value and changes the expiry of the key."),
         new("DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]",
-            -2, Keys.At(1, RW | KeyFlags.Delete | VariableFlags), Write | Fast, "string", "8.4.0", DelEx, "Deletes a key if its value, or the digest of its value, meets a condition.")
+            -2, Keys.At(1, RW | KeyFlags.Delete | VariableFlags), Write | Fast, "string", "8.4.0", DelEx,
+            "Deletes a key if its value, or the digest of its value, meets a condition.")
             { KeyFlagsOf = DelExFlags, Complexity = "O(1), O(N) for a digest with N being the length of the value" },
         new("DIGEST key",
             2, Keys.At(1, RO | Access), ReadOnly | Fast, "string", "8.4.0", Digest, "Returns the XXH3 digest of a string value.")

@@ -31,7 +31,6 @@ internal static class StringCounters
             "Adds a floating-point number to the value of a key."),
         new("INCREX key [BYINT increment | BYFLOAT increment] [LBOUND lowerbound] [UBOUND upperbound] [SATURATE] [EX seconds " +
             "| PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] [ENX]",
-            
             -2, Keys.At(1, RW | Access | Update), Write | DenyOom | Fast, "string", "8.8.0", IncrEx,
             "Adds a number to the value of a key within bounds, and sets its expiry."),
     ];

@@ -25,7 +25,6 @@ internal static class StringMulti
             { Complexity = "O(N) with N being the number of keys" },
         new("MSETEX numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT " +
             "unix-time-milliseconds | KEEPTTL]",
-            
             -4, [new KeySpec(OW | Update) { Index = 1, Counted = true, Step = 2 }], Write | DenyOom, "string", "8.4.0", MSetEx,
             "Sets the string values of several keys with one condition and one expiry for all.")
             { Complexity = "O(N) with N being the number of keys", Tips = CommandTips.MultiShard },

@@ -20,7 +20,8 @@ internal static class TransactionCommands
             "Starts a transaction; the following commands are queued."),
         new("EXEC",
             1, Keys.None, NoScript | Loading | Stale | SkipSlowLog | NotQueued, "transactions", "1.2.0", ExecHandler,
-            "Runs the queued commands as one transaction.") { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
+            "Runs the queued commands as one transaction.")
+            { Route = ShardsOfExec, FlagsOf = FlagsOfExec, Complexity = "Depends on commands in the transaction" },
         new("DISCARD",
             1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions", "2.0.0", Discard,
             "Discards the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },

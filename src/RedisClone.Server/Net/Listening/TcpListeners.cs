@@ -89,7 +89,8 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
 
     /// <summary>Whether the machine lacks the address or its address family.</summary>
     private static bool IsMissing(Exception error) => (error as SocketException ?? error.InnerException as SocketException)?.SocketErrorCode
-        is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolFamilyNotSupported or SocketError.ProtocolNotSupported;
+        is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported
+        or SocketError.ProtocolFamilyNotSupported or SocketError.ProtocolNotSupported;
 
     private string Report(string problem)
     {

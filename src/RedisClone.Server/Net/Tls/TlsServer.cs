@@ -19,7 +19,8 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
     /// <summary>The parameters that the options depend on.</summary>
     public static readonly string[] Parameters =
     [
-        "tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching",
+        "tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients",
+        "tls-protocols", "tls-ciphersuites", "tls-session-caching",
     ];
 
     /// <summary>Reads all files and parameters again. Returns null, or the problem.</summary>
