@@ -21,7 +21,9 @@ internal static class KeyspaceInfo
             }
             long averageTtl = expiring > 0 ? server.TtlAverages.Of(database) : 0;
             if (keys > 0)
-                info.Field(string.Create(CultureInfo.InvariantCulture, $"db{database}"), string.Create(CultureInfo.InvariantCulture, $"keys={keys},expires={expiring},avg_ttl={averageTtl},subexpiry={withFields}"));
+                info.Field(string.Create(CultureInfo.InvariantCulture, $"db{database}"),
+                    string.Create(CultureInfo.InvariantCulture,
+                        $"keys={keys},expires={expiring},avg_ttl={averageTtl},subexpiry={withFields}"));
         }
     }
 }

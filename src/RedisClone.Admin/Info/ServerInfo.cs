@@ -107,7 +107,9 @@ internal static class ServerInfo
         int number = 0;
         string binds = string.Concat(config.Bind.Select(b => ",bind=" + b));
         foreach ((string name, int port) in new[] { ("tcp", config.Port), ("tls", config.TlsPort) })
-            if (port > 0) info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"), string.Create(CultureInfo.InvariantCulture, $"name={name}{binds},port={port}"));
+            if (port > 0)
+                info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"),
+                    string.Create(CultureInfo.InvariantCulture, $"name={name}{binds},port={port}"));
         if (config.UnixSocket.Length > 0)
             info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number}"), $"name=unix,bind={config.UnixSocket}");
     }

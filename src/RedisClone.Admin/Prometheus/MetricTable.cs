@@ -76,7 +76,8 @@ internal static class MetricTable
         new("acl_access_denied_cmd", "redis_acl_access_denied_cmd_total", "Commands refused by the ACL.", Counter),
         new("acl_access_denied_key", "redis_acl_access_denied_key_total", "Accesses to keys refused by the ACL.", Counter),
         new("acl_access_denied_channel", "redis_acl_access_denied_channel_total", "Accesses to channels refused by the ACL.", Counter),
-        new("client_output_buffer_limit_disconnections", "redis_client_output_buffer_limit_disconnections_total", "Clients closed because they did not read their replies.", Counter),
+        new("client_output_buffer_limit_disconnections", "redis_client_output_buffer_limit_disconnections_total",
+            "Clients closed because they did not read their replies.", Counter),
         new("pubsub_channels", "redis_pubsub_channels", "Channels with subscribers."),
         new("pubsub_patterns", "redis_pubsub_patterns", "Patterns with subscribers."),
 
@@ -87,13 +88,16 @@ internal static class MetricTable
         new("gc_pause_max", "redisclone_gc_pause_max_seconds", "The longest pause of a garbage collection in seconds.") { Scale = Micro },
 
         new("cmdstat_", "redis_commands_total", "Calls of a command.", Counter) { Label = "cmd", Part = "calls" },
-        new("cmdstat_", "redis_commands_duration_seconds_total", "Seconds that the calls of a command took.", Counter) { Label = "cmd", Part = "usec", Scale = Micro },
-        new("cmdstat_", "redis_commands_rejected_calls_total", "Calls of a command that were refused before they ran.", Counter) { Label = "cmd", Part = "rejected_calls" },
+        new("cmdstat_", "redis_commands_duration_seconds_total", "Seconds that the calls of a command took.", Counter)
+            { Label = "cmd", Part = "usec", Scale = Micro },
+        new("cmdstat_", "redis_commands_rejected_calls_total", "Calls of a command that were refused before they ran.", Counter)
+            { Label = "cmd", Part = "rejected_calls" },
         new("cmdstat_", "redis_commands_failed_calls_total", "Calls of a command that returned an error.", Counter) { Label = "cmd", Part = "failed_calls" },
         new("errorstat_", "redis_errors_total", "Errors replied, by their first word.", Counter) { Label = "err", Part = "count" },
         new("db", "redis_db_keys", "Keys of a database.") { Label = "db", KeepsPrefix = true, Part = "keys" },
         new("db", "redis_db_keys_expiring", "Keys of a database with an expiry.") { Label = "db", KeepsPrefix = true, Part = "expires" },
-        new("db", "redis_db_avg_ttl_seconds", "Average time to live of the keys with an expiry, in seconds.") { Label = "db", KeepsPrefix = true, Part = "avg_ttl", Scale = Milli },
+        new("db", "redis_db_avg_ttl_seconds", "Average time to live of the keys with an expiry, in seconds.")
+            { Label = "db", KeepsPrefix = true, Part = "avg_ttl", Scale = Milli },
     ];
 
     /// <summary>Fields that identify this instance: the labels of <c>redis_instance_info</c>.</summary>

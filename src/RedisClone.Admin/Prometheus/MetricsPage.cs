@@ -22,7 +22,8 @@ internal static class MetricsPage
         Title(page, "redis_up", "1 wherever this can be read.", "gauge");
         page.Append("redis_up 1\n");
         Title(page, "redis_instance_info", "What this instance is.", "gauge");
-        page.Append(CultureInfo.InvariantCulture, $"redis_instance_info{{{string.Join(',', MetricTable.Identity.Select(name => LabelOf(name, fields.GetValueOrDefault(name, ""))))}}} 1\n");
+        page.Append(CultureInfo.InvariantCulture, $"redis_instance_info{{" +
+            $"{string.Join(',', MetricTable.Identity.Select(name => LabelOf(name, fields.GetValueOrDefault(name, ""))))}}} 1\n");
         foreach (Metric metric in MetricTable.All) Write(page, metric, fields);
         WriteLatencies(page, server);
         return page.ToString();

@@ -164,7 +164,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         if (directory.Unnamed.Count > 0)
             _server.Log.LogWarning(
-                "{Manifest} does not name {Files}, which have commands. If the manifest is an older one, stop the server and restore the newest: the files are left as they are",
+                "{Manifest} does not name {Files}, which have commands. If the manifest is an older one, stop the server and " +
+                    "restore the newest: the files are left as they are",
                 directory.Names.Manifest, string.Join(", ", directory.Unnamed));
         var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
         JournalReport report;
@@ -177,7 +178,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (report.Outcome == JournalOutcome.Refused)
             return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
         if (report.Outcome == JournalOutcome.Cut)
-            _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut", report.File, report.Offset, report.Reason, report.CutBytes);
+            _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut",
+                report.File, report.Offset, report.Reason, report.CutBytes);
         _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
         if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
         Attach();

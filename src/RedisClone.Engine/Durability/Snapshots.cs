@@ -184,11 +184,15 @@ internal sealed class Snapshots
             _server.Loading?.Measure(() => length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {
-                if (_server.Loading is not { IsCancelled: true }) _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
-                return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). Terminating server after rdb file reading failure.";
+                if (_server.Loading is not { IsCancelled: true })
+                    _server.Log.LogError("Internal error in RDB reading offset {Offset}: {Reason}", offset, reason);
+                return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). " +
+                    "Terminating server after rdb file reading failure.";
             }
             (KeysLoaded, KeysExpired) = (loader.Loaded, loader.Expired);
-            _server.Log.LogInformation("Done loading RDB, keys loaded: {Loaded}, keys expired: {Expired}, empty keys skipped: {Empty}.", loader.Loaded, loader.Expired, loader.Empty);
+            _server.Log.LogInformation(
+                "Done loading RDB, keys loaded: {Loaded}, keys expired: {Expired}, empty keys skipped: {Empty}.",
+                loader.Loaded, loader.Expired, loader.Empty);
             _server.Log.LogInformation("DB loaded from disk: {Seconds:F3} seconds", Stopwatch.GetElapsedTime(started).TotalSeconds);
             return null;
         }
@@ -292,7 +296,8 @@ internal sealed class Snapshots
     private void WarnOfOthers()
     {
         if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)
-            _server.Log.LogWarning("{Path} is not the file that this server loaded or saved: another server seems to use the same dir and dbfilename. This server replaces it.", Path);
+            _server.Log.LogWarning("{Path} is not the file that this server loaded or saved: another server seems to use the " +
+                "same dir and dbfilename. This server replaces it.", Path);
     }
 
     private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob

@@ -47,7 +47,8 @@ internal sealed partial class Connection
     private bool KillIfAnswered(Replica replica)
     {
         if (!replica.WasAnswered(_output.Unflushed)) return false;
-        _server.Log.LogWarning("Replica generated a reply to command '{Command}', disconnecting it: {Client}", Session.LastCommand?.FullName, ClientDescription.Of(Session));
+        _server.Log.LogWarning("Replica generated a reply to command '{Command}', disconnecting it: {Client}",
+            Session.LastCommand?.FullName, ClientDescription.Of(Session));
         Kill();
         return true;
     }

@@ -278,7 +278,8 @@ internal sealed class Loop : IEventLoop
     private void ReceiveEvents(bool mayWait)
     {
         int timeout = 0;
-        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _postponed.Count == 0 && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
+        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _postponed.Count == 0
+            && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
             Interlocked.MemoryBarrier(); // See Post.
@@ -390,7 +391,8 @@ internal sealed class Loop : IEventLoop
     {
         for (int budget = _toSend.Count; budget > 0 && _toSend.TryDequeue(out LoopConnection? connection); budget--) Send(connection);
         BeginTurn();
-        for (int budget = Math.Min(_toSendLast.Count, MessagesPerRound); budget > 0 && !RoundIsFull && _toSendLast.TryDequeue(out LoopConnection? connection); budget--)
+        for (int budget = Math.Min(_toSendLast.Count, MessagesPerRound);
+            budget > 0 && !RoundIsFull && _toSendLast.TryDequeue(out LoopConnection? connection); budget--)
             Send(connection);
     }
 

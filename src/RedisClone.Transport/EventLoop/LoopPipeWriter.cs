@@ -238,7 +238,8 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     /// <summary>The peer does not read, and neither its own limit nor the limit of all connections is exceeded.</summary>
     private bool MayPileUp(long unsent) =>
-        _blocked && unsent <= MostUnread && _loop.HasRoomForUnsent && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= _loop.Options.StallMilliseconds;
+        _blocked && unsent <= MostUnread && _loop.HasRoomForUnsent
+        && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= _loop.Options.StallMilliseconds;
 
     private void AnswerOrWait()
     {
