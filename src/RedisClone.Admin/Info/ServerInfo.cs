@@ -23,7 +23,7 @@ internal static class ServerInfo
         new("redis_version", _ => ServerVersion.Redis),
         new("redis_git_sha1", _ => ServerVersion.Commit ?? "00000000"),
         new("redis_git_dirty", _ => 0),
-        new("redis_build_id", r => (ServerVersion.Commit ?? "0").PadLeft(16, '0')),
+        new("redis_build_id", _ => (ServerVersion.Commit ?? "0").PadLeft(16, '0')),
         new("redis_mode", _ => "standalone"),
         new("redisclone_version", _ => ServerVersion.Own),
         new("dotnet_version", _ => Environment.Version.ToString()),

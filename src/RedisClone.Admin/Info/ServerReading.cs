@@ -31,7 +31,7 @@ internal sealed class ServerReading(ServerCore server)
     public SnapshotRun? Run { get; } = server.Snapshots.Slot.Running;
 
     /// <summary>The journal, or null if it is off or not loaded yet.</summary>
-    public JournalKeeper? Journal => Loading is null ? server.Journal : null;
+    public JournalKeeper? Journal { get; } = server.Loading is null ? server.Journal : null;
 
     public ClientReading Clients => field ??= new ClientReading(server);
 
