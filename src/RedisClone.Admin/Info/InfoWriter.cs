@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Numerics;
 using System.Text;
 
 namespace RedisClone.Admin.Info;
@@ -16,24 +15,6 @@ internal sealed class InfoWriter
     }
 
     public void Field(string name, string value) => _text.Append(name).Append(':').Append(value).Append("\r\n");
-
-    public void Field<T>(string name, T value) where T : INumber<T> =>
-        _text.Append(CultureInfo.InvariantCulture, $"{name}:{value}\r\n");
-
-    public void Field(string name, bool value) => Field(name, value ? 1 : 0);
-
-    /// <summary>A number with two decimals.</summary>
-    public void Ratio(string name, double value, string unit = "") => _text.Append(CultureInfo.InvariantCulture, $"{name}:{value:F2}{unit}\r\n");
-
-    /// <summary>Seconds with six decimals.</summary>
-    public void Seconds(string name, TimeSpan value) => _text.Append(CultureInfo.InvariantCulture, $"{name}:{value.TotalSeconds:F6}\r\n");
-
-    /// <summary>A size in bytes, followed by a field with the same size in human-readable form.</summary>
-    public void Size(string name, long bytes)
-    {
-        Field(name, bytes);
-        Field(name + "_human", Human(bytes));
-    }
 
     public static string Human(long bytes) => bytes switch
     {

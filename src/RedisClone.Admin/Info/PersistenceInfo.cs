@@ -1,70 +1,69 @@
-using RedisClone.Engine;
-using RedisClone.Engine.Durability;
+using static RedisClone.Admin.Info.FigureValue;
+using static RedisClone.Admin.Info.Metric;
 
 namespace RedisClone.Admin.Info;
 
 /// <summary>INFO's section about persistence.</summary>
 internal static class PersistenceInfo
 {
-    public static void Write(ServerCore server, InfoWriter info)
-    {
-        Snapshots snapshots = server.Snapshots;
-        SnapshotRun? run = snapshots.Slot.Running;
-        info.Section("Persistence");
-        LoadProgress? loading = server.Loading;
-        info.Field("loading", loading is not null);
-        info.Field("async_loading", 0);
-        info.Field("current_cow_peak", 0);
-        info.Field("current_cow_size", 0);
-        info.Field("current_cow_size_age", 0);
-        info.Ratio("current_fork_perc", 0);
-        info.Field("current_save_keys_processed", run?.KeysDone ?? 0);
-        info.Field("current_save_keys_total", run?.Keys ?? 0);
-        info.Field("rdb_changes_since_last_save", snapshots.ChangesSinceSave);
-        info.Field("rdb_bgsave_in_progress", snapshots.IsSaving);
-        info.Field("rdb_last_save_time", snapshots.LastSave / 1000);
-        info.Field("rdb_last_bgsave_status", snapshots.Failure is null ? "ok" : "err");
-        info.Field("rdb_last_bgsave_time_sec", snapshots.SaveSeconds);
-        info.Field("rdb_current_bgsave_time_sec", snapshots.IsSaving ? run?.Seconds ?? 0 : -1);
-        info.Field("rdb_saves", snapshots.Saves);
-        info.Field("rdb_last_cow_size", 0);
-        info.Field("rdb_last_load_keys_expired", snapshots.KeysExpired);
-        info.Field("rdb_last_load_keys_loaded", snapshots.KeysLoaded);
-        WriteJournal(server, run, info);
-        info.Field("module_fork_in_progress", 0);
-        info.Field("module_fork_last_cow_size", 0);
-        if (loading is not null) WriteLoading(loading, info);
-    }
-
-    private static void WriteLoading(LoadProgress loading, InfoWriter info)
-    {
-        info.Field("loading_start_time", loading.StartedAt / 1000);
-        info.Field("loading_total_bytes", loading.TotalBytes);
-        info.Field("loading_rdb_used_mem", 0);
-        info.Field("loading_loaded_bytes", loading.LoadedBytes);
-        info.Ratio("loading_loaded_perc", loading.Percent);
-        info.Field("loading_eta_seconds", loading.SecondsLeft);
-    }
-
-    private static void WriteJournal(ServerCore server, SnapshotRun? run, InfoWriter info)
-    {
-        JournalRewrites rewrites = server.Rewrites;
-        info.Field("aof_enabled", server.Config.AppendOnly);
-        info.Field("aof_rewrite_in_progress", rewrites.IsRunning);
-        info.Field("aof_rewrite_scheduled", rewrites.IsScheduled);
-        info.Field("aof_last_rewrite_time_sec", rewrites.Seconds);
-        info.Field("aof_current_rewrite_time_sec", rewrites.IsRunning ? run?.Seconds ?? 0 : -1);
-        info.Field("aof_last_bgrewrite_status", rewrites.Failure is null ? "ok" : "err");
-        info.Field("aof_rewrites", rewrites.Rewrites);
-        info.Field("aof_rewrites_consecutive_failures", rewrites.ConsecutiveFailures);
-        info.Field("aof_last_write_status", server.Journal is { Failure.Length: > 0 } ? "err" : "ok");
-        info.Field("aof_last_cow_size", 0);
-        if (server.Journal is not { } journal || server.Loading is not null) return;
-        info.Field("aof_current_size", journal.Size);
-        info.Field("aof_base_size", journal.SizeAtRewrite);
-        info.Field("aof_pending_rewrite", 0);
-        info.Field("aof_buffer_length", journal.Engine.BytesPending);
-        info.Field("aof_pending_bio_fsync", 0);
-        info.Field("aof_delayed_fsync", journal.Engine.Statistics.DelayedFlushes);
-    }
+    public static readonly Figure[] Rows =
+    [
+        new("loading", r => r.Loading is not null, Gauge("redis_loading_dump_file", "1 while data is being loaded.", place: 27)),
+        new("async_loading", _ => 0),
+        new("current_cow_peak", _ => 0),
+        new("current_cow_size", _ => 0),
+        new("current_cow_size_age", _ => 0),
+        new("current_fork_perc", _ => Ratio(0)),
+        new("current_save_keys_processed", r => r.Run?.KeysDone ?? 0),
+        new("current_save_keys_total", r => r.Run?.Keys ?? 0),
+        new("rdb_changes_since_last_save", r => r.Server.Snapshots.ChangesSinceSave,
+            Gauge("redis_rdb_changes_since_last_save", "Changes since the last snapshot.", place: 28)),
+        new("rdb_bgsave_in_progress", r => r.Server.Snapshots.IsSaving,
+            Gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is taken.", place: 29)),
+        new("rdb_last_save_time", r => r.Server.Snapshots.LastSave / 1000,
+            Gauge("redis_rdb_last_save_timestamp_seconds", "Unix time of the last complete snapshot.", Unit.Seconds, place: 30)),
+        new("rdb_last_bgsave_status", r => Status(r.Server.Snapshots.Failure is null),
+            Gauge("redis_rdb_last_bgsave_status", "1 if the last snapshot succeeded.", place: 31)),
+        new("rdb_last_bgsave_time_sec", r => r.Server.Snapshots.SaveSeconds,
+            Gauge("redis_rdb_last_bgsave_duration_sec",
+                "Seconds that the last snapshot took; -1 if there was none.", Unit.Seconds, place: 32)),
+        new("rdb_current_bgsave_time_sec", r => r.Server.Snapshots.IsSaving ? r.Run?.Seconds ?? 0 : -1),
+        new("rdb_saves", r => r.Server.Snapshots.Saves, Counter("redis_rdb_saves_total", "Snapshots taken.", place: 33)),
+        new("rdb_last_cow_size", _ => 0),
+        new("rdb_last_load_keys_expired", r => r.Server.Snapshots.KeysExpired),
+        new("rdb_last_load_keys_loaded", r => r.Server.Snapshots.KeysLoaded),
+        new("aof_enabled", r => r.Config.AppendOnly, Gauge("redis_aof_enabled", "1 if the journal is on.", place: 34)),
+        new("aof_rewrite_in_progress", r => r.Server.Rewrites.IsRunning,
+            Gauge("redis_aof_rewrite_in_progress", "1 while the journal is rewritten.", place: 35)),
+        new("aof_rewrite_scheduled", r => r.Server.Rewrites.IsScheduled),
+        new("aof_last_rewrite_time_sec", r => r.Server.Rewrites.Seconds,
+            Gauge("redis_aof_last_rewrite_duration_sec",
+                "Seconds that the last rewrite of the journal took; -1 if there was none.", Unit.Seconds, place: 36)),
+        new("aof_current_rewrite_time_sec", r => r.Server.Rewrites.IsRunning ? r.Run?.Seconds ?? 0 : -1),
+        new("aof_last_bgrewrite_status", r => Status(r.Server.Rewrites.Failure is null),
+            Gauge("redis_aof_last_bgrewrite_status", "1 if the last rewrite succeeded.", place: 37)),
+        new("aof_rewrites", r => r.Server.Rewrites.Rewrites),
+        new("aof_rewrites_consecutive_failures", r => r.Server.Rewrites.ConsecutiveFailures),
+        new("aof_last_write_status", r => Status(r.Server.Journal is not { Failure.Length: > 0 }),
+            Gauge("redis_aof_last_write_status", "1 unless the journal cannot be written.", place: 38)),
+        new("aof_last_cow_size", _ => 0),
+        new("aof_current_size", r => r.Journal?.Size,
+            Gauge("redis_aof_current_size_bytes", "Bytes of the journal.", Unit.Bytes, place: 39)),
+        new("aof_base_size", r => r.Journal?.SizeAtRewrite,
+            Gauge("redis_aof_base_size_bytes", "Bytes of the journal after its last rewrite.", Unit.Bytes, place: 40)),
+        new("aof_pending_rewrite", r => r.Journal is null ? null : 0),
+        new("aof_buffer_length", r => r.Journal?.Engine.BytesPending,
+            Gauge("redis_aof_buffer_length", "Bytes that wait to be written to the journal.", Unit.Bytes, place: 41)),
+        new("aof_pending_bio_fsync", r => r.Journal is null ? null : 0),
+        new("aof_delayed_fsync", r => r.Journal?.Engine.Statistics.DelayedFlushes,
+            Counter("redis_aof_delayed_fsync", "Delayed fsyncs of the journal.", place: 42)),
+        new("module_fork_in_progress", _ => 0),
+        new("module_fork_last_cow_size", _ => 0),
+        new("loading_start_time", r => r.Loading?.StartedAt / 1000),
+        new("loading_total_bytes", r => r.Loading?.TotalBytes),
+        new("loading_rdb_used_mem", r => r.Loading is null ? null : 0),
+        new("loading_loaded_bytes", r => r.Loading?.LoadedBytes),
+        new("loading_loaded_perc", r => r.Loading is { } loading ? Ratio(loading.Percent) : default(FigureValue?)),
+        new("loading_eta_seconds", r => r.Loading?.SecondsLeft),
+    ];
 }

@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedisClone.Engine;
 using RedisClone.Engine.Replication;
 
 namespace RedisClone.Admin.Info;
@@ -9,25 +8,27 @@ internal static class ReplicationInfo
 {
     private static readonly string NoId = new('0', 40);
 
-    public static void Write(ServerCore server, InfoWriter info)
+    public static readonly InfoRow[] Rows =
+    [
+        new Figure("role", _ => "master"),
+        new Figure("connected_slaves", r => r.Replicas.Length),
+        new Figure("min_slaves_good_slaves", r => r.Config.WantsReplicas ? r.Server.Replicas.CountGood() : null),
+        new FreeText(WriteReplicas),
+        new Figure("master_failover_state", _ => "no-failover"),
+        new Figure("master_replid", r => r.Server.ReplicationId),
+        new Figure("master_replid2", _ => NoId),
+        new Figure("master_repl_offset", r => r.Server.Replicas.Stream.Offset),
+        new Figure("second_repl_offset", _ => -1),
+        new Figure("repl_backlog_active", _ => 0),
+        new Figure("repl_backlog_size", r => r.Config.ReplBacklogSize),
+        new Figure("repl_backlog_first_byte_offset", _ => 0),
+        new Figure("repl_backlog_histlen", _ => 0),
+    ];
+
+    private static void WriteReplicas(ServerReading reading, InfoWriter info)
     {
-        info.Section("Replication");
-        info.Field("role", "master");
-        Replica[] replicas = server.Replicas.All.ToArray();
-        info.Field("connected_slaves", replicas.Length);
-        if (server.Config.WantsReplicas) info.Field("min_slaves_good_slaves", server.Replicas.CountGood());
-        long now = ServerCore.UnixMilliseconds();
-        for (int i = 0; i < replicas.Length; i++)
-            info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(replicas[i], now));
-        info.Field("master_failover_state", "no-failover");
-        info.Field("master_replid", server.ReplicationId);
-        info.Field("master_replid2", NoId);
-        info.Field("master_repl_offset", server.Replicas.Stream.Offset);
-        info.Field("second_repl_offset", -1);
-        info.Field("repl_backlog_active", 0);
-        info.Field("repl_backlog_size", server.Config.ReplBacklogSize);
-        info.Field("repl_backlog_first_byte_offset", 0);
-        info.Field("repl_backlog_histlen", 0);
+        for (int i = 0; i < reading.Replicas.Length; i++)
+            info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(reading.Replicas[i], reading.Now));
     }
 
     private static string Describe(Replica replica, long now)

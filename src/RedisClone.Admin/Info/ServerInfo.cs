@@ -3,115 +3,75 @@ using System.Globalization;
 using System.Runtime.InteropServices;
 using RedisClone.Configuration;
 using RedisClone.Engine;
-using RedisClone.Engine.Clients;
-using RedisClone.Engine.Shards;
+using static RedisClone.Admin.Info.FigureValue;
+using static RedisClone.Admin.Info.Metric;
 
 namespace RedisClone.Admin.Info;
 
-/// <summary>INFO's sections about the process and its clients.</summary>
+/// <summary>INFO's sections about the process.</summary>
 internal static class ServerInfo
 {
     private const int SecondsPerDay = 24 * 3600;
 
     private static readonly string OperatingSystemName = NameOperatingSystem();
 
-    public static void Server(ServerCore server, InfoWriter info)
-    {
-        ServerConfig config = server.Config;
-        long now = ServerCore.UnixMilliseconds();
-        long uptime = (now - server.StartedAt) / 1000;
-        info.Section("Server");
-        info.Field("redis_version", ServerVersion.Redis);
-        info.Field("redis_git_sha1", ServerVersion.Commit ?? "00000000");
-        info.Field("redis_git_dirty", 0);
-        info.Field("redis_build_id", (ServerVersion.Commit ?? "0").PadLeft(16, '0'));
-        info.Field("redis_mode", "standalone");
-        info.Field("redisclone_version", ServerVersion.Own);
-        info.Field("dotnet_version", Environment.Version.ToString());
-        info.Field("os", OperatingSystemName);
-        info.Field("arch_bits", IntPtr.Size * 8);
-        info.Field("monotonic_clock", string.Create(CultureInfo.InvariantCulture, $"Stopwatch at {Stopwatch.Frequency / 1_000_000} ticks/us"));
-        info.Field("multiplexing_api", server.MultiplexingApi);
-        info.Field("process_id", Environment.ProcessId);
-        info.Field("process_supervised", config.Supervised == SupervisedMode.Systemd ? "systemd" : "no");
-        info.Field("run_id", server.RunId);
-        info.Field("tcp_port", config.Port > 0 ? config.Port : config.TlsPort);
-        info.Field("server_time_usec", ServerCore.UnixMicroseconds());
-        info.Field("uptime_in_seconds", uptime);
-        info.Field("uptime_in_days", uptime / SecondsPerDay);
-        info.Field("hz", config.Hz);
-        info.Field("configured_hz", config.Hz);
-        info.Field("lru_clock", server.AccessClock.Seconds);
-        info.Field("executable", Environment.ProcessPath ?? "");
-        info.Field("config_file", config.ConfigFile ?? "");
-        info.Field("io_threads_active", config.IoLoopCount > 1);
-        info.Field("shards", server.Shards.Count);
-        Listeners(config, info);
-    }
+    private static readonly string Clock =
+        string.Create(CultureInfo.InvariantCulture, $"Stopwatch at {Stopwatch.Frequency / 1_000_000} ticks/us");
 
-    public static void Clients(ServerCore server, InfoWriter info)
-    {
-        int pubsub = 0, watching = 0;
-        long maxInput = 0, maxOutput = 0;
-        foreach (Session session in server.Sessions.All)
-        {
-            if (session.Subscriptions > 0) pubsub++;
-            if (session.Watched.Count > 0) watching++;
-            maxInput = Math.Max(maxInput, session.Connection!.QueryBytes);
-            maxOutput = Math.Max(maxOutput, session.Connection!.UnsentBytes);
-        }
-        int watchedKeys = 0, blockingKeys = 0, withoutValue = 0;
-        for (int i = 0; i < server.Shards.Count; i++)
-        {
-            ShardKeys keys = server.Shards[i].Keys;
-            watchedKeys += keys.WatchedKeys;
-            blockingKeys += keys.BlockedKeys;
-            withoutValue += keys.BlockedKeysWithoutValue;
-        }
-        info.Section("Clients");
-        info.Field("connected_clients", server.Sessions.Count - server.Replicas.Count);
-        info.Field("cluster_connections", 0);
-        info.Field("maxclients", server.Config.MaxClients);
-        info.Field("client_recent_max_input_buffer", maxInput);
-        info.Field("client_recent_max_output_buffer", maxOutput);
-        info.Field("blocked_clients", server.Blocked.Count + server.Pause.WaitingClients);
-        info.Field("tracking_clients", server.Invalidations.Clients);
-        info.Field("pubsub_clients", pubsub);
-        info.Field("watching_clients", watching);
-        info.Field("clients_in_timeout_table", server.Blocked.Count);
-        info.Field("total_watched_keys", watchedKeys);
-        info.Field("total_blocking_keys", blockingKeys);
-        info.Field("total_blocking_keys_on_nokey", withoutValue);
-    }
+    private static readonly Figure[] Process =
+    [
+        new("redis_version", _ => ServerVersion.Redis),
+        new("redis_git_sha1", _ => ServerVersion.Commit ?? "00000000"),
+        new("redis_git_dirty", _ => 0),
+        new("redis_build_id", _ => (ServerVersion.Commit ?? "0").PadLeft(16, '0')),
+        new("redis_mode", _ => "standalone"),
+        new("redisclone_version", _ => ServerVersion.Own),
+        new("dotnet_version", _ => Environment.Version.ToString()),
+        new("os", _ => OperatingSystemName),
+        new("arch_bits", _ => IntPtr.Size * 8),
+        new("monotonic_clock", _ => Clock),
+        new("multiplexing_api", r => r.Server.MultiplexingApi),
+        new("process_id", _ => Environment.ProcessId, Gauge("redis_process_id", "Process id of the server.", place: 2)),
+        new("process_supervised", r => r.Config.Supervised == SupervisedMode.Systemd ? "systemd" : "no"),
+        new("run_id", r => r.Server.RunId),
+        new("tcp_port", r => r.Config.Port > 0 ? r.Config.Port : r.Config.TlsPort),
+        new("server_time_usec", _ => ServerCore.UnixMicroseconds()),
+        new("uptime_in_seconds", r => r.UptimeSeconds,
+            Gauge("redis_uptime_in_seconds", "Seconds since the start.", Unit.Seconds, place: 1)),
+        new("uptime_in_days", r => r.UptimeSeconds / SecondsPerDay),
+        new("hz", r => r.Config.Hz),
+        new("configured_hz", r => r.Config.Hz),
+        new("lru_clock", r => r.Server.AccessClock.Seconds),
+        new("executable", _ => Environment.ProcessPath ?? ""),
+        new("config_file", r => r.Config.ConfigFile ?? ""),
+        new("io_threads_active", r => r.Config.IoLoopCount > 1),
+        new("shards", r => r.Server.Shards.Count),
+    ];
 
-    public static void Cpu(ServerCore server, InfoWriter info)
-    {
-        using var process = Process.GetCurrentProcess();
-        info.Section("CPU");
-        info.Seconds("used_cpu_sys", process.PrivilegedProcessorTime);
-        info.Seconds("used_cpu_user", process.UserProcessorTime);
-        info.Seconds("used_cpu_sys_children", TimeSpan.Zero);
-        info.Seconds("used_cpu_user_children", TimeSpan.Zero);
-    }
+    public static readonly InfoRow[] Server = [.. Process, new FreeText(WriteListeners)];
 
-    public static void Modules(ServerCore server, InfoWriter info) => info.Section("Modules");
+    public static readonly Figure[] Cpu =
+    [
+        new("used_cpu_sys", r => Time(r.Processor.PrivilegedTime),
+            Counter("redis_cpu_sys_seconds_total", "Processor seconds in the kernel.", Unit.Seconds, place: 67)),
+        new("used_cpu_user", r => Time(r.Processor.UserTime),
+            Counter("redis_cpu_user_seconds_total", "Processor seconds outside the kernel.", Unit.Seconds, place: 68)),
+        new("used_cpu_sys_children", _ => Time(TimeSpan.Zero)),
+        new("used_cpu_user_children", _ => Time(TimeSpan.Zero)),
+    ];
 
-    public static void Cluster(ServerCore server, InfoWriter info)
-    {
-        info.Section("Cluster");
-        info.Field("cluster_enabled", server.Config.ClusterEnabled);
-    }
+    public static readonly Figure[] Cluster = [new("cluster_enabled", r => r.Config.ClusterEnabled)];
 
-    private static void Listeners(ServerConfig config, InfoWriter info)
+    private static void WriteListeners(ServerReading reading, InfoWriter info)
     {
+        ServerConfig config = reading.Config;
         int number = 0;
         string binds = string.Concat(config.Bind.Select(b => ",bind=" + b));
         foreach ((string name, int port) in new[] { ("tcp", config.Port), ("tls", config.TlsPort) })
-            if (port > 0)
-                info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"),
-                    string.Create(CultureInfo.InvariantCulture, $"name={name}{binds},port={port}"));
-        if (config.UnixSocket.Length > 0)
-            info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number}"), $"name=unix,bind={config.UnixSocket}");
+            if (port > 0) Listener(string.Create(CultureInfo.InvariantCulture, $"name={name}{binds},port={port}"));
+        if (config.UnixSocket.Length > 0) Listener($"name=unix,bind={config.UnixSocket}");
+
+        void Listener(string text) => info.Field(string.Create(CultureInfo.InvariantCulture, $"listener{number++}"), text);
     }
 
     /// <summary>The operating system in the format of uname: Linux 6.1.0 x86_64.</summary>

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using RedisClone.Admin.Info;
 using RedisClone.Admin.Prometheus;
 using RedisClone.Configuration;
 using RedisClone.Engine;
@@ -100,11 +101,66 @@ public sealed partial class MetricsTests
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
         string page = await GetAsync(server, "/metrics");
-        foreach (Metric metric in MetricTable.All)
+        foreach (Metric metric in MetricsPage.Exports.Select(export => export.Metric))
         {
-            Assert.True(page.Contains("\n" + metric.Name + " ", StringComparison.Ordinal) || page.Contains("\n" + metric.Name + "{", StringComparison.Ordinal), metric.Name);
+            Assert.True(Shows(page, metric.Name), metric.Name);
             if (metric.Name.EndsWith("_total", StringComparison.Ordinal)) Assert.True(metric.IsCounter, metric.Name);
         }
+    }
+
+    [Fact]
+    public async Task Every_exported_metric_has_a_row_and_help()
+    {
+        string[] ownOfThePage = ["redis_up", "redis_instance_info", "redis_commands_latencies_usec"];
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        string[] lines = (await GetAsync(server, "/metrics")).Split('\n');
+        IEnumerable<string> names = lines.Where(line => line.StartsWith("# TYPE ", StringComparison.Ordinal))
+            .Select(line => line.Split(' ')[2]).Except(ownOfThePage);
+        Metric[] metrics = [.. InfoReport.Rows.SelectMany(row => row.Exports).Select(export => export.Metric)];
+        Assert.Equal(metrics.OrderBy(metric => metric.Place).Select(metric => metric.Name), names);
+        Assert.Equal(metrics.Length, metrics.DistinctBy(metric => metric.Name).Count());
+        foreach (Metric metric in metrics)
+        {
+            Assert.Matches(@"^[^\\\n]+\.$", metric.Help);
+            Assert.Contains($"# HELP {metric.Name} {metric.Help}", lines);
+            if (metric.Name.Contains("_bytes", StringComparison.Ordinal)) Assert.Equal(Unit.Bytes, metric.Unit);
+            if (metric.Name.Contains("_sec", StringComparison.Ordinal))
+                Assert.Contains(metric.Unit, new[] { Unit.Seconds, Unit.Milliseconds, Unit.Microseconds });
+        }
+    }
+
+    [Fact]
+    public async Task A_metric_and_info_show_the_same_number()
+    {
+        await using RunningServer server = await StartWithJournalAsync();
+        Work(server);
+        var reading = new ServerReading(server.Core);
+        int compared = 0;
+        foreach (Figure figure in InfoReport.Rows.OfType<Figure>().Where(figure => figure.Metric is not null))
+        {
+            FigureValue value = Assert.NotNull(figure.Read(reading));
+            double shown = value.Text switch
+            {
+                "ok" => 1,
+                "err" => 0,
+                _ => double.Parse(value.Text, CultureInfo.InvariantCulture),
+            };
+            Assert.True(shown == value.Number, $"{figure.Name}: {value}");
+            compared++;
+        }
+        Assert.True(compared > 60, $"{compared} figures");
+    }
+
+    [Fact]
+    public void A_value_has_a_text_and_a_number()
+    {
+        Assert.Equal(new FigureValue("-1", -1), -1);
+        Assert.Equal(new FigureValue("1", 1), true);
+        Assert.Equal(new FigureValue("master", null), "master");
+        Assert.Equal(new FigureValue("err", 0), FigureValue.Status(false));
+        Assert.Equal(new FigureValue("1.24", 1.24), FigureValue.Ratio(1.2358));
+        Assert.Equal(new FigureValue("0.00%", 0), FigureValue.Percentage(0));
+        Assert.Equal(new FigureValue("12.345679", 12.345679), FigureValue.Time(TimeSpan.FromTicks(123456789)));
     }
 
     [Fact]
@@ -117,8 +173,8 @@ public sealed partial class MetricsTests
         string[] expressions = [.. board.RootElement.GetProperty("panels").EnumerateArray().Where(panel => panel.TryGetProperty("targets", out _))
             .SelectMany(panel => panel.GetProperty("targets").EnumerateArray()).Select(target => target.GetProperty("expr").GetString()!)];
         Assert.True(expressions.Length > 10);
-        foreach (string name in expressions.SelectMany(expression => Name.Matches(expression)).Select(match => match.Value).Distinct())
-            Assert.True(page.Contains("\n" + name + " ", StringComparison.Ordinal) || page.Contains("\n" + name + "{", StringComparison.Ordinal), name);
+        foreach (string name in expressions.SelectMany(e => Name.Matches(e)).Select(match => match.Value).Distinct())
+            Assert.True(Shows(page, name), name);
     }
 
     [Fact]
@@ -191,6 +247,9 @@ public sealed partial class MetricsTests
         config.Dir = Directory.CreateTempSubdirectory("redisclone-metrics-").FullName;
         config.AppendOnly = true;
     }, RealDisk.Instance);
+
+    private static bool Shows(string page, string metric) =>
+        page.Contains($"\n{metric} ", StringComparison.Ordinal) || page.Contains($"\n{metric}{{", StringComparison.Ordinal);
 
     private static void Work(RunningServer server)
     {
