@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the server under strace, and shows that with appendfsync always no reply that tells of a write is sent before an fdatasync
-that began after the write has returned. Needs strace and the right to trace; `tests/long trace` runs it.
+"""Runs the server under strace. It shows that with appendfsync always the server sends no reply to a write before an fdatasync
+has returned that began after the write to the journal. It needs strace and the permission to trace; `tests/long trace` runs it.
 
-Each transaction writes a mark and reads it back, so the mark stands in the journal's write and in the reply. strace's time of a
-call's start is not after its real start, and its time of the end not before its real end: both err on the strict side.
+Each transaction writes a mark and reads it, so the mark is in the write to the journal and in the reply. The start time that
+strace records is not after the real start of a call, and the end time is not before the real end. Both errors make the check
+stricter.
 """
 import os, re, shutil, socket, subprocess, sys, tempfile, threading, time
 
@@ -33,7 +34,7 @@ def load(port, first, count, pipeline):
 
 
 def calls(path):
-    """Yields (name, text, start, end) of every call, put together where strace had to print it in two parts."""
+    """Yields (name, text, start, end) of every call, and joins calls that strace printed in two parts."""
     open_calls = {}
     for line in open(path, errors="replace"):
         match = LINE.match(line)

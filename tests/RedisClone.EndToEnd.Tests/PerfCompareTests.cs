@@ -3,13 +3,13 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests;
 
 /// <summary>
-/// The instrument of perf/compare, run small: it must agree with redis-server's own counters and still print its tables.
-/// No figure is asserted.
+/// Runs the measurement of perf/compare on a small scale. Its counts must match the counters of redis-server, and it must print
+/// its tables. The tests assert no measured value.
 /// </summary>
 public sealed class PerfCompareTests
 {
     [Fact]
-    public async Task The_load_generator_agrees_with_redis_server()
+    public async Task TheLoadGeneratorAgreesWithRedisServer()
     {
         (int code, string output) = await Run("--self-test");
         Assert.True(code == 0, output);
@@ -17,7 +17,7 @@ public sealed class PerfCompareTests
     }
 
     [Fact]
-    public async Task A_quick_comparison_prints_a_row_for_every_workload()
+    public async Task AQuickComparisonPrintsARowForEveryWorkload()
     {
         string[] workloads =
             ["set-get-p30", "zset-p1", "publish-1000", "memory-list-10m", "always-1c-p1", "restart-journal-5m-keys"];

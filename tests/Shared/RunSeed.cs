@@ -1,6 +1,8 @@
 namespace RedisClone.Tests;
 
-/// <summary>The seed of the random tests: printed, and taken from the environment to see a failure again.</summary>
+/// <summary>
+/// The seed of the random tests. The tests print it and take it from the environment, so that a failure can be repeated.
+/// </summary>
 internal static class RunSeed
 {
     public static int Take()

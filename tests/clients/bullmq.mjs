@@ -1,4 +1,4 @@
-// Queues with BullMQ: node bullmq.mjs PORT. Ends with status 0 and "tour complete" if every job went the way that it should.
+// Queues with BullMQ: node bullmq.mjs PORT. Exits with status 0 and "tour complete" if all jobs ran as expected.
 import assert from 'node:assert/strict';
 import { FlowProducer, Queue, QueueEvents, Worker } from 'bullmq';
 
@@ -54,7 +54,7 @@ async function aRateIsNotExceeded() {
   await jobs.addBulk(Array.from({ length: 6 }, () => ({ name: 'job', data: {} })));
   worker('limited', async () => times.push(Date.now()), { limiter: { max: 2, duration: 800 } });
   await until(() => times.length === 6);
-  // Three windows of two each: there is at least one whole window between the first and the last.
+  // Three windows of two jobs each. At least one complete window is between the first and the last job.
   assert.ok(times[5] - times[0] >= 800, JSON.stringify(times));
 }
 
@@ -84,7 +84,7 @@ async function aFlowWaitsForItsChildren() {
 
 async function aStalledJobIsTakenUpByAnother() {
   const jobs = queue('stalled');
-  // A worker that takes a job and is never heard of again: it neither renews its lock nor finishes.
+  // A worker that takes a job and then neither renews its lock nor finishes the job.
   const lost = new Worker('stalled', null, { connection, lockDuration: 300, skipLockRenewal: true, skipStalledCheck: true });
   lost.on('error', () => {});
   await jobs.add('job', {});

@@ -1,4 +1,4 @@
-"""Tasks with Celery: python3 celery_tour.py PORT. Ends with status 0 and "tour complete" if every task went the way that it should.
+"""Tasks with Celery: python3 celery_tour.py PORT. Exits with status 0 and "tour complete" if all tasks ran as expected.
 
 The worker is a process of its own, which imports this file for the tasks.
 """
@@ -40,7 +40,7 @@ def fail():
 
 
 def tour():
-    # Queued before there is anybody to do it.
+    # This task is queued before a worker exists.
     early = [add.delay(i, i) for i in range(50)]
     assert early[0].state == "PENDING"
     log = tempfile.TemporaryFile()
@@ -50,12 +50,12 @@ def tour():
     try:
         assert [r.get(timeout=PATIENCE) for r in early] == [2 * i for i in range(50)]
 
-        # Results come by pub/sub, or by asking.
+        # Results arrive by pub/sub or by polling.
         assert group(add.s(i, 1) for i in range(20)).apply_async().get(timeout=PATIENCE) == [i + 1 for i in range(20)]
         assert chain(add.s(1, 2), add.s(3), add.s(4)).apply_async().get(timeout=PATIENCE) == 10
         assert chord((add.s(i, i) for i in range(10)), total.s()).apply_async().get(timeout=PATIENCE) == 90
 
-        # Later, again, and never.
+        # A delayed task, a retried task and a revoked task.
         begun = time.monotonic()
         assert add.apply_async((1, 1), countdown=0.5).get(timeout=PATIENCE) == 2
         assert time.monotonic() - begun >= 0.4
@@ -73,7 +73,7 @@ def tour():
         forgotten.forget()
         assert forgotten.state == "PENDING"
 
-        # Workers answer over the broadcast channel.
+        # Workers reply over the broadcast channel.
         replies = app.control.ping(timeout=PATIENCE, limit=1)
         assert [list(reply.values()) for reply in replies] == [[{"ok": "pong"}]]
     except Exception:

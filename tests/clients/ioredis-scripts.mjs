@@ -1,4 +1,5 @@
-// Scripts and locks with ioredis and redlock: node ioredis-scripts.mjs PORT. Ends with status 0 and "tour complete" if every answer is as it should be.
+// Scripts and locks with ioredis and redlock: node ioredis-scripts.mjs PORT. Exits with status 0 and "tour complete" if all
+// replies are as expected.
 import assert from 'node:assert/strict';
 import Redis from 'ioredis';
 import Redlock from 'redlock';
@@ -27,7 +28,7 @@ const redis = connect();
 await redis.flushall();
 await redis.script('FLUSH');
 
-// Commands made of scripts, in a pipeline among others: ioredis loads what the server does not know.
+// Commands that are scripts, in a pipeline with other commands. ioredis loads the scripts that the server does not have.
 const pipeline = redis.pipeline();
 for (let i = 0; i < 500; i++) pipeline.takeTokens('bucket', 3, 1000).get('bucket').rpush('from', i);
 const results = await pipeline.exec();
@@ -42,14 +43,14 @@ assert.deepEqual(await redis.multi().moveAll('from', 'to').llen('to').undeclared
 assert.equal((await redis.keys('undeclared:*')).length, 50);
 assert.deepEqual((await redis.lrange('to', 0, -1)).map(Number), Array.from({ length: 500 }, (_, i) => i));
 
-// Many clients take from one bucket at once: no token is given twice.
+// Many clients take tokens from one bucket at the same time. No token is taken twice.
 await redis.set('shared', 100);
 const others = Array.from({ length: 8 }, connect);
 const taken = await Promise.all(others.flatMap(client => Array.from({ length: 25 }, () => client.takeTokens('shared', 1, 0))));
 assert.equal(taken.filter(([ok]) => ok === 1).length, 100);
 assert.equal(await redis.get('shared'), '0');
 
-// A lock makes reading and writing one: no increment is lost, though nothing else guards it.
+// Only a lock makes reading and writing atomic. No increment is lost.
 const perClient = 10;
 await redis.set('guarded', 0);
 await Promise.all(others.map(async client => {
@@ -63,7 +64,7 @@ await Promise.all(others.map(async client => {
 }));
 assert.equal(await redis.get('guarded'), String(others.length * perClient));
 
-// A lock whose time is over is anybody's, and its first owner can neither release nor extend it.
+// Any client can take an expired lock, and its first owner can neither release nor extend it.
 const locks = new Redlock([redis], { retryCount: 0 });
 const forgotten = await locks.lock('lock:forgotten', 1500);
 while (await redis.exists('lock:forgotten')) await new Promise(resolve => setTimeout(resolve, 10));

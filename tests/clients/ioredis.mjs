@@ -1,4 +1,4 @@
-// A tour with ioredis: node ioredis.mjs PORT. Ends with status 0 and "tour complete" if every answer is as it should be.
+// A tour with ioredis: node ioredis.mjs PORT. Exits with status 0 and "tour complete" if all replies are as expected.
 import assert from 'node:assert/strict';
 import Redis from 'ioredis';
 
@@ -28,13 +28,13 @@ assert.equal(await redis.bitcount('bits'), 1);
 await assert.rejects(redis.incr('greeting'), /ERR value is not an integer or out of range/);
 await assert.rejects(redis.call('NOSUCH', 'x'), /ERR unknown command 'NOSUCH', with args beginning with: 'x'/);
 
-// Many requests in flight, answered in order.
+// Many requests are in flight, and their replies arrive in order.
 const pipeline = redis.pipeline();
 for (let i = 0; i < 2000; i++) pipeline.set(`p:${i}`, i).get(`p:${i}`);
 const results = await pipeline.exec();
 results.forEach(([error, value], i) => assert.ok(!error && value === (i % 2 ? String((i - 1) / 2) : 'OK')));
 
-// Transactions, with and without somebody interfering.
+// Transactions with and without a conflict.
 assert.deepEqual(await redis.multi().set('t', 1).incr('t').get('t').exec(), [[null, 'OK'], [null, 2], [null, '2']]);
 const other = redis.duplicate();
 await redis.watch('t');
@@ -42,7 +42,7 @@ await other.set('t', 'changed');
 assert.equal(await redis.multi().set('t', 'lost').exec(), null);
 assert.equal(await redis.get('t'), 'changed');
 
-// A walk over all keys finds each.
+// A scan finds all keys.
 const seen = new Set();
 for await (const keys of redis.scanStream({ match: 'p:*', count: 100 })) keys.forEach(key => seen.add(key));
 assert.equal(seen.size, 2000);

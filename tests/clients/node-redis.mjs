@@ -1,4 +1,4 @@
-// A tour with node-redis: node node-redis.mjs PORT. Ends with status 0 and "tour complete" if every answer is as it should be.
+// A tour with node-redis: node node-redis.mjs PORT. Exits with status 0 and "tour complete" if all replies are as expected.
 import assert from 'node:assert/strict';
 import { commandOptions, createClient, WatchError } from 'redis';
 
@@ -30,7 +30,7 @@ assert.equal(await redis.persist('y'), true);
 assert.equal(await redis.del(['y', 'z']), 2);
 await assert.rejects(redis.incr('greeting'), /value is not an integer/);
 
-// node-redis pipelines whatever is asked in one turn.
+// node-redis pipelines the requests of one turn of the event loop.
 const many = await Promise.all(Array.from({ length: 2000 }, (_, i) => redis.incr('together').then(value => value === i + 1)));
 assert.ok(many.every(Boolean));
 

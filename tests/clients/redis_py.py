@@ -1,4 +1,4 @@
-"""A tour with redis-py: python3 redis_py.py PORT. Ends with status 0 and "tour complete" if every answer is as it should be."""
+"""A tour with redis-py: python3 redis_py.py PORT. Exits with status 0 and "tour complete" if all replies are as expected."""
 import sys
 import threading
 
@@ -55,7 +55,7 @@ with r.pipeline() as pipe:
     except redis.WatchError:
         pass
 
-# Optimistic increments by several threads: none is lost.
+# Several threads increment with optimistic locking. No increment is lost.
 def increment(pipe):
     value = int(pipe.get("shared") or 0)
     pipe.multi()

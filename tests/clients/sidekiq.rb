@@ -1,9 +1,9 @@
-# Background jobs with Sidekiq: ruby sidekiq.rb PORT. Ends with status 0 and "tour complete" if every job went the way that it should.
+# Background jobs with Sidekiq: ruby sidekiq.rb PORT. Exits with status 0 and "tour complete" if all jobs ran as expected.
 require "sidekiq"
 require "sidekiq/api"
 require "sidekiq/launcher"
 
-# redis-rb 4.8 warns of what Sidekiq 6.4 calls.
+# redis-rb 4.8 prints warnings about calls of Sidekiq 6.4.
 Redis.silence_deprecations = true
 Sidekiq.logger.level = Logger::FATAL
 Sidekiq.redis = { url: "redis://127.0.0.1:#{ARGV[0]}/3", size: 15, network_timeout: 60 }
@@ -52,7 +52,7 @@ class Hopeless
   def perform = raise("never")
 end
 
-# What is queued can be seen, and taken back.
+# Queued jobs can be listed and removed.
 Count.perform_async("seen", 1)
 Sidekiq::Client.push_bulk("class" => Urgent, "args" => Array.new(100) { ["bulk", 2] })
 assert Sidekiq::Queue.new.size == 1 && Sidekiq::Queue.new("critical").size == 100, "jobs are queued"
@@ -68,7 +68,7 @@ launcher.run
 50.times { Count.perform_async("plain", 3) }
 eventually("all jobs are done") { counter("bulk") == 200 && counter("plain") == 150 }
 
-# Jobs for later lie in a sorted set, from which a script takes those that are due.
+# Scheduled jobs are in a sorted set. A script takes the jobs that are due.
 scheduled = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 Count.perform_in(0.5, "later", 1)
 far = Count.perform_in(3600, "later", 100)
@@ -76,7 +76,7 @@ eventually("a scheduled job is done") { counter("later") == 1 }
 assert Process.clock_gettime(Process::CLOCK_MONOTONIC) - scheduled >= 0.4, "a scheduled job waits"
 assert Sidekiq::ScheduledSet.new.find_job(far).delete && Sidekiq::ScheduledSet.new.size.zero?, "a scheduled job can be taken back"
 
-# What fails is tried again, or ends among the dead.
+# A failed job is retried or moved to the dead jobs.
 Flaky.perform_async
 2.times do |failures|
   eventually("a failed job waits for its retry") { counter("attempts") == failures + 1 && Sidekiq::RetrySet.new.size == 1 }

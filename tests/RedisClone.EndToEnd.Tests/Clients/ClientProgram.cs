@@ -4,7 +4,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Clients;
 
-/// <summary>A client that is a program of its own.</summary>
+/// <summary>A client program that runs in a process of its own.</summary>
 internal sealed class ClientProgram : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
@@ -28,7 +28,7 @@ internal sealed class ClientProgram : IDisposable
         _process = InstalledProgram.Start(start, program);
     }
 
-    /// <summary>tests/clients, where the scripts and their packages are.</summary>
+    /// <summary>The folder tests/clients, which contains the scripts and their packages.</summary>
     private static string Folder => Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "../../../../clients"));
 
     public async Task Write(string text)
@@ -37,7 +37,7 @@ internal sealed class ClientProgram : IDisposable
         await _process.StandardInput.FlushAsync(_patience.Token);
     }
 
-    /// <summary>Reads until a text comes and returns what came before it.</summary>
+    /// <summary>Reads the output up to a text, and returns the output before this text.</summary>
     public async Task<string> ReadUntil(string text)
     {
         var part = new char[1];
@@ -45,14 +45,14 @@ internal sealed class ClientProgram : IDisposable
         while (!read.ToString().EndsWith(text, StringComparison.Ordinal))
         {
             if (await _process.StandardOutput.ReadAsync(part, _patience.Token) == 0)
-                throw new EndOfStreamException($"no {text} in:\n{_output}{read}");
+                throw new EndOfStreamException($"the output does not contain {text}:\n{_output}{read}");
             read.Append(part[0]);
         }
         _output.Append(read);
         return read.ToString(0, read.Length - text.Length);
     }
 
-    /// <summary>Gives it the rest of its input and returns all it says; it must end with status 0.</summary>
+    /// <summary>Writes the remaining input and returns the complete output. The program must exit with status 0.</summary>
     public async Task<string> Finish(byte[]? input = null)
     {
         Task<string> errors = _process.StandardError.ReadToEndAsync(_patience.Token);

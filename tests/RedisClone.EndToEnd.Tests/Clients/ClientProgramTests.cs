@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Clients;
 
-/// <summary>Clients that people use, each on a tour of its own, on both transports.</summary>
+/// <summary>Widely used clients. Each runs a tour of its own commands, on both transports.</summary>
 public sealed class ClientProgramTests
 {
     [Theory]
@@ -13,7 +13,7 @@ public sealed class ClientProgramTests
     [InlineData("node", "node-redis.mjs", "sockets")]
     [InlineData("/usr/bin/python3", "redis_py.py", "eventloop")]
     [InlineData("/usr/bin/python3", "redis_py.py", "sockets")]
-    public async Task A_tour_ends_well(string program, string script, string transport)
+    public async Task TheTourSucceeds(string program, string script, string transport)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport);
         using var client = new ClientProgram(program, script, $"{server.Port}");
@@ -22,7 +22,7 @@ public sealed class ClientProgramTests
     }
 
     [Fact]
-    public async Task Redis_cli_can_be_typed_into()
+    public async Task RedisCliWorksInteractively()
     {
         using ServerProcess server = ServerProcess.Ours();
         using var cli = new ClientProgram("script", "-qec", $"stty cols 200 rows 50; exec redis-cli -p {server.Port}", "/dev/null");
@@ -42,7 +42,7 @@ public sealed class ClientProgramTests
             ("HELLO 3", "\"proto\" => (integer) 3"),
             ("CONFIG GET maxmemory-policy", "1# \"maxmemory-policy\" => \"noeviction\""),
         ];
-        // Each character typed writes the line again; only a prompt on a line of its own means that redis-cli listens.
+        // redis-cli prints the line again after each character. A prompt on a new line means that it is ready for input.
         await cli.ReadUntil(prompt + "> ");
         foreach ((string line, string answer) in dialogue)
         {
@@ -58,7 +58,7 @@ public sealed class ClientProgramTests
     }
 
     [Fact]
-    public async Task Redis_cli_inserts_a_mass_through_a_pipe()
+    public async Task RedisCliInsertsManyKeysThroughAPipe()
     {
         const int count = 100_000;
         using ServerProcess server = ServerProcess.Ours();
@@ -77,7 +77,7 @@ public sealed class ClientProgramTests
     [InlineData("--bigkeys", "Biggest   list found '\"queue\"' has 3 items")]
     [InlineData("--memkeys", "Biggest string found '\"big\"' has ")]
     [InlineData("--hotkeys", "keyname: \"big\"")]
-    public async Task Redis_cli_finds_what_is_big_and_hot(string option, string found)
+    public async Task RedisCliFindsBigAndHotKeys(string option, string found)
     {
         using ServerProcess server = ServerProcess.Ours("--maxmemory-policy", "allkeys-lfu");
         using RespClient client = server.Connect();

@@ -2,7 +2,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Clients;
 
-/// <summary>Applications' own libraries, which lean on scripts, blocking pops, sorted sets and messages all at once.</summary>
+/// <summary>Application frameworks, which use scripts, blocking pops, sorted sets and messages together.</summary>
 public sealed class FrameworkTests
 {
     [Theory]
@@ -12,7 +12,7 @@ public sealed class FrameworkTests
     [InlineData("node", "ioredis-scripts.mjs", "sockets")]
     [InlineData("ruby", "sidekiq.rb", "eventloop")]
     [InlineData("/usr/bin/python3", "celery_tour.py", "eventloop")]
-    public async Task A_framework_finds_what_it_needs(string program, string script, string transport)
+    public async Task TheFrameworkWorks(string program, string script, string transport)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport);
         using var client = new ClientProgram(program, script, $"{server.Port}");

@@ -3,7 +3,7 @@ using StackExchange.Redis;
 
 namespace RedisClone.EndToEnd.Tests.Clients;
 
-/// <summary>A tour with StackExchange.Redis, which multiplexes everything over one connection.</summary>
+/// <summary>A tour with StackExchange.Redis, which multiplexes all requests over one connection.</summary>
 public sealed class StackExchangeTests
 {
     [Theory]
@@ -11,7 +11,7 @@ public sealed class StackExchangeTests
     [InlineData("eventloop", "resp3")]
     [InlineData("sockets", "resp2")]
     [InlineData("sockets", "resp3")]
-    public async Task A_tour_ends_well(string transport, string protocol)
+    public async Task TheTourSucceeds(string transport, string protocol)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport);
         await using ConnectionMultiplexer redis = await ConnectAsync(server, $"protocol={protocol},allowAdmin=true,name=tour");
@@ -34,7 +34,7 @@ public sealed class StackExchangeTests
     }
 
     [Fact]
-    public async Task Conditional_transactions_from_several_multiplexers_lose_nothing()
+    public async Task ConditionalTransactionsOfSeveralMultiplexersLoseNoUpdate()
     {
         using ServerProcess server = ServerProcess.Ours();
         ConnectionMultiplexer[] all = await Task.WhenAll(Enumerable.Range(0, 4).Select(_ => ConnectAsync(server)));
@@ -49,12 +49,13 @@ public sealed class StackExchangeTests
     [Theory]
     [InlineData("resp2")]
     [InlineData("resp3")]
-    public async Task Messages_arrive_in_the_order_in_which_each_publisher_sent_them(string protocol)
+    public async Task MessagesOfEachPublisherArriveInOrder(string protocol)
     {
         const int publishers = 3, messages = 1000;
         using ServerProcess server = ServerProcess.Ours();
         await using ConnectionMultiplexer listener = await ConnectAsync(server, $"protocol={protocol}");
-        // Each publisher has a channel, and a pattern matches all channels. Only the queues of the client keep the order.
+        // Each publisher has a channel, and a pattern subscription matches all channels. Only the queues of the client keep the
+        // order.
         ISubscriber subscriber = listener.GetSubscriber();
         ChannelMessageQueue[] channels = await Task.WhenAll(
             Enumerable.Range(0, publishers).Select(i => subscriber.SubscribeAsync(Channel(i))));
@@ -118,7 +119,7 @@ public sealed class StackExchangeTests
         Assert.True(await db.StringSetAsync("script", "value"));
     }
 
-    /// <summary>The client computes the digests of IFDEQ and IFDNE itself.</summary>
+    /// <summary>The client computes the digests of IFDEQ and IFDNE.</summary>
     private static async Task Conditions(IDatabase db)
     {
         foreach (int length in new[] { 3, 100, 200, 5000 })
@@ -226,7 +227,7 @@ public sealed class StackExchangeTests
         Assert.Equal(protocol == "resp3" ? RedisProtocol.Resp3 : RedisProtocol.Resp2, server.Protocol);
         ClientInfo[] connections = [.. (await server.ClientListAsync()).Where(client => client.Name == "tour")];
         Assert.All(connections, client => Assert.Equal(server.Protocol, client.Protocol));
-        // The client has a channel of its own beside that of Messages.
+        // The client subscribes to an internal channel in addition to the channel of Messages.
         Assert.Equal(2, connections.Sum(client => client.SubscriptionCount));
     }
 }

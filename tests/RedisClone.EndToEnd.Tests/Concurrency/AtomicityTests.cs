@@ -4,15 +4,15 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Concurrency;
 
 /// <summary>
-/// Many clients at once on keys that lie in different shards, and an invariant that any partial effect would break, looked
-/// at while they run and at the end. The keys are few, so that everybody is always in somebody's way.
+/// Many clients use keys in different shards at the same time. Any partial effect would break an invariant, which the test checks
+/// during the run and at the end. There are few keys, so the clients always compete for them.
 /// </summary>
 public sealed class AtomicityTests
 {
     private const int Clients = 6;
     private const int Times = 400;
 
-    /// <summary>Transport, loops, shards.</summary>
+    /// <summary>Transport, event loops, shards.</summary>
     public static TheoryData<string, int, int> Servers => new()
     {
         { "eventloop", 1, 64 },
@@ -21,10 +21,10 @@ public sealed class AtomicityTests
         { "sockets", 2, 64 },
     };
 
-    /// <summary>All keys of a group are only ever set together, to one value.</summary>
+    /// <summary>The clients always set all keys of a group together, to one value.</summary>
     [Theory]
     [MemberData(nameof(Servers))]
-    public void A_group_of_keys_is_always_seen_equal(string transport, int loops, int shards) => With(transport, loops, shards, server =>
+    public void AllKeysOfAGroupAreAlwaysEqual(string transport, int loops, int shards) => With(transport, loops, shards, server =>
     {
         string[] group = [.. Enumerable.Range(0, 12).Select(i => $"group:{i}")];
         using RespClient setup = server.Connect();
@@ -48,7 +48,7 @@ public sealed class AtomicityTests
                         Assert.All(replies[^1].Items!, r => Assert.Equal("+OK", r.ToString()));
                         break;
                     case 2:
-                        // A copy of one key over all others keeps them equal.
+                        // A copy of one key over all other keys keeps the keys equal.
                         client.Pipeline([["MULTI"], .. order[1..].Select(k => new[] { "COPY", order[0], k, "REPLACE" }), ["EXEC"]]);
                         break;
                     default:
@@ -65,7 +65,7 @@ public sealed class AtomicityTests
                     ? client.Call(["MGET", .. group]).Items!
                     : client.Pipeline([["MULTI"], .. group.Select(k => new[] { "GET", k }), ["EXEC"]])[^1].Items!;
                 string[] values = [.. seen.Select(r => r.ToString()).Distinct()];
-                Assert.True(values.Length == 1, $"seen at once: {string.Join(' ', values)}");
+                Assert.True(values.Length == 1, $"one reply has several values: {string.Join(' ', values)}");
                 client.Expect($":{group.Length}", ["EXISTS", .. group]);
             });
         }
@@ -73,10 +73,10 @@ public sealed class AtomicityTests
         setup.Expect($":{group.Length}", "DBSIZE");
     });
 
-    /// <summary>Money moves between accounts by transactions that watch what they read: the sum stays.</summary>
+    /// <summary>Transactions move money between accounts and watch the accounts that they read. The sum stays the same.</summary>
     [Theory]
     [MemberData(nameof(Servers))]
-    public void Watched_transfers_keep_the_sum(string transport, int loops, int shards) => With(transport, loops, shards, server =>
+    public void WatchedTransfersKeepTheSum(string transport, int loops, int shards) => With(transport, loops, shards, server =>
     {
         const int accounts = 8, each = 1000;
         string[] all = [.. Enumerable.Range(0, accounts).Select(i => $"account:{i}")];
@@ -106,13 +106,15 @@ public sealed class AtomicityTests
         crowd.AddWatcher("auditor", (client, _) => Assert.Equal(accounts * each, client.Call(["MGET", .. all]).Items!.Sum(b => b.Number())));
         crowd.Join();
         Assert.Equal(accounts * each, setup.Call(["MGET", .. all]).Items!.Sum(b => b.Number()));
-        Assert.True(done > 0, "every transfer was refused");
+        Assert.True(done > 0, "no transfer succeeded");
     });
 
-    /// <summary>Elements only move between lists, by every command that moves them: none is lost, none is there twice.</summary>
+    /// <summary>
+    /// All commands that move elements move them between lists. No element is lost and no element is duplicated.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Servers))]
-    public void Moved_elements_are_conserved(string transport, int loops, int shards) => With(transport, loops, shards, server =>
+    public void MovedElementsAreConserved(string transport, int loops, int shards) => With(transport, loops, shards, server =>
     {
         const int lists = 6, elements = 60;
         string[] all = [.. Enumerable.Range(0, lists).Select(i => $"list:{i}")];
@@ -140,10 +142,11 @@ public sealed class AtomicityTests
         Assert.Equal(Enumerable.Range(0, elements).Select(i => $"e{i}").Order(), Contents(setup, all).Order());
     });
 
-    /// <summary>Every element pushed reaches exactly one of the clients that block for it.</summary>
+    /// <summary>Each pushed element reaches exactly one of the clients that block for it.</summary>
     [Theory]
     [MemberData(nameof(Servers))]
-    public void Blocked_clients_get_each_element_once(string transport, int loops, int shards) => With(transport, loops, shards, server =>
+    public void BlockedClientsGetEachElementOnce(string transport, int loops, int shards) =>
+        With(transport, loops, shards, server =>
     {
         const int consumers = 5, producers = 3, each = 300;
         string[] queues = [.. Enumerable.Range(0, 4).Select(i => $"queue:{i}")];
@@ -185,12 +188,12 @@ public sealed class AtomicityTests
     });
 
     /// <summary>
-    /// The commands of one connection take effect in the order sent, across shards and whatever holds them up: each request
-    /// of a long pipeline sees what those before it did.
+    /// The commands of one connection take effect in the order in which they arrive, across shards and despite waits. Each
+    /// request of a long pipeline sees the effects of the requests before it.
     /// </summary>
     [Theory]
     [MemberData(nameof(Servers))]
-    public void A_pipeline_takes_effect_in_order(string transport, int loops, int shards) => With(transport, loops, shards, server =>
+    public void APipelineTakesEffectInOrder(string transport, int loops, int shards) => With(transport, loops, shards, server =>
     {
         var crowd = new Crowd(server);
         for (int c = 0; c < Clients; c++)
@@ -222,7 +225,7 @@ public sealed class AtomicityTests
                             expected.Add("+OK");
                             break;
                         default:
-                            // Everybody's way is blocked for a moment: a walk over all shards.
+                            // Both commands visit all shards, which blocks the other clients for a moment.
                             requests.Add(random.Next(2) == 0 ? ["KEYS", prefix + "no*"] : ["DBSIZE"]);
                             expected.Add(null);
                             break;
@@ -250,7 +253,9 @@ public sealed class AtomicityTests
     private static IEnumerable<string> Contents(RespClient client, string[] lists) =>
         lists.SelectMany(l => client.Call("LRANGE", l, "0", "-1").Items!).Select(e => e.Text!);
 
-    /// <summary>Takes several elements and puts them back in one transaction: while they are away, nobody else has them either.</summary>
+    /// <summary>
+    /// Takes several elements and puts them back in one transaction. No other client can have these elements in the meantime.
+    /// </summary>
     private static Reply MoveByPop(RespClient client, string[] from, string to, Random random)
     {
         Reply popped = client.Call(["LMPOP", $"{from.Length}", .. from, Side(random), "COUNT", "3"]);

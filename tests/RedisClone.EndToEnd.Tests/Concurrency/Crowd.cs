@@ -2,7 +2,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Concurrency;
 
-/// <summary>Clients on threads of their own. The first that fails ends the others' work, and its failure is the test's.</summary>
+/// <summary>Clients on threads of their own. The first failure stops all clients and fails the test.</summary>
 internal sealed class Crowd(ServerProcess server)
 {
     private readonly List<Thread> _threads = [];
@@ -11,13 +11,13 @@ internal sealed class Crowd(ServerProcess server)
 
     public bool Stopped => _stopped || _failure is not null;
 
-    /// <summary>A client that acts again and again, with a random source of its own.</summary>
+    /// <summary>Adds a client that repeats an action and has a random generator of its own.</summary>
     public void Add(string name, int times, Action<RespClient, Random> act) => Start(name, (client, random) =>
     {
         for (int i = 0; i < times && _failure is null; i++) act(client, random);
     });
 
-    /// <summary>A client that acts until all those of <see cref="Add"/> are done.</summary>
+    /// <summary>Adds a client that repeats an action until all clients of <see cref="Add"/> are done.</summary>
     public void AddWatcher(string name, Action<RespClient, Random> act) => Start(name, (client, random) =>
     {
         while (!Stopped) act(client, random);

@@ -2,16 +2,16 @@ using System.Globalization;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
-/// <summary>An argument and what it is meant to be, so that it can be deformed in kind.</summary>
+/// <summary>An argument and its kind. The kind allows a malformed variant of the argument.</summary>
 internal readonly record struct Argument(string Kind, string Text);
 
 /// <summary>
-/// Makes arguments: mostly ordinary ones from small ranges, so that commands meet one another's keys and elements, and now
-/// and then hostile ones. No lifetime that it makes ends while a test runs: it has passed already, or is far away.
+/// Generates arguments. Most are ordinary values from small ranges, so that commands use the same keys and elements; some are
+/// hostile. No generated lifetime ends while a test runs: it is in the past or far in the future.
 /// </summary>
 internal sealed class Arguments(Random random, string[] keys)
 {
-    /// <summary>Keys that always hold another type than a family's own; who seeds them is <see cref="CommandStream"/>.</summary>
+    /// <summary>Keys that always have another type than the keys of a family. <see cref="CommandStream"/> creates them.</summary>
     public static readonly string[] OtherKeys = ["o:string", "o:list", "o:hash", "o:set", "o:zset", "o:stream", "o:none"];
 
     private static readonly string[] s_integers =
@@ -55,12 +55,12 @@ internal sealed class Arguments(Random random, string[] keys)
 
     public Random Random { get; } = random;
 
-    /// <summary>No key but the given ones, ever.</summary>
+    /// <summary>Restricts the arguments to the given keys.</summary>
     public bool OnlyKeys { get; init; }
 
     public string Key() => !OnlyKeys && Random.Next(12) == 0 ? Pick(OtherKeys) : Pick(keys);
 
-    /// <summary>Adds an argument of a kind (for the kinds that count keys, the count and the keys).</summary>
+    /// <summary>Adds an argument of a kind. The kinds that count keys add the count and the keys.</summary>
     public void Make(string kind, List<Argument> into)
     {
         if (kind is "keys")
@@ -108,7 +108,7 @@ internal sealed class Arguments(Random random, string[] keys)
         }));
     }
 
-    /// <summary>Another value for an argument, one that its command may dislike.</summary>
+    /// <summary>Replaces an argument by another value, which its command may reject.</summary>
     public Argument Deform(Argument argument) => argument with
     {
         Text = argument.Kind switch
@@ -119,7 +119,8 @@ internal sealed class Arguments(Random random, string[] keys)
             "key" => Pick(OtherKeys),
             "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),
             "newid" or "id" or "from" or "to" => Pick(s_ids),
-            // Redis 7.0 does not compare the identifier with deleted ones, so only identifiers beyond all others are compared.
+            // Redis 7.0 does not compare the identifier with deleted identifiers. The identifiers are therefore beyond all
+            // others.
             "nextid" => Pick(["", "x", "-1", "1-x", "-", "+", "$"]),
             "group" or "consumer" => Pick(["", "g9", "\0"]),
             "type" => Pick(["u0", "u64", "i64", "i65", "u", "i", "", "x8", "u-1", "i08", "u8 "]),
@@ -145,7 +146,7 @@ internal sealed class Arguments(Random random, string[] keys)
 
     private string Id() => Number(Random.Next(20)) + (Random.Next(3) == 0 ? "" : "-" + Number(Random.Next(4)));
 
-    /// <summary>Most are higher than those before, since no other is taken.</summary>
+    /// <summary>Most identifiers are higher than the identifiers before them, because XADD accepts no others.</summary>
     private string NewId() => Random.Next(12) == 0 ? Id() : Number(++_lastId / 3) + (Random.Next(8) == 0 ? "-*" : "-" + Number(_lastId % 3 + 1));
 
     private string Bound()

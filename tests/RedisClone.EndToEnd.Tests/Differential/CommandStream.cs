@@ -1,6 +1,6 @@
 namespace RedisClone.EndToEnd.Tests.Differential;
 
-/// <summary>An endless stream of requests from templates: most as they should be, one in six deformed.</summary>
+/// <summary>An endless stream of requests from templates. One request in six is malformed.</summary>
 internal sealed class CommandStream
 {
     private static readonly string[] s_keys = ["k1", "k2", "k3", "k4", "k5", "k6", "k\0\xff", "{k}7"];
@@ -25,7 +25,9 @@ internal sealed class CommandStream
         ["XADD", "o:stream", "1-1", "f1", "v1"],
     ];
 
-    /// <summary>Gives the keys that every family meets as wrong types what they are named after, as far as both servers can.</summary>
+    /// <summary>
+    /// Creates the keys that all families use as keys of a wrong type, as far as both servers support their types.
+    /// </summary>
     public static string[][] Preparation(HashSet<string> ourCommands) => [.. s_preparation.Where(request => ourCommands.Contains(request[0]))];
 
     public string[] Next()

@@ -5,12 +5,12 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Brings two replies to the same request into a form in which they must be equal: the same text, but for what Redis
-/// leaves to chance (order, a random key), to the clock, and for the differences in <see cref="IntendedDifferences"/>.
+/// Converts two replies to the same request into a form in which they must be equal. Random parts (order, a random key), the
+/// clock and the differences of <see cref="IntendedDifferences"/> are excluded.
 /// </summary>
 internal static partial class Comparison
 {
-    /// <summary>Two servers get a request moments apart, on a busy machine.</summary>
+    /// <summary>The two servers receive a request at slightly different times, on a busy machine.</summary>
     private const long ClockToleranceSeconds = 120;
 
     public static bool Same(string[] request, Reply ours, Reply theirs, KeyHistory before)
@@ -19,7 +19,7 @@ internal static partial class Comparison
         return SameTime(request, ours, theirs) || IntendedDifferences.Covers(request, ours, theirs, before);
     }
 
-    /// <summary>What a sorted set holds, in a form in which equal sets are equal texts.</summary>
+    /// <summary>Returns the members of a sorted set as a text. Equal sets have equal texts.</summary>
     public static string SortedSet(Reply members) => Scores("ZRANGE", members).ToString();
 
     private static bool SameTime(string[] request, Reply ours, Reply theirs)
@@ -69,7 +69,7 @@ internal static partial class Comparison
         }
     }
 
-    /// <summary>Redis collates up to the first zero byte: the order of texts that are equal up to there is left to chance.</summary>
+    /// <summary>Redis collates up to the first zero byte. The order of texts that are equal up to this byte is random.</summary>
     private static Reply UpToZero(Reply reply) =>
         reply.Items is not null ? reply with { Items = [.. reply.Items.Select(UpToZero)] }
         : reply.Text is { } text && text.IndexOf('\0', StringComparison.Ordinal) is >= 0 and var end ? reply with { Text = text[..end] }
@@ -77,12 +77,15 @@ internal static partial class Comparison
 
     /// <summary>
     /// From 7.2 on, a claim that finds nothing creates its consumer too. From 8.0 on, the count of entries read is limited and
-    /// advances over deleted entries, and the lag counts the entries behind the group. These numbers are not compared.
+    /// advances over deleted entries, and the lag counts the entries behind the group. The tests do not compare these numbers.
     /// </summary>
     [GeneratedRegex("""\$"(consumers|entries-read|lag)" [^\s\]]+""")]
     public static partial Regex GroupCounts();
 
-    /// <summary>Redis prints scores with 17 digits, from 7.2 with as few as tell them apart: compared as numbers. A zero has no sign.</summary>
+    /// <summary>
+    /// Redis prints scores with 17 digits, and from 7.2 on with the fewest digits that identify the number. The comparison uses
+    /// numbers. A zero has no sign.
+    /// </summary>
     private static Reply Scores(string name, Reply reply)
     {
         if (name[0] != 'Z' && !name.StartsWith("BZ", StringComparison.Ordinal)) return reply;

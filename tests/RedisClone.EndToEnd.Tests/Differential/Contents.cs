@@ -3,10 +3,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
-/// <summary>Everything that a server's databases hold, as text.</summary>
+/// <summary>All contents of the databases of a server, as text.</summary>
 internal static class Contents
 {
-    /// <summary>A line for each key of all databases, sorted.</summary>
+    /// <summary>Returns one line for each key of all databases, sorted.</summary>
     public static string Of(RespClient client, bool withEncodings)
     {
         var lines = new List<string>();
@@ -45,7 +45,10 @@ internal static class Contents
         return $"{type} {encoding} {(expires ? "expires" : "stays")} {text}";
     }
 
-    /// <summary>What the groups of a stream have pending and with whom; but not since when, which no two servers agree about.</summary>
+    /// <summary>
+    /// Returns the pending entries of a stream's groups with their consumers. It excludes the delivery times, which differ
+    /// between servers.
+    /// </summary>
     private static string Groups(RespClient client, string key)
     {
         var text = new StringBuilder();

@@ -4,15 +4,15 @@ using RedisClone.EndToEnd.Tests.Table;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// A command of the structures' families that redis-server has too is compared with it by random requests: whoever adds one adds its
-/// templates. What redis-server does not have yet has a form that the tests of the table use.
+/// Random requests compare each command of the data structures with redis-server if redis-server has this command. A new command
+/// therefore needs templates. A command that redis-server lacks needs a form, which the tests of the command table use.
 /// </summary>
 public sealed class CoverageTests
 {
     private static readonly string[] s_groups = ["list", "hash", "set", "sorted-set", "geo"];
 
     [Fact]
-    public void Every_command_of_the_structures_is_generated()
+    public void EveryCommandOfTheStructuresIsGenerated()
     {
         using ServerProcess ours = ServerProcess.Ours(), redis = ServerProcess.Redis();
         HashSet<string> theirs = CommandNames.Of(redis);
@@ -22,14 +22,16 @@ public sealed class CoverageTests
             .. TableRow.Read(ours).Where(row => !row.IsContainer && !row.FullName.Contains('|') && IsOfStructures(ours, row.FullName)).Select(row => row.FullName.ToUpperInvariant()),
             "SORT", "SORT_RO", "COPY", "RENAME", "RENAMENX", "MOVE", "OBJECT",
         ];
-        Assert.True(structures.Length > 100, "the table tells no groups");
+        Assert.True(structures.Length > 100, "the command table has too few commands with a group");
         Assert.DoesNotContain(structures, name => theirs.Contains(name) && !compared.Contains(name));
         Assert.DoesNotContain(structures, name => !theirs.Contains(name) && !Families.Of(name).Any());
     }
 
-    /// <summary>Templates have alternatives: in a run of the usual length each command is met, and answered by more than errors.</summary>
+    /// <summary>
+    /// The templates of a family have alternatives. A run of the usual length generates each command of the family.
+    /// </summary>
     [Fact]
-    public void Every_template_makes_requests()
+    public void EveryTemplateMakesRequests()
     {
         Random random = Seed.Random("coverage");
         foreach (string family in Families.Compared)

@@ -4,8 +4,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Sends the same requests to our server and to a redis-server and compares, reply by reply. After a difference both are
-/// emptied, so that the next one is another one and not its consequence.
+/// Sends the same requests to our server and to redis-server and compares each reply. After a difference it empties both servers,
+/// so that the next difference is not a consequence of this one.
 /// </summary>
 internal sealed class Differential : IDisposable
 {
@@ -29,12 +29,12 @@ internal sealed class Differential : IDisposable
 
     public IReadOnlyList<string> Findings => _findings;
 
-    /// <summary>How often both were emptied.</summary>
+    /// <summary>The number of times that both servers were emptied.</summary>
     public int Resets { get; private set; }
 
     public bool Enough => _findings.Count >= MaxFindings;
 
-    /// <summary>Sends the requests in one write each, and compares.</summary>
+    /// <summary>Sends the requests to each server in one write and compares the replies.</summary>
     public void Run(IReadOnlyList<string[]> requests)
     {
         Reply[] ours = _ours.Pipeline(requests);
@@ -46,14 +46,14 @@ internal sealed class Differential : IDisposable
             _history.Note(requests[i]);
             bool same = SameReply(requests[i], ours[i], theirs[i]);
             if (!same) Report(requests[i], ours[i].ToString(), theirs[i].ToString());
-            // Where one means to refuse what the other does, they go apart from here on.
+            // If exactly one server refuses a request intentionally, the contents of the two servers differ from now on.
             else if (ours[i].IsError == theirs[i].IsError) continue;
             Reset();
             return;
         }
     }
 
-    /// <summary>Compares everything that the databases hold.</summary>
+    /// <summary>Compares the contents of all databases.</summary>
     public void CompareState()
     {
         foreach (RespClient client in new[] { _ours, _theirs }) client.Call("DISCARD");
@@ -69,7 +69,7 @@ internal sealed class Differential : IDisposable
         _theirs.Dispose();
     }
 
-    /// <summary>The commands that run in a transaction have their replies in EXEC's.</summary>
+    /// <summary>The replies of the commands in a transaction are in the reply to EXEC.</summary>
     private bool SameReply(string[] request, Reply ours, Reply theirs)
     {
         if (theirs is { Type: '+', Text: "QUEUED" })
@@ -78,7 +78,7 @@ internal sealed class Differential : IDisposable
             return ours.ToString() == theirs.ToString();
         }
         string name = request[0].ToUpperInvariant();
-        // However the one before it ended.
+        // The transaction before this MULTI may have ended in any way.
         if (name == "MULTI" && theirs.Type == '+') _queued.Clear();
         if (name == "EXEC" && theirs.Items?.Length == _queued.Count && ours.Items?.Length == _queued.Count)
             return _queued.Index().All(q => Comparison.Same(q.Item, ours[q.Index], theirs[q.Index], _history));

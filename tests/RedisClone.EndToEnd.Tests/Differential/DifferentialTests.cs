@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Random requests of every family, reply by reply against redis-server. RC_SEED repeats a run,
+/// Sends random requests of every family to this server and to redis-server and compares each reply. RC_SEED repeats a run,
 /// <c>tests/fuzz commands</c> makes it longer.
 /// </summary>
 public sealed class DifferentialTests : IDisposable
@@ -43,13 +43,13 @@ public sealed class DifferentialTests : IDisposable
 
     [Theory]
     [MemberData(nameof(Runs))]
-    public void Replies_are_those_of_redis_server(string family, int protocol, bool pipelined)
+    public void RepliesMatchRedisServer(string family, int protocol, bool pipelined)
     {
         HashSet<string> ourCommands = CommandNames.Of(_ours), theirCommands = CommandNames.Of(_redis);
         IEnumerable<Template> templates = family == "everything" ? Families.Everything : Families.All[family];
         Template[] common = [.. templates.Where(t => t.Name == "NOSUCHCOMMAND" || (t.IsIn(ourCommands) && t.IsIn(theirCommands)))];
         string[] own = [.. common.Select(t => t.Name).Distinct().Except(["SET", "GET", "DEL"])];
-        Assert.True(own.Length > 0, $"nothing of the family {family} is there");
+        Assert.True(own.Length > 0, $"the server has no command of the family {family}");
 
         Random random = Seed.Random($"{family} {protocol} {pipelined}");
         var stream = new CommandStream(common, random);

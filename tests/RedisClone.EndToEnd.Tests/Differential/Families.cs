@@ -1,8 +1,8 @@
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// The commands that the differential tests know, as <see cref="Template"/>s. What either server lacks is left out when the
-/// test runs, so lines can be ahead of the code; a family of which nothing is left fails.
+/// The commands of the differential tests, as <see cref="Template"/>s. A run skips the commands that one of the servers lacks, so
+/// a template may precede its command. A family without any remaining command fails.
 /// </summary>
 internal static class Families
 {
@@ -260,7 +260,8 @@ internal static class Families
             ! ZSCAN {key} 0 COUNT {all} [ MATCH {pattern} ]
             SADD {key} {member} +
             """),
-        // With different scores the order that these assume is not there, and what they answer is chance.
+        // The results of these commands depend on the order of members with equal scores. With different scores the results would
+        // be random.
         ["zsets of equal scores"] = Template.Parse(
             """
             ! ZADD {key} ( 0 {member} ) +
@@ -310,7 +311,7 @@ internal static class Families
             RENAME {key} {key}
             DEL {key}
             """),
-        // A limited COUNT would let chance choose among members of the same distance.
+        // A limited COUNT would choose randomly among members of the same distance.
         ["geo"] = Template.Parse(
             """
             GEOADD {key} ( {lon} {lat} {member} ) +
@@ -335,7 +336,7 @@ internal static class Families
             ZSCORE {key} {member}
             ZCARD {key}
             """),
-        // Equal elements or weights of texts would come in the order of chance.
+        // Equal elements, or texts with equal weights, would have a random order.
         ["sorting"] = Template.Parse(
             """
             ! RPUSH {key} {count} +
@@ -431,13 +432,15 @@ internal static class Families
             """),
     };
 
-    /// <summary>Families that are compared by random streams; the others only give the table tests their forms.</summary>
+    /// <summary>
+    /// The families that random streams compare. The other families only provide forms for the tests of the command table.
+    /// </summary>
     public static IEnumerable<string> Compared => All.Keys.Except(["newer", "others"]);
 
     public static IEnumerable<Template> Everything =>
         Compared.Except(["transactions", "zsets of equal scores", "sorting"]).SelectMany(f => All[f]);
 
-    /// <summary>Forms of a command, a subcommand's after a bar.</summary>
+    /// <summary>Returns the forms of a command. The name of a subcommand follows a bar.</summary>
     public static IEnumerable<Template> Of(string fullName) =>
         All.Values.SelectMany(t => t).Where(t => t.Name == fullName || $"{t.Name}|{t.Subcommand}" == fullName);
 }

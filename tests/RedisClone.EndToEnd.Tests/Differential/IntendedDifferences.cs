@@ -4,8 +4,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Where this server means to answer otherwise than redis-server 7.0: mostly it follows a later Redis. Each line says which
-/// requests (in capitals), what 7.0 says, what we say, and why; some hold only for keys that a certain command has touched before.
+/// Intended differences from redis-server 7.0. In most of them this server follows a later Redis. Each line lists the requests
+/// (in capitals), the reply of 7.0, our reply and the reason. Some lines apply only to keys that a certain command used before.
 /// </summary>
 internal static class IntendedDifferences
 {
@@ -34,7 +34,7 @@ internal static class IntendedDifferences
         ("^BITFIELD", "^$|^[^,]* new\", [^,]*:new [^,]*$", "setbit", "a string that was made longer was changed, even if nothing was written into it"),
     ];
 
-    /// <summary>The same for key events, each list as one line.</summary>
+    /// <summary>Returns whether a difference between two lists of key events is intended. Each list is one line.</summary>
     public static bool CoversEvents(string[] request, string[] ours, string[] theirs)
     {
         string text = string.Join(' ', request).ToUpperInvariant(), here = string.Join(", ", ours), there = string.Join(", ", theirs);
@@ -42,8 +42,8 @@ internal static class IntendedDifferences
         if (!Regex.IsMatch(text, "^(SORT|X)")) return false;
         return ours.Where(IsCompared).SequenceEqual(theirs.Where(IsCompared));
 
-        // A miss is told once, for a key that a reading command names; Redis tells each of its lookups. And since 7.2 claims make consumers, so
-        // that others are met and made at other times.
+        // This server reports one miss for each key that a reading command names. Redis reports one miss for each lookup. From
+        // 7.2 on, claims create consumers, so the events of consumers differ too.
         static bool IsCompared(string shown) =>
             !shown.Contains("keymiss", StringComparison.Ordinal) && !Regex.IsMatch(shown, "xgroup-(create|del)consumer");
     }

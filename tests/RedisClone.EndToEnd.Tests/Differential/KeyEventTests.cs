@@ -3,8 +3,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Key events of all classes while random requests of every family run, event by event against redis-server. RC_SEED repeats a
-/// run, <c>tests/fuzz commands</c> makes it longer.
+/// Compares the key events of all classes with redis-server while random requests of every family run. RC_SEED repeats a run,
+/// <c>tests/fuzz commands</c> makes it longer.
 /// </summary>
 public sealed class KeyEventTests : IDisposable
 {
@@ -26,7 +26,7 @@ public sealed class KeyEventTests : IDisposable
 
     [Theory]
     [MemberData(nameof(Tried))]
-    public void Events_are_those_of_redis_server(string family)
+    public void EventsMatchRedisServer(string family)
     {
         HashSet<string> ourCommands = CommandNames.Of(_ours), theirCommands = CommandNames.Of(_redis);
         var stream = new CommandStream(Families.All[family].Where(t => t.IsIn(ourCommands) && t.IsIn(theirCommands)), Seed.Random($"events {family}"));
@@ -40,7 +40,7 @@ public sealed class KeyEventTests : IDisposable
             int resets = differential.Resets;
             differential.Run([request]);
             string[] here = ours.Heard(), there = theirs.Heard();
-            // After a difference that is meant, both were emptied.
+            // After an intended difference both servers were emptied.
             if (resets != differential.Resets || here.SequenceEqual(there) || IntendedDifferences.CoversEvents(request, here, there)) continue;
             findings.Add($"{Requests.Show(request)}\n   ours:  {string.Join(", ", here)}\n   redis: {string.Join(", ", there)}");
         }
@@ -48,7 +48,9 @@ public sealed class KeyEventTests : IDisposable
         _ours.AssertWell();
     }
 
-    /// <summary>Hears all events of one server, and asks for a bell to know that it has heard all so far.</summary>
+    /// <summary>
+    /// Receives all events of one server. It sends a marker event to know that all earlier events have arrived.
+    /// </summary>
     private sealed class Listener : IDisposable
     {
         private readonly RespClient _ear, _bell;
@@ -61,7 +63,7 @@ public sealed class KeyEventTests : IDisposable
             Heard();
         }
 
-        /// <summary>Whatever the clock brings aside.</summary>
+        /// <summary>Returns the received events, without the events that depend on the clock.</summary>
         public string[] Heard()
         {
             _bell.Expect(":1", "PUBLISH", "bell", "rings");

@@ -2,7 +2,7 @@ using System.Text.RegularExpressions;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
-/// <summary>Which commands have named a key since both servers were emptied, under another name too.</summary>
+/// <summary>The commands that have named a key since both servers were emptied, under this name or another name.</summary>
 internal sealed class KeyHistory
 {
     private readonly Dictionary<string, HashSet<string>> _commands = [];
@@ -14,7 +14,7 @@ internal sealed class KeyHistory
         if (name is "RENAME" or "RENAMENX" or "COPY" && request.Length > 2) Of(request[2]).UnionWith(Of(request[1]));
     }
 
-    /// <summary>Whether such a command named one of the request's keys.</summary>
+    /// <summary>Returns whether this command has named one of the keys of the request.</summary>
     public bool Knows(string command, string[] request) => request.Skip(1).Any(word => Of(word).Any(name => Regex.IsMatch(name, command)));
 
     public void Clear() => _commands.Clear();

@@ -3,8 +3,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Random scripts and functions, reply by reply against redis-server, in both protocols on either side of the script. RC_SEED repeats a run,
-/// <c>tests/fuzz commands</c> makes it longer.
+/// Runs random scripts and functions on this server and on redis-server and compares each reply. The scripts and their callers
+/// use both protocols. RC_SEED repeats a run, <c>tests/fuzz commands</c> makes it longer.
 /// </summary>
 public sealed class ScriptDifferentialTests : IDisposable
 {
@@ -26,7 +26,7 @@ public sealed class ScriptDifferentialTests : IDisposable
     [InlineData(2, false)]
     [InlineData(3, false)]
     [InlineData(3, true)]
-    public void Replies_are_those_of_redis_server(int protocol, bool asFunctions)
+    public void RepliesMatchRedisServer(int protocol, bool asFunctions)
     {
         Random random = Seed.Random($"scripts {protocol} {asFunctions}");
         var generator = new ScriptGenerator(random, KeepsErrorsOnOneLine(_redis));
@@ -48,7 +48,9 @@ public sealed class ScriptDifferentialTests : IDisposable
         _ours.AssertWell();
     }
 
-    /// <summary>Redis 7.4 sends the line ends of a raised error as they are. A client takes the rest for another reply.</summary>
+    /// <summary>
+    /// Redis 7.4 sends the line ends of a raised error unchanged. A client reads the text after the first line as another reply.
+    /// </summary>
     private static bool KeepsErrorsOnOneLine(ServerProcess server)
     {
         using RespClient client = server.Connect();
@@ -56,7 +58,7 @@ public sealed class ScriptDifferentialTests : IDisposable
     }
 
     [Fact]
-    public void A_dump_of_libraries_goes_both_ways()
+    public void DumpsOfLibrariesLoadOnBothServers()
     {
         using RespClient ours = _ours.Connect(), theirs = _redis.Connect();
         string code = $"#!lua name=lib\nredis.register_function{{function_name='f', callback=function(keys) return '{new string('x', 500)}' end, flags={{'no-writes'}}, description='d'}}";

@@ -3,8 +3,8 @@ using System.Globalization;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Random small scripts: a few statements, and a value of every kind that a script can return, made of literals, arguments, and replies of
-/// commands. Numbers with a fraction are such that all printers agree on them.
+/// Generates small random scripts. A script has a few statements and a return value of any kind, which consists of literals,
+/// arguments and replies of commands. All printers print the chosen numbers with a fraction in the same way.
 /// </summary>
 /// <param name="random">Makes all choices.</param>
 /// <param name="linesInErrors">Whether a script may raise an error whose text has several lines.</param>

@@ -4,8 +4,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// The blocks of a stream end where the nodes of redis-server's stream do, so that an approximate cut leaves as many entries:
-/// for all limits of nodes, entries of several shapes, and deletions.
+/// The blocks of a stream end at the same entries as the nodes of a stream of redis-server. An approximate trim therefore leaves
+/// the same number of entries. The test uses all limits of nodes, entries of several shapes, and deletions.
 /// </summary>
 public sealed class StreamNodeTests : IDisposable
 {
@@ -25,7 +25,7 @@ public sealed class StreamNodeTests : IDisposable
     }
 
     [Fact]
-    public void An_approximate_cut_leaves_what_redis_server_leaves()
+    public void AnApproximateTrimLeavesAsManyEntriesAsRedisServer()
     {
         Random random = Seed.Random("nodes");
         using RespClient ours = _ours.Connect(), theirs = _redis.Connect();

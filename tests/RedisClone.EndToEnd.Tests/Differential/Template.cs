@@ -1,16 +1,16 @@
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// A command's forms in one line, from which random requests are made:
+/// The forms of a command in one line, from which the tests generate random requests:
 /// <code>
 /// word       itself
 /// {kind}     an argument of a kind, see <see cref="Arguments"/>
 /// [ x ]      x or nothing
 /// ( x | y )  one of them
 /// x +        x one to four times
-/// !          in front: never deformed, because a wrong value would block, take for ever or differ by chance
+/// !          in front: never malformed, because a wrong value would block, run forever or give a random result
 /// </code>
-/// Everything is separated by blanks.
+/// Blanks separate all parts.
 /// </summary>
 internal sealed class Template
 {
@@ -24,12 +24,12 @@ internal sealed class Template
         Name = words[at];
         Subcommand = at + 1 < words.Length && char.IsAsciiLetterUpper(words[at + 1][0]) ? words[at + 1] : null;
         _root = ParseAlternatives(words, ref at);
-        if (at != words.Length) throw new FormatException($"{line}: stray {words[at]}");
+        if (at != words.Length) throw new FormatException($"{line}: unexpected {words[at]}");
     }
 
     public string Name { get; }
 
-    /// <summary>The second word if it is one: the subcommand, if the command is a container.</summary>
+    /// <summary>The second word if the command is a container: the subcommand.</summary>
     public string? Subcommand { get; }
 
     public bool IsExact { get; }
@@ -37,7 +37,7 @@ internal sealed class Template
     public static Template[] Parse(string lines) =>
         [.. lines.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries).Select(l => new Template(l))];
 
-    /// <summary>Whether a server with these commands has this one.</summary>
+    /// <summary>Returns whether a server with these commands has this command.</summary>
     public bool IsIn(HashSet<string> commands) =>
         commands.Contains(Name)
         && (Subcommand is null || !commands.Any(c => c.StartsWith(Name + "|", StringComparison.Ordinal)) || commands.Contains($"{Name}|{Subcommand}"));
@@ -70,7 +70,8 @@ internal sealed class Template
             if (word is "(" or "[")
             {
                 part = ParseAlternatives(words, ref at);
-                if (at == words.Length || words[at] != (word == "(" ? ")" : "]")) throw new FormatException($"{string.Join(' ', words)}: {word} is open");
+                if (at == words.Length || words[at] != (word == "(" ? ")" : "]"))
+                    throw new FormatException($"{string.Join(' ', words)}: {word} is not closed");
                 at++;
                 if (word == "[") part = new Maybe(part);
             }

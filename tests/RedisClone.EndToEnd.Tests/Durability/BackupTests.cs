@@ -2,7 +2,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>BACKUP while the server goes on: a server started on the copy has what there was when it was sealed, with and without a journal.</summary>
+/// <summary>
+/// BACKUP while the server runs. A server that starts on the copy has the contents at the time of the seal, with and without a
+/// journal.
+/// </summary>
 public sealed class BackupTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-backup-").FullName;

@@ -2,7 +2,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>Data directories that cannot be used: a clear message, and nothing is overwritten. And what waits for the disk answers truly.</summary>
+/// <summary>
+/// Unusable data directories cause a clear message, and the server overwrites no file. Commands that wait for the disk get
+/// correct replies.
+/// </summary>
 public sealed class BadPlaceTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-place-").FullName;
@@ -14,7 +17,7 @@ public sealed class BadPlaceTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void TheSecondServerOnADirectoryRefuses()
+    public void ASecondServerDoesNotStartOnTheSameDirectory()
     {
         using ServerProcess first = ServerProcess.Ours(Place);
         (int code, string output) = ServerProcess.RunOurs([.. Place, "--port", "0"]);
@@ -24,7 +27,7 @@ public sealed class BadPlaceTests : IDisposable
     }
 
     [Fact]
-    public void WhoReplacesTheDumpOfAnotherServerIsWarned()
+    public void AServerWarnsWhenItReplacesTheDumpOfAnotherServer()
     {
         const string Warning = "another server seems to use the same dir and dbfilename";
         using ServerProcess first = ServerProcess.Ours("--dir", _folder), second = ServerProcess.Ours("--dir", _folder);
@@ -43,7 +46,7 @@ public sealed class BadPlaceTests : IDisposable
     [InlineData("dump.rdb", "", "no")]
     [InlineData("appendonlydir/appendonly.aof.manifest", "not a manifest", "yes")]
     [InlineData("appendonlydir/appendonly.aof.1.incr.aof", "REDIS0010 an RDB where an increment should be", "yes")]
-    public void AFileOfTheWrongKindIsRefusedAndLeftAlone(string name, string content, string appendOnly)
+    public void AFileOfTheWrongKindIsRefusedAndNotChanged(string name, string content, string appendOnly)
     {
         Directory.CreateDirectory(Journal);
         if (name.EndsWith(".incr.aof", StringComparison.Ordinal)) File.WriteAllText(Path.Combine(Journal, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
@@ -55,7 +58,7 @@ public sealed class BadPlaceTests : IDisposable
     }
 
     [Fact]
-    public void ADirectoryIsNoSnapshot()
+    public void ADirectoryIsNotASnapshot()
     {
         Directory.CreateDirectory(Path.Combine(_folder, "dump.rdb"));
         Assert.Contains("The snapshot dump.rdb cannot be read", NotLoaded("--dir", _folder), StringComparison.Ordinal);
@@ -70,7 +73,7 @@ public sealed class BadPlaceTests : IDisposable
         Assert.Contains("The journal cannot be loaded: appendonly.aof.1.incr.aof cannot be read", NotLoaded(Place), StringComparison.Ordinal);
     }
 
-    /// <summary>What a start says that is refused for its data.</summary>
+    /// <summary>Returns the message of a server that does not start because of its data.</summary>
     private static string NotLoaded(params string[] arguments)
     {
         (int code, string output) = ServerProcess.RunOurs([.. arguments, "--port", "0"]);
@@ -81,7 +84,7 @@ public sealed class BadPlaceTests : IDisposable
     }
 
     [Fact]
-    public void AJournalThatCannotHaveItsDirectoryIsSaid()
+    public void TheMessageNamesTheDirectoryThatTheJournalCannotCreate()
     {
         File.WriteAllText(Journal, "a file where the directory should be");
         (int code, string output) = ServerProcess.RunOurs([.. Place, "--port", "0"]);
@@ -94,7 +97,7 @@ public sealed class BadPlaceTests : IDisposable
     [InlineData("always")]
     [InlineData("everysec")]
     [InlineData("no")]
-    public void WhatWaitsForTheDiskAnswersWhenItIsThere(string policy)
+    public void WaitaofRepliesWhenTheWriteIsOnDisk(string policy)
     {
         using (ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", policy]))
         using (RespClient client = server.Connect())
@@ -138,9 +141,9 @@ public sealed class BadPlaceTests : IDisposable
         }
     }
 
-    /// <summary>Who waits for the disk does not wait for a journal that is no more.</summary>
+    /// <summary>A client that waits for the disk does not wait for a journal that is turned off.</summary>
     [Fact]
-    public void WhoWaitsGoesOnWhenTheJournalIsTurnedOff()
+    public void AWaitingClientContinuesWhenTheJournalIsTurnedOff()
     {
         using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", "everysec"]);
         using RespClient waiting = server.Connect(), client = server.Connect();
@@ -149,17 +152,18 @@ public sealed class BadPlaceTests : IDisposable
             waiting.Expect("+OK", "SET", "key", "value");
             waiting.Send("WAITAOF", "1", "0", "0");
             client.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
-            // Whether it came before the end, and before the first base of the round, is chance; that it is answered is not.
+            // The request arrives before or after the end of the journal, and before or after the first base file of the round.
+            // In each case it must get a reply.
             Assert.Matches(@"^(\*\[:[01] :0\]|-ERR WAITAOF cannot be used .*)$", waiting.Read().ToString());
             client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
         }
     }
 
-    /// <summary>What clients have seen before are positions of the same journal.</summary>
+    /// <summary>The journal positions that a client has seen stay valid after the journal is turned off and on.</summary>
     [Theory]
     [InlineData("always")]
     [InlineData("everysec")]
-    public void WhoWasThereBeforeIsServedWhenTheJournalIsTurnedOffAndOn(string policy)
+    public void AnEarlierClientIsServedWhenTheJournalIsTurnedOffAndOn(string policy)
     {
         using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfsync", policy]);
         using RespClient before = server.Connect(), client = server.Connect();
@@ -180,9 +184,12 @@ public sealed class BadPlaceTests : IDisposable
         asking.Expect(":502", "DBSIZE");
     }
 
-    /// <summary>Turned off before its first base was begun, or while that took its place: neither is the server's end, nor is it taken for a base that came later.</summary>
+    /// <summary>
+    /// The journal is turned off before its first base file is begun, or while the base file is put in place. The server
+    /// continues in both cases, and does not confuse this base file with a later one.
+    /// </summary>
     [Fact]
-    public void TheJournalMayBeTurnedOnAndOffFasterThanItBegins()
+    public void TheJournalCanBeTurnedOnAndOffFasterThanItStarts()
     {
         string[][] turns = [["CONFIG", "SET", "appendonly", "yes"], ["SET", "key", "value"], ["CONFIG", "SET", "appendonly", "no"]];
         using ServerProcess server = ServerProcess.Ours("--dir", _folder);

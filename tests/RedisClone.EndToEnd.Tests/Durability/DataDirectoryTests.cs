@@ -2,7 +2,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>A data directory moves from redis-server to this one and back: the dump file, and the append-only directory with its base.</summary>
+/// <summary>
+/// A data directory moves from redis-server to this server and back: the dump file, and the append-only directory with its base
+/// file.
+/// </summary>
 public sealed class DataDirectoryTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-data-").FullName;

@@ -5,9 +5,9 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>
-/// Producers of numbered entries, and consumers of a group that join, die with entries in hand, come back, claim what others left
-/// and give back what they cannot do. Together they remember what a group promises: what is added is delivered, and what was
-/// acknowledged is not delivered again, whatever becomes of the server in between.
+/// Producers add numbered entries. Consumers of a group join, die with pending entries, return, claim entries of other consumers,
+/// and give back entries that they cannot process. The class records the guarantees of a group: each added entry is delivered,
+/// and an acknowledged entry is not delivered again, even if the server is restarted.
 /// </summary>
 internal sealed class GroupCrowd(Random random)
 {
@@ -15,7 +15,7 @@ internal sealed class GroupCrowd(Random random)
     private const int Consumers = 20;
     private const string Group = "group";
 
-    /// <summary>More than one, so that reads are of several shards.</summary>
+    /// <summary>Several streams, so that reads use several shards.</summary>
     private static readonly string[] s_streams = ["work:1", "work:2", "work:3"];
 
     private readonly Lock _lock = new();
@@ -52,7 +52,7 @@ internal sealed class GroupCrowd(Random random)
         foreach (string stream in s_streams) client.Expect("+OK", "XGROUP", "CREATE", stream, Group, "0", "MKSTREAM");
     }
 
-    /// <summary>Goes on, with a server that may be another than before, until <see cref="Join"/>.</summary>
+    /// <summary>Continues with a server, which may be a new one, until <see cref="Join"/>.</summary>
     public void Start(ServerProcess server, bool produce)
     {
         _isOver = false;
@@ -64,7 +64,7 @@ internal sealed class GroupCrowd(Random random)
         }
     }
 
-    /// <summary>From here on clients that lose their connection end.</summary>
+    /// <summary>From now on, clients that lose their connection stop.</summary>
     public void Finish() => _isOver = true;
 
     public void Join()
@@ -79,7 +79,7 @@ internal sealed class GroupCrowd(Random random)
         if (_failure is { } failure) throw new InvalidOperationException(failure.Message, failure);
     }
 
-    /// <summary>Everything that there is was delivered and acknowledged.</summary>
+    /// <summary>Returns whether all entries are delivered and acknowledged.</summary>
     public static bool IsDone(RespClient client)
     {
         foreach (string stream in s_streams)
@@ -138,7 +138,10 @@ internal sealed class GroupCrowd(Random random)
         }
     }
 
-    /// <summary>One consumer after the other, with a few names in turn; what one leaves when it dies, it may find again under its name.</summary>
+    /// <summary>
+    /// Runs one consumer after another under a few names. A consumer may find the entries that died with the earlier consumer of
+    /// its name.
+    /// </summary>
     private void Consume(int port, string name, bool mayFail, Random own)
     {
         while (GoesOn)
@@ -197,7 +200,9 @@ internal sealed class GroupCrowd(Random random)
             foreach (Entry entry in entries)
             {
                 bool again = _acknowledgedAt.TryGetValue(entry.Number, out long at) && at < since;
-                if (again) throw new InvalidOperationException($"entry {entry.Id} of {entry.Stream}, number {entry.Number}, was acknowledged and came again");
+                if (again)
+                    throw new InvalidOperationException(
+                        $"entry {entry.Id} of {entry.Stream}, number {entry.Number}, was delivered again after its XACK");
             }
         }
         return entries;
@@ -253,7 +258,9 @@ internal sealed class GroupCrowd(Random random)
         }
     }
 
-    /// <summary>Its entries would go with it, so it leaves where it has none.</summary>
+    /// <summary>
+    /// A consumer is deleted together with its pending entries, so only consumers without pending entries leave.
+    /// </summary>
     private static void Leave(RespClient client, string name)
     {
         foreach (string stream in s_streams)
@@ -267,7 +274,7 @@ internal sealed class GroupCrowd(Random random)
         foreach (Reply stream in streams.Items ?? []) Add(entries, stream[0].Text!, stream[1]);
     }
 
-    /// <summary>An entry that was deleted meanwhile comes without its fields.</summary>
+    /// <summary>An entry that was deleted in the meantime has no fields.</summary>
     private static void Add(List<Entry> entries, string stream, Reply from)
     {
         foreach (Reply entry in from.Items!)

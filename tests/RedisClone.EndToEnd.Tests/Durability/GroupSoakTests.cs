@@ -3,7 +3,7 @@ using Xunit.Abstractions;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>A consumer group lives through deaths of its consumers and of the server, and loses nothing.</summary>
+/// <summary>A consumer group loses no entry when its consumers and the server die.</summary>
 public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(10);
@@ -12,7 +12,7 @@ public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
     private readonly Random _random = Seed.Random("groups");
 
     [Fact]
-    public void EveryEntryIsProcessedWhoeverDies()
+    public void EveryEntryIsProcessedAfterDeathsOfConsumersAndServer()
     {
         var crowd = new GroupCrowd(_random);
         int lives = LongRun.Times(4, 100);
@@ -43,7 +43,7 @@ public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
     private ServerProcess Start() =>
         ServerProcess.Ours("--dir", _folder, "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes");
 
-    /// <summary>Lets the crowd work for a while, and then ends the server under it.</summary>
+    /// <summary>Lets the clients work for a while and then stops the server.</summary>
     private void Work(GroupCrowd crowd, ServerProcess server, RespClient client)
     {
         crowd.Start(server, produce: true);
@@ -67,7 +67,7 @@ public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
         }
     }
 
-    /// <summary>Consumers that no longer die, until nothing is left; the digest of what there is then.</summary>
+    /// <summary>Runs consumers that no longer die until no entry is left. Returns the digest of the remaining data.</summary>
     private string Drain(GroupCrowd crowd)
     {
         using ServerProcess server = Start();
@@ -94,7 +94,8 @@ public sealed class GroupSoakTests(ITestOutputHelper output) : IDisposable
         while (!isSo())
         {
             crowd.ThrowIfFailed();
-            if (Environment.TickCount64 - start > s_patience.TotalMilliseconds) throw new TimeoutException("the crowd makes no progress");
+            if (Environment.TickCount64 - start > s_patience.TotalMilliseconds)
+                throw new TimeoutException("the clients make no progress");
             Thread.Sleep(5);
         }
     }

@@ -6,9 +6,9 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>
-/// A client whose writes are numbered, so that what its keys hold tells exactly which of them took effect: after a kill these
-/// must be the first N, for an N from the last acknowledged to the last sent. Some writes are transactions, scripts or of several keys,
-/// and put down their number in a list that all clients share, of which the place is known once acknowledged.
+/// A client with numbered writes. The contents of its keys show exactly which writes took effect. After a kill these must be the
+/// first N writes, where N is between the last acknowledged and the last sent write. Some writes are transactions, scripts or
+/// writes to several keys. They append their number to a list that all clients share. The reply contains the index in this list.
 /// </summary>
 internal sealed class KillClient(int id)
 {
@@ -29,14 +29,14 @@ internal sealed class KillClient(int id)
 
     public long TotalAcknowledged { get; private set; }
 
-    /// <summary>Since the last start; asked by another thread.</summary>
+    /// <summary>The number of acknowledged writes since the last start. Another thread reads it.</summary>
     public int Acknowledged => Volatile.Read(ref _acknowledgedNow);
 
     public bool HasFailed => _failure is not null;
 
     public static string LogOf(int life) => $"log:{life}";
 
-    /// <summary>Writes until the server is gone.</summary>
+    /// <summary>Writes until the server exits.</summary>
     public void Start(ServerProcess server, int life, int seed)
     {
         _life = life;
@@ -54,28 +54,31 @@ internal sealed class KillClient(int id)
     }
 
     /// <summary>
-    /// Compares what came back with what was promised, and goes on from there. What was acknowledged before <paramref
-    /// name="mustHave"/> must be there; returns how much else is not.
+    /// Compares the contents with the acknowledged writes and continues from these contents. All writes that were acknowledged
+    /// before <paramref name="mustHave"/> must be there. Returns the number of other acknowledged writes that are missing.
     /// </summary>
     public long Compare(RespClient client, string[] log, TimeSpan mustHave)
     {
         string prefix = $"{id}:";
         long[] logged = [.. log.Where(l => l.StartsWith(prefix, StringComparison.Ordinal)).Select(l => long.Parse(l.AsSpan(prefix.Length), CultureInfo.InvariantCulture))];
         long last = Math.Max(CheckKeys(client), _base);
-        Assert.True(last <= _sent, $"client {id}: {last} is there, {_sent} was sent last");
-        Assert.True(logged.LastOrDefault() <= last, $"client {id}: {logged.LastOrDefault()} is in the list, {last} the last in the keys");
+        Assert.True(last <= _sent, $"client {id}: the keys contain write {last}, the last write sent is {_sent}");
+        Assert.True(logged.LastOrDefault() <= last,
+            $"client {id}: the list contains write {logged.LastOrDefault()}, the keys end with write {last}");
         long[] expected = [.. Numbers(_base + 1, last).Where(n => KindOf(n) is Kind.Transaction or Kind.Script)];
-        Assert.True(expected.AsSpan().SequenceEqual(logged), $"client {id}: in the list {string.Join(' ', logged)}, not {string.Join(' ', expected)}");
+        Assert.True(expected.AsSpan().SequenceEqual(logged),
+            $"client {id}: the list contains {string.Join(' ', logged)}, not {string.Join(' ', expected)}");
         long lost = 0;
         foreach ((long number, TimeSpan at, long place) in _acknowledged)
         {
             if (number <= last)
             {
-                if (place > 0) Assert.True(log[place - 1] == $"{id}:{number}", $"client {id}: {log[place - 1]} stands where {number} was");
+                if (place > 0) Assert.True(log[place - 1] == $"{id}:{number}",
+                    $"client {id}: {log[place - 1]} replaces {number} in the list");
                 continue;
             }
             lost++;
-            Assert.True(at > mustHave, $"client {id}: {number} was acknowledged, {last} is the last there");
+            Assert.True(at > mustHave, $"client {id}: write {number} was acknowledged, the last write in the keys is {last}");
         }
         TotalAcknowledged += _acknowledged.Count;
         _acknowledged.Clear();
@@ -83,7 +86,10 @@ internal sealed class KillClient(int id)
         return lost;
     }
 
-    /// <summary>The number of the last write that the keys show; fails where they are not what the first so many writes make.</summary>
+    /// <summary>
+    /// Returns the number of the last write that the keys show. It fails if the keys are not the result of the writes up to this
+    /// number.
+    /// </summary>
     public long CheckKeys(RespClient client)
     {
         string[] keys = [.. Enumerable.Range(0, Slots).Select(Key), $"c{id}:x", $"c{id}:y"];
@@ -96,7 +102,8 @@ internal sealed class KillClient(int id)
             else expected[SlotOf(number)] = Value(number);
         }
         for (int i = 0; i < keys.Length; i++)
-            Assert.True(expected[i] == found[i], $"client {id}: {keys[i]} is of write {NumberOf(found[i])}, not {NumberOf(expected[i])}, although {last} is there");
+            Assert.True(expected[i] == found[i],
+                $"client {id}: {keys[i]} has write {NumberOf(found[i])}, not {NumberOf(expected[i])}; the last is {last}");
         return last;
     }
 
@@ -136,7 +143,7 @@ internal sealed class KillClient(int id)
         }
         catch (Exception e) when (e is EndOfStreamException or SocketException)
         {
-            // The kill.
+            // The server was killed.
         }
         catch (Exception e)
         {
@@ -167,7 +174,7 @@ internal sealed class KillClient(int id)
         }
     }
 
-    /// <summary>Reads the replies to one write; its place in the list, or 0.</summary>
+    /// <summary>Reads the replies to one write. Returns the index of the write in the list, or 0.</summary>
     private static long ReadPlace(RespClient client, long number)
     {
         switch (KindOf(number))

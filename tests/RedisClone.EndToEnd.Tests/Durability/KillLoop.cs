@@ -3,10 +3,12 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>One data directory that lives through one kill after another, and the clients that remember what they were promised.</summary>
+/// <summary>A data directory whose server is killed many times, and the clients that remember the acknowledged writes.</summary>
 internal sealed class KillLoop : IDisposable
 {
-    /// <summary>A write is put off for a second in <c>everysec</c> while a flush is running; the others are for a disk that is busy.</summary>
+    /// <summary>
+    /// With <c>everysec</c>, a write waits up to a second while an fsync is running. The other seconds allow for a busy disk.
+    /// </summary>
     private static readonly TimeSpan LongestLoss = TimeSpan.FromSeconds(10);
 
     private readonly Random _random;
@@ -24,7 +26,9 @@ internal sealed class KillLoop : IDisposable
     public string Summary =>
         $"kills: {string.Join(", ", _kills.Select(k => $"{k.Value} {k.Key}"))}; {_clients.Sum(c => c.TotalAcknowledged)} writes acknowledged, {_lost} lost in everysec";
 
-    /// <summary>Starts on what the last kill left, compares, runs load, and kills again.</summary>
+    /// <summary>
+    /// Starts the server on the data of the last kill, compares the data, runs load, and kills the server again.
+    /// </summary>
     public void RunCycle()
     {
         bool always = _random.Next(4) > 0;
@@ -52,7 +56,7 @@ internal sealed class KillLoop : IDisposable
         }
     }
 
-    /// <summary>The dump file that the kills left, if any was ever complete, is one of some moment.</summary>
+    /// <summary>Checks that the dump file is consistent, if a save was ever complete.</summary>
     public void CheckSnapshot()
     {
         if (!File.Exists(Path.Combine(_folder, "dump.rdb"))) return;
@@ -82,7 +86,7 @@ internal sealed class KillLoop : IDisposable
             2 => ("saving in the background", "BGSAVE"),
             _ => ("serving", null),
         };
-        // So many writes, not so much time: a busy machine would get nothing done in it.
+        // The amount is a number of writes and not a time, because a busy machine would complete few writes in a fixed time.
         int enough = _random.Next(120);
         while (_clients.Sum(c => c.Acknowledged) < enough && !server.HasExited && !Array.Exists(_clients, c => c.HasFailed)) Thread.Sleep(1);
         using RespClient admin = server.Connect();

@@ -4,9 +4,9 @@ using Xunit.Abstractions;
 namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>
-/// kill -9 at random moments: under load, during a snapshot, a rewrite, and recovery itself. What comes back holds every
-/// write that was acknowledged in <c>always</c>, all but the last moments of <c>everysec</c>, and no transaction in part.
-/// 200 kills in short tests, 20000 in the long run.
+/// Sends SIGKILL at random moments: under load, during a snapshot, during a rewrite, and during recovery. The recovered data
+/// contains every write that was acknowledged with <c>always</c>, all writes but those of the last moments with <c>everysec</c>,
+/// and no partial transaction. Short tests run 200 kills, the long run 20000.
 /// </summary>
 public sealed class KillTests(ITestOutputHelper output)
 {
@@ -16,7 +16,7 @@ public sealed class KillTests(ITestOutputHelper output)
     [InlineData("c")]
     [InlineData("d")]
     [InlineData("e")]
-    public void NothingAcknowledgedIsLostByKills(string directories)
+    public void KillsLoseNoAcknowledgedWrite(string directories)
     {
         int cycles = LongRun.Times(20, 2000);
         var failures = new Exception?[2];

@@ -2,7 +2,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
 
-/// <summary>verify and repair: what the executable says of a data directory that no server runs on, and that it leaves it as it is.</summary>
+/// <summary>
+/// The commands verify and repair: the report of the executable on a data directory that no server uses. The commands do not
+/// change the directory.
+/// </summary>
 public sealed class OfflineCommandTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-offline-").FullName;
@@ -18,7 +21,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void WhatIsWholeIsSaidToBe()
+    public void IntactDataIsReportedAsIntact()
     {
         Fill();
         (int code, string output) = ServerProcess.RunOurs("verify", _folder);
@@ -38,7 +41,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void AMissingManifestIsRefusedAndMadeAnew()
+    public void AMissingManifestIsReportedAndCreatedAgain()
     {
         Fill();
         string manifest = Path.Combine(_folder, "appendonlydir", "appendonly.aof.manifest");
@@ -60,7 +63,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void AJournalByAnotherNameIsNamed()
+    public void AJournalWithAnotherNameIsReported()
     {
         Fill();
         using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfilename", "another.aof"]);
@@ -70,7 +73,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void ASnapshotThatIsADirectoryIsNone()
+    public void ADirectoryIsNotASnapshot()
     {
         string dump = Directory.CreateDirectory(Path.Combine(_folder, "dump.rdb")).FullName;
         (int code, string output) = ServerProcess.RunOurs("verify", _folder);
@@ -80,7 +83,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void DamageIsNamedAndTheGoodPartIsCopied()
+    public void DamageIsReportedAndTheIntactPartIsCopied()
     {
         Fill();
         byte[] damaged = File.ReadAllBytes(Increment);
@@ -103,7 +106,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void AnEndThatIsIncompleteIsACut()
+    public void AnIncompleteEndIsReportedAsTruncation()
     {
         Fill();
         byte[] bytes = File.ReadAllBytes(Increment);
@@ -114,7 +117,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void ASnapshotThatIsCutIsRefused()
+    public void ATruncatedSnapshotIsRefused()
     {
         Fill();
         string dump = Path.Combine(_folder, "dump.rdb");
@@ -127,7 +130,7 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.Equal(200, new FileInfo(dump).Length);
     }
 
-    /// <summary>Files that are whole as files, and that no start takes for what they say.</summary>
+    /// <summary>The files have a valid format, but a server does not start on them because of their contents.</summary>
     [Theory]
     [InlineData("a key is there twice", "FE00 0001610162 0001610163", true)]
     [InlineData("a key is there twice", "FE00 0001610162 0001610163", false)]
@@ -135,7 +138,7 @@ public sealed class OfflineCommandTests : IDisposable
     [InlineData("Missing library metadata", "F5 03666F6F", false)]
     [InlineData("handle more than 16 databases", "FE11 0001610162", true)]
     [InlineData("handle more than 16 databases", "FE11 0001610162", false)]
-    public void WhatAStartRefusesForItsContentIsRefused(string reason, string content, bool asSnapshot)
+    public void ContentsThatPreventAStartAreRefused(string reason, string content, bool asSnapshot)
     {
         byte[] file = [.. "REDIS0009"u8, .. Convert.FromHexString(content.Replace(" ", "", StringComparison.Ordinal)), 0xFF, .. new byte[8]];
         if (asSnapshot) File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), file);
@@ -155,7 +158,7 @@ public sealed class OfflineCommandTests : IDisposable
     }
 
     [Fact]
-    public void TheServersOptionsCountForVerifyToo()
+    public void VerifyUsesTheOptionsOfTheServer()
     {
         File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), [.. "REDIS0009"u8, .. Convert.FromHexString("FE110001610162FF"), .. new byte[8]]);
         Assert.Equal(2, ServerProcess.RunOurs("verify", _folder).ExitCode);

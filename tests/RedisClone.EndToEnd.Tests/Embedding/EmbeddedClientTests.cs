@@ -7,13 +7,13 @@ using StackExchange.Redis.Configuration;
 
 namespace RedisClone.EndToEnd.Tests.Embedding;
 
-/// <summary>StackExchange.Redis with a server in its own process.</summary>
+/// <summary>StackExchange.Redis with a server in the same process.</summary>
 public sealed class EmbeddedClientTests
 {
     [Theory]
     [InlineData("resp2")]
     [InlineData("resp3")]
-    public async Task It_connects_to_a_port(string protocol)
+    public async Task TheClientConnectsToAPort(string protocol)
     {
         await using RedisTestServer server = await RedisTestServer.StartAsync();
         await UseAsync(Options(server.ConnectionString, protocol));
@@ -22,7 +22,7 @@ public sealed class EmbeddedClientTests
     [Theory]
     [InlineData("resp2")]
     [InlineData("resp3")]
-    public async Task It_connects_without_a_socket(string protocol)
+    public async Task TheClientConnectsWithoutASocket(string protocol)
     {
         await using var server = new RedisCloneServer(new RedisCloneOptions { Port = null });
         await server.StartAsync();
@@ -55,7 +55,7 @@ public sealed class EmbeddedClientTests
         Assert.Equal("today", (await news.ReadAsync(limit.Token)).Message);
     }
 
-    /// <summary>The tunnel of docs/embedding.md, which counts here.</summary>
+    /// <summary>The tunnel of docs/embedding.md. This copy counts its connections.</summary>
     private sealed class InProcess(RedisCloneServer server) : Tunnel
     {
         private int _connections;

@@ -3,7 +3,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Embedding;
 
-/// <summary>What is packed is what a stranger can use: from a folder, with a cache of its own, beside the machine's sources.</summary>
+/// <summary>
+/// The packages work outside the repository: a project installs them from a folder, with its own package cache and without the
+/// sources.
+/// </summary>
 public sealed class PackageTests : IDisposable
 {
     private static readonly string[] Libraries =
@@ -15,10 +18,11 @@ public sealed class PackageTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public Task The_sample_runs() => VisitCounter.TryAsync(Repository.PathOf($"samples/Embedded/bin/{Configuration}/net10.0/Embedded"));
+    public Task TheSampleRuns() =>
+        VisitCounter.TryAsync(Repository.PathOf($"samples/Embedded/bin/{Configuration}/net10.0/Embedded"));
 
     [Fact]
-    public async Task Packages_install_and_run()
+    public async Task PackagesInstallAndRun()
     {
         await DotnetAsync("pack", "RedisClone.sln", "-c", Configuration, "--no-build", "-o", Packages);
         foreach (string library in Libraries)
@@ -50,7 +54,7 @@ public sealed class PackageTests : IDisposable
         await VisitCounter.TryAsync(Path.Combine(sample, "out", "sample"));
     }
 
-    /// <summary>The one that these tests were built in.</summary>
+    /// <summary>The build configuration of these tests.</summary>
     private static string Configuration => new DirectoryInfo(AppContext.BaseDirectory).Parent!.Name;
 
     private string Packages => Path.Combine(_folder, "packages");
@@ -63,7 +67,9 @@ public sealed class PackageTests : IDisposable
         return [.. archive.Entries.Select(entry => entry.FullName)];
     }
 
-    /// <summary>Without the user's cache, where a package of the same version may be from another day.</summary>
+    /// <summary>
+    /// Runs dotnet without the package cache of the user, which may contain an older build of the same version.
+    /// </summary>
     private async Task DotnetAsync(params string[] arguments)
     {
         (int code, string output) = await Repository.RunAsync("dotnet", arguments, [new("NUGET_PACKAGES", Path.Combine(_folder, "cache"))]);

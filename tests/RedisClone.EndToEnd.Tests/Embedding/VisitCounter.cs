@@ -4,7 +4,9 @@ using System.Text.RegularExpressions;
 
 namespace RedisClone.EndToEnd.Tests.Embedding;
 
-/// <summary>Visits the sample as a user would: it counts, its redis is there for others too, and SIGTERM ends it well.</summary>
+/// <summary>
+/// Uses the sample as its users do: it counts visits, other clients can use its server, and SIGTERM ends it with status 0.
+/// </summary>
 internal static partial class VisitCounter
 {
     private static readonly TimeSpan Patience = TimeSpan.FromMinutes(2);
@@ -37,7 +39,8 @@ internal static partial class VisitCounter
         while (true)
         {
             if (what.Match(output.ToString()) is { Success: true } found) return found.Groups[1].Value;
-            string line = await process.StandardOutput.ReadLineAsync().WaitAsync(Patience) ?? throw new InvalidOperationException($"It ended:\n{output}");
+            string line = await process.StandardOutput.ReadLineAsync().WaitAsync(Patience)
+                ?? throw new InvalidOperationException($"The sample ended:\n{output}");
             output.AppendLine(line);
         }
     }

@@ -4,7 +4,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Histories;
 
-/// <summary>One client of a history: asks, notes what it was told and when, and goes on with a new connection after the server's death.</summary>
+/// <summary>
+/// One client of a history. It sends requests, records their replies with the times, and opens a new connection after a kill of
+/// the server.
+/// </summary>
 internal sealed class HistoryClient(Home home, Workload workload, int id, int operations, Random random)
 {
     private const int IdsPerLife = 1000;
@@ -14,7 +17,7 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
 
     public IReadOnlyList<Operation> History => _history;
 
-    /// <summary>Asked by another thread.</summary>
+    /// <summary>The number of operations so far. Another thread reads it.</summary>
     public int Done => Volatile.Read(ref _done);
 
     public void Run()
@@ -31,7 +34,8 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
             catch (Exception e) when (e is EndOfStreamException or SocketException)
             {
                 long death = home.AwaitDeath(life);
-                // What was sent to the dead had no effect.
+                // An operation that was invoked after the kill had no effect. An earlier operation may have taken effect until
+                // the kill.
                 if (_history is [.., { IsUnknown: true, Returned: long.MaxValue } last]) _history.RemoveAt(_history.Count - 1);
                 else continue;
                 if (last.Invoked < death) _history.Add(last with { Returned = death });
@@ -39,7 +43,7 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
         }
     }
 
-    /// <summary>What is there when all others are done.</summary>
+    /// <summary>Reads all keys after the other clients are done.</summary>
     public void ReadAll()
     {
         using RespClient client = home.Server.Connect();
@@ -63,7 +67,7 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
         return reply.IsNil ? [] : [reply.ToString()];
     }
 
-    /// <summary>Every other one declares its keys.</summary>
+    /// <summary>Every second script declares its keys.</summary>
     private string[] Script(string[][] commands)
     {
         string calls = string.Join(", ", commands.Select(command => $"redis.call({string.Join(", ", command.Select(word => $"'{word}'"))})"));

@@ -4,8 +4,9 @@ using Xunit.Abstractions;
 namespace RedisClone.EndToEnd.Tests.Histories;
 
 /// <summary>
-/// What many clients see of a server in <c>always</c>, with transactions, scripts, blocking pops and deaths of the server, must be what they could
-/// have seen of one that does one thing after the other. 50 histories in the test run, <c>tests/long histories</c> for 2000.
+/// Many clients use a server with <c>appendfsync always</c>: transactions, scripts, blocking pops, and kills of the server. Their
+/// replies must be possible for a server that executes one operation at a time. The test run checks 50 histories, <c>tests/long
+/// histories</c> 2000.
 /// </summary>
 public sealed class HistoryTests(ITestOutputHelper output)
 {
@@ -13,7 +14,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
     private const int HistoriesPerHome = 10;
     private const int HistoriesPerDeath = 5;
 
-    /// <summary>Of each client; in the test run, of all together.</summary>
+    /// <summary>The operations of each client in a long run, and of all clients together in the test run.</summary>
     private const int Operations = 200;
 
     private static readonly int s_perClient = LongRun.IsLong ? Operations : Operations / Clients;
@@ -21,7 +22,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
     private int _histories, _deaths, _operations, _unknown, _calledOff;
 
     [Fact]
-    public void Concurrent_histories_are_linearizable()
+    public void ConcurrentHistoriesAreLinearizable()
     {
         int wanted = LongRun.Times(50, 2000);
         while (_histories < wanted)

@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Histories;
 
-/// <summary>A data directory, and the server that lives in it, dies, and comes back.</summary>
+/// <summary>A data directory with a server that can be killed and started again.</summary>
 internal sealed class Home : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
@@ -45,13 +45,14 @@ internal sealed class Home : IDisposable
         }
     }
 
-    /// <summary>When the server died for the n-th time; waits until it is back.</summary>
+    /// <summary>Waits until the server has been killed n times and is running again. Returns the time of the n-th kill.</summary>
     public long AwaitDeath(int n)
     {
         lock (_deaths)
         {
             while (_deaths.Count <= n)
-                if (!Monitor.Wait(_deaths, s_patience)) throw new InvalidOperationException("a connection ended, but nobody killed the server");
+                if (!Monitor.Wait(_deaths, s_patience))
+                    throw new InvalidOperationException("a connection ended, but the server was not killed");
             return _deaths[n];
         }
     }

@@ -3,16 +3,19 @@ using System.Numerics;
 namespace RedisClone.EndToEnd.Tests.Histories;
 
 /// <summary>
-/// Looks for an order of all operations that explains every reply: one in which each takes effect at one moment between its invocation and its
-/// return (Wing and Gong's search, which remembers where it has been, after Lowe). Keys that no operation connects are looked at by themselves:
-/// a history is linearizable if that of each such part is.
+/// Searches an order of all operations that explains every reply. Each operation takes effect at one moment between its
+/// invocation and its return. The search is Wing and Gong's, with Lowe's memory of visited states. Keys that no operation
+/// connects are checked separately: a history is linearizable if the history of each such part is.
 /// </summary>
 internal static class Linearizability
 {
-    /// <summary>What the search has reached: all operations before <see cref="First"/> are in the order, and those of the bits behind it.</summary>
+    /// <summary>
+    /// A state of the search: the order contains all operations before <see cref="First"/> and the operations of the bits after
+    /// it.
+    /// </summary>
     private readonly record struct Reached(int First, BigInteger Later, Model Model);
 
-    /// <returns>Null, or why there is no such order.</returns>
+    /// <returns>Null, or the reason why there is no such order.</returns>
     public static string? Explain(IReadOnlyList<Operation> history) => Parts(history).Select(ExplainPart).FirstOrDefault(found => found is not null);
 
     public static IEnumerable<Operation[]> Parts(IReadOnlyList<Operation> history)
@@ -22,7 +25,7 @@ internal static class Linearizability
         foreach (Operation operation in history.OrderBy(o => o.Invoked))
         {
             (HashSet<string> Keys, List<Operation> Operations) whole = ([.. operation.Commands.SelectMany(Model.Keys)], [operation]);
-            // What a client watches decides on its next transaction, whatever keys that has.
+            // The keys that a client watches decide the result of its next transaction, which may use other keys.
             if (operation.Commands[0][0] == "WATCH") watched[operation.Client] = [.. watched.GetValueOrDefault(operation.Client, []), .. whole.Keys];
             if (operation.Form == Form.Transaction && watched.Remove(operation.Client, out HashSet<string>? keys)) whole.Keys.UnionWith(keys);
             foreach (var touched in parts.Where(part => part.Keys.Overlaps(whole.Keys)).ToArray())
@@ -52,14 +55,14 @@ internal static class Linearizability
             + $"after:\n{string.Join('\n', operations.Take(furthest.First).TakeLast(10).AsEnumerable())}";
     }
 
-    /// <summary>What can come next, the likeliest last.</summary>
+    /// <summary>Returns the possible next states, the most likely one last.</summary>
     private static IEnumerable<Reached> Next(Operation[] operations, Reached at)
     {
-        // What returns first is likely to have come first.
+        // An operation that returns first probably took effect first.
         int[] candidates = [.. Candidates(operations, at).OrderByDescending(i => operations[i].Returned)];
         foreach (int i in candidates)
         {
-            // What nobody heard of may also never have happened; it is enough to decide that when its time is over.
+            // An operation without a reply may also have had no effect. The search decides this when no other candidate is left.
             if (operations[i].IsUnknown && i == candidates[^1]) yield return Done(at, i, at.Model);
             (string[] replies, Model after) = at.Model.Apply(operations[i]);
             if (operations[i].IsUnknown || replies.AsSpan().SequenceEqual(operations[i].Replies)) yield return Done(at, i, after);

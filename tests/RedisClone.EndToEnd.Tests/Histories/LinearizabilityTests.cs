@@ -2,10 +2,12 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Histories;
 
-/// <summary>The checker of histories itself: on ones that are known to be good or bad, and against one that tries every order.</summary>
+/// <summary>
+/// Tests the checker of histories with histories that are known to be good or bad, and against a checker that tries every order.
+/// </summary>
 public sealed class LinearizabilityTests
 {
-    /// <summary>Lines of: client, invoked, returned, command, reply (? for none).</summary>
+    /// <summary>Each line contains the client, the invocation, the return, the command and the reply (? for none).</summary>
     [Theory]
     [InlineData(true, "1 0 5 SET,k,a OK", "2 6 9 GET,k a")]
     [InlineData(false, "1 0 5 SET,k,a OK", "2 6 9 GET,k nil")]
@@ -28,10 +30,11 @@ public sealed class LinearizabilityTests
     [InlineData(false, "1 0 1 WATCH,k OK", "2 2 3 SET,k,a OK", "1 4 5 *SET,k,b OK")]
     [InlineData(false, "1 0 1 WATCH,k OK", "1 4 5 *SET,k,b ", "2 6 7 SET,k,a OK")]
     [InlineData(true, "1 0 1 WATCH,k OK", "2 2 9 SET,k,a OK", "1 4 5 *SET,k,b OK", "2 10 11 GET,k a")]
-    public void Known_histories(bool isGood, params string[] lines) => Assert.Equal(isGood, Linearizability.Explain([.. lines.Select(Parse)]) is null);
+    public void KnownHistoriesAreJudgedCorrectly(bool isGood, params string[] lines) =>
+        Assert.Equal(isGood, Linearizability.Explain([.. lines.Select(Parse)]) is null);
 
     [Fact]
-    public void Made_histories_are_good_and_their_mutants_bad()
+    public void GeneratedHistoriesAreGoodAndTheirMutantsAreBad()
     {
         Random random = Seed.Random("made histories");
         int mutants = 0;
@@ -42,21 +45,22 @@ public sealed class LinearizabilityTests
             foreach (Operation[] mutant in Mutation.All(history, random))
             {
                 mutants++;
-                Assert.True(Linearizability.Explain(mutant) is not null, $"{Seed.Note}, history {i}: a mutant passes");
+                Assert.True(Linearizability.Explain(mutant) is not null,
+                    $"{Seed.Note}, history {i}: the checker accepts a mutant");
             }
         }
         Assert.True(mutants > 60, $"only {mutants} mutants");
     }
 
     [Fact]
-    public void Small_histories_are_judged_as_by_trying_every_order()
+    public void SmallHistoriesAreJudgedLikeByTryingEveryOrder()
     {
         Random random = Seed.Random("small histories");
         int good = 0;
         for (int i = 0; i < 1000; i++)
         {
             List<Operation> history = Made(random, clients: 3, operations: 6, unknown: true);
-            // Replies exchanged: most are wrong then, not all.
+            // Two replies are exchanged. Most of the resulting histories are wrong, but not all.
             int a = random.Next(history.Count), b = random.Next(history.Count);
             if (random.Next(3) > 0) (history[a], history[b]) = (history[a] with { Replies = history[b].Replies }, history[b] with { Replies = history[a].Replies });
             bool isGood = IsGoodInSomeOrder(history, Model.Empty);
@@ -66,7 +70,10 @@ public sealed class LinearizabilityTests
         Assert.InRange(good, 100, 900);
     }
 
-    /// <summary>Takes effect one by one at moments within intervals that overlap: good by construction.</summary>
+    /// <summary>
+    /// Generates operations with overlapping intervals that take effect one at a time, at moments within the intervals. Such a
+    /// history is good by construction.
+    /// </summary>
     private static List<Operation> Made(Random random, int clients, int operations, bool unknown)
     {
         const int step = 100;
@@ -92,7 +99,7 @@ public sealed class LinearizabilityTests
             }
             history.Add(operation);
             if (!isUnknown) continue;
-            // Its connection is gone; another takes its place.
+            // The connection of the client is closed, and a new connection takes its place.
             waiting[place].Clear();
             connection[place] += clients;
         }

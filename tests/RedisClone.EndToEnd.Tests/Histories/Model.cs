@@ -1,8 +1,9 @@
 namespace RedisClone.EndToEnd.Tests.Histories;
 
 /// <summary>
-/// What a few keys hold, as texts, and what operations do to them: obviously right rather than fast. A model does not change; two are equal if
-/// they hold the same. Lists and sets are texts with commas. Who watches a key has an entry of its own, "clean" until the key is touched.
+/// The contents of a few keys as texts, and the effects of operations on them. The code is simple rather than fast. A model is
+/// immutable. Two models are equal if they have the same contents. Lists and sets are texts with commas. Each watching client has
+/// an entry for each watched key, which is "clean" until the key is touched.
 /// </summary>
 internal sealed class Model : IEquatable<Model>
 {
@@ -17,7 +18,7 @@ internal sealed class Model : IEquatable<Model>
         _text = string.Join('\n', held.Select(e => $"{e.Key}={e.Value}"));
     }
 
-    /// <summary>The keys that a command touches or reads.</summary>
+    /// <summary>Returns the keys that a command changes or reads.</summary>
     public static IEnumerable<string> Keys(string[] command) => command[0] switch
     {
         "MSET" => command.Skip(1).Where((_, i) => i % 2 == 0),
@@ -27,7 +28,7 @@ internal sealed class Model : IEquatable<Model>
         _ => command[1..2],
     };
 
-    /// <summary>What comes of an operation: the replies it must have had, and what is there then.</summary>
+    /// <summary>Returns the replies that an operation must have, and the contents after it.</summary>
     public (string[] Replies, Model After) Apply(Operation operation)
     {
         var held = new SortedDictionary<string, string>(_held, StringComparer.Ordinal);

@@ -1,9 +1,9 @@
 namespace RedisClone.EndToEnd.Tests.Histories;
 
-/// <summary>Makes wrong histories of a good one: each way is one that a broken server could go.</summary>
+/// <summary>Generates wrong histories from a good history. Each kind of mutation is a possible fault of a server.</summary>
 internal static class Mutation
 {
-    /// <summary>One of each kind that the history has a place for.</summary>
+    /// <summary>Returns one mutation of each kind that the history allows.</summary>
     public static IEnumerable<Operation[]> All(IReadOnlyList<Operation> history, Random random)
     {
         foreach (Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>> kind in (Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>>[])[NeverWritten, Stale, PoppedTwice, LostIncrement])
@@ -13,11 +13,11 @@ internal static class Mutation
         }
     }
 
-    /// <summary>Somebody reads what nobody wrote.</summary>
+    /// <summary>A client reads a value that no client wrote.</summary>
     private static IEnumerable<Operation[]> NeverWritten(IReadOnlyList<Operation> history) =>
         history.Where(IsGet).Select(get => Replace(history, get, get with { Replies = ["never"] }));
 
-    /// <summary>Somebody reads what was overwritten before he asked.</summary>
+    /// <summary>A client reads a value that was overwritten before the read began.</summary>
     private static IEnumerable<Operation[]> Stale(IReadOnlyList<Operation> history)
     {
         foreach (Operation get in history.Where(IsGet))
@@ -30,15 +30,15 @@ internal static class Mutation
         }
     }
 
-    /// <summary>One element goes to two.</summary>
+    /// <summary>Two clients pop the same element.</summary>
     private static IEnumerable<Operation[]> PoppedTwice(IReadOnlyList<Operation> history) => history
         .Where(o => o is { Form: Form.Single, Commands: [["LPOP" or "RPOP", _]], Replies: [not "nil"] })
         .Select(pop => (Operation[])[.. history, pop with { Client = -1 }]);
 
-    /// <summary>An increment that was acknowledged, and had been seen, is not there.</summary>
+    /// <summary>An acknowledged increment that a client has read is lost.</summary>
     private static IEnumerable<Operation[]> LostIncrement(IReadOnlyList<Operation> history)
     {
-        // One that nobody heard of could stand in for it.
+        // An increment without a reply could replace the lost increment.
         if (history.Any(o => o.IsUnknown)) yield break;
         foreach (Operation increment in history.Where(o => o is { Form: Form.Single, Commands: [["INCRBY", ..]] }))
         {

@@ -7,23 +7,23 @@ internal enum Form
     /// <summary>One command.</summary>
     Single,
 
-    /// <summary>All commands in one transaction; its EXEC is nil if what the client watches was touched.</summary>
+    /// <summary>All commands in one transaction. Its EXEC is nil if a watched key was touched.</summary>
     Transaction,
 
-    /// <summary>All commands in one script, which returns all their replies.</summary>
+    /// <summary>All commands in one script, which returns all replies.</summary>
     Script,
 }
 
 /// <summary>
-/// What one client asked for in one step, when, and what it was told. <paramref name="Replies"/> is null if it never heard: the operation may
-/// have taken effect before <paramref name="Returned"/>, or never.
+/// One request of a client, its times and its replies. <paramref name="Replies"/> is null if the client got no reply. The
+/// operation then took effect before <paramref name="Returned"/>, or never.
 /// </summary>
-/// <param name="Client">A connection: it does one thing after the other, and watches keys.</param>
-/// <param name="Commands">What takes effect at one moment.</param>
-/// <param name="Form">How it was sent.</param>
-/// <param name="Invoked">Before this it had no effect.</param>
-/// <param name="Returned">After this it has no effect.</param>
-/// <param name="Replies">One for each command, in the form of <see cref="Text"/>; a transaction that was called off has none.</param>
+/// <param name="Client">A connection. It sends one request after another and watches keys.</param>
+/// <param name="Commands">The commands that take effect at one moment.</param>
+/// <param name="Form">The form of the request.</param>
+/// <param name="Invoked">The operation has no effect before this time.</param>
+/// <param name="Returned">The operation has no effect after this time.</param>
+/// <param name="Replies">One for each command, in the form of <see cref="Text"/>. An aborted transaction has none.</param>
 internal sealed record Operation(int Client, string[][] Commands, Form Form, long Invoked, long Returned, string[]? Replies)
 {
     public bool IsUnknown => Replies is null;

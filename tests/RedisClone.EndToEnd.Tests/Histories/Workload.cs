@@ -1,13 +1,16 @@
 namespace RedisClone.EndToEnd.Tests.Histories;
 
-/// <summary>What the clients of a history ask for. Few keys, so that everybody is in everybody's way; every value is written once, so that a reply tells who wrote it.</summary>
+/// <summary>
+/// The requests of the clients of a history. There are few keys, so that the clients compete for them. Every value is written
+/// once, so that a reply identifies the write.
+/// </summary>
 internal sealed class Workload(string name, int groups)
 {
     private const int Members = 4;
 
     private int _values;
 
-    /// <summary>The next steps of a client.</summary>
+    /// <summary>Returns the next requests of a client.</summary>
     public IEnumerable<(Form Form, string[][] Commands)> Next(Random random)
     {
         string group = Group(random.Next(groups));
@@ -27,7 +30,7 @@ internal sealed class Workload(string name, int groups)
         }
     }
 
-    /// <summary>Reads of all that there is.</summary>
+    /// <summary>Returns commands that read all keys.</summary>
     public IEnumerable<string[]> Reads()
     {
         for (int i = 0; i < groups; i++)

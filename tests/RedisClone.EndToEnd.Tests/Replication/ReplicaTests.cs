@@ -3,21 +3,23 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Replication;
 
-/// <summary>This server feeds replicas: a real redis-server, and clients that ask by SYNC.</summary>
+/// <summary>Replicas of this server: a real redis-server, and clients that send SYNC.</summary>
 public sealed class ReplicaTests
 {
     private const int Requests = 4000;
 
-    /// <summary>Redis joins in the middle of random requests of all families, and has in the end what is here.</summary>
+    /// <summary>
+    /// redis-server becomes a replica while random requests of all families run. At the end it has the same contents.
+    /// </summary>
     [Theory]
     [InlineData("no", "everysec")]
     [InlineData("yes", "always")]
-    public void RedisFollows(string appendOnly, string flush)
+    public void RedisServerFollowsAsAReplica(string appendOnly, string flush)
     {
         using ServerProcess ours = ServerProcess.Ours("--appendonly", appendOnly, "--appendfsync", flush, "--enable-debug-command", "yes", "--repl-ping-replica-period", "1");
         using ServerProcess redis = ServerProcess.Redis("--enable-debug-command", "yes", "--appendonly", "no");
         HashSet<string> known = CommandNames.Of(ours), theirs = CommandNames.Of(redis);
-        // What a newer Redis brought cannot be sent to an old one.
+        // An older redis-server cannot execute the commands of newer versions.
         Template[] common = [.. Families.Everything.Where(t => t.IsIn(known) && t.IsIn(theirs) && t.Name != "NOSUCHCOMMAND")];
         var stream = new CommandStream(common, Seed.Random($"replica {appendOnly}"));
         using RespClient client = ours.Connect();
@@ -30,7 +32,7 @@ public sealed class ReplicaTests
         }
         Leave(client);
         Until(() => client.Call("WAIT", "1", "1000").Integer == 1, "Redis does not follow", redis);
-        // What expires meanwhile is told to the replica a moment later.
+        // Expired keys reach the replica a moment later.
         for (int looks = 0; looks < 1200 && ContentsOf(client) != ContentsOf(replica); looks++) Thread.Sleep(50);
         Assert.Equal(ContentsOf(client), ContentsOf(replica));
         Assert.Contains("state=online", client.Call("INFO", "replication").Text, StringComparison.Ordinal);
@@ -39,7 +41,10 @@ public sealed class ReplicaTests
         ours.AssertWell();
     }
 
-    /// <summary>redis-cli asks for all and for functions at the same time; each gets what it wants, and redis-server loads it.</summary>
+    /// <summary>
+    /// redis-cli requests a complete snapshot and a snapshot of functions at the same time. Each request gets its own kind, and
+    /// redis-server loads it.
+    /// </summary>
     [Fact]
     public async Task SnapshotsOfFunctionsAloneHaveNoKeys()
     {
@@ -61,9 +66,9 @@ public sealed class ReplicaTests
         Directory.Delete(folder, recursive: true);
     }
 
-    /// <summary>The same requests on both servers: who asked by SYNC gets the same effects from both.</summary>
+    /// <summary>Both servers get the same requests. A client that sent SYNC gets the same effects from both.</summary>
     [Fact]
-    public void TheStreamIsThatOfRedis()
+    public void TheReplicationStreamMatchesRedis()
     {
         string[] requests =
         [
@@ -76,9 +81,9 @@ public sealed class ReplicaTests
         Assert.Equal(StreamOf(redis, requests), StreamOf(ours, requests));
     }
 
-    /// <summary>Who does not take what it asked for is let go, and what waited for it too.</summary>
+    /// <summary>The server closes a replica that does not read its stream, and frees the pending output.</summary>
     [Fact]
-    public void WhoDoesNotReadIsLetGo()
+    public void AReplicaThatDoesNotReadIsClosed()
     {
         using ServerProcess ours = ServerProcess.Ours("--client-output-buffer-limit", "replica", "4mb", "0", "0");
         using var replica = new RespClient(ours.Port, receiveBuffer: 4096);
@@ -91,15 +96,18 @@ public sealed class ReplicaTests
         ours.AssertWell();
     }
 
-    /// <summary>What a replica is sent has no room for replies: one that asks for any is let go, and the others do not notice.</summary>
+    /// <summary>
+    /// The replication stream has no room for replies. The server closes a replica whose command needs a reply, and other
+    /// replicas are not affected.
+    /// </summary>
     [Fact]
-    public void WhoAsksForRepliesAsAReplicaIsLetGo()
+    public void AReplicaThatRequestsAReplyIsClosed()
     {
         using ServerProcess ours = ServerProcess.Ours("--repl-ping-replica-period", "3600");
         using RespClient client = ours.Connect(), rogue = ours.Connect(), other = ours.Connect();
         foreach (RespClient replica in new[] { rogue, other })
         {
-            // What came before is answered.
+            // Requests before SYNC get their replies.
             replica.SendRaw("PING\r\nSYNC\r\n");
             Assert.Equal("+PONG", replica.ReadLine());
             ReadSnapshot(replica);
@@ -129,7 +137,7 @@ public sealed class ReplicaTests
         string database = "";
         do
         {
-            // Whose command it is decides of its letters: the client's, or the server's own.
+            // The letter case differs between commands of clients and commands of the server, so the test ignores it.
             string command = replica.Read().ToString().ToLowerInvariant();
             bool selects = command.Contains("select", StringComparison.Ordinal);
             if (!selects || command != database) commands.Add(command);
@@ -146,7 +154,7 @@ public sealed class ReplicaTests
         replica.Skip(int.Parse(line[1..], System.Globalization.CultureInfo.InvariantCulture));
     }
 
-    /// <summary>A random request may have left a transaction open.</summary>
+    /// <summary>Leaves the transaction that a random request may have opened.</summary>
     private static void Leave(RespClient client)
     {
         client.Call("DISCARD");

@@ -3,11 +3,11 @@ using Xunit.Abstractions;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>The image, and what docker and Kubernetes are told about it.</summary>
+/// <summary>The container image, and the descriptions for docker and Kubernetes.</summary>
 public sealed class ContainerTests(ITestOutputHelper output)
 {
     [Fact]
-    public async Task The_image_builds_and_runs()
+    public async Task TheImageBuildsAndRuns()
     {
         (int code, string said) = await Repository.RunAsync(Repository.PathOf("tests/container"));
         output.WriteLine(said);
@@ -16,7 +16,7 @@ public sealed class ContainerTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Every_description_is_sound_yaml()
+    public async Task EveryDescriptionIsValidYaml()
     {
         const string Read = "import sys, yaml\nfor name in sys.argv[1:]:\n    assert all(yaml.safe_load_all(open(name))), name";
         string[] files = Directory.GetFiles(Repository.PathOf("docker"), "*.yaml", SearchOption.AllDirectories);

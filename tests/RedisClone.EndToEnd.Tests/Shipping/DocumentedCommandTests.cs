@@ -2,7 +2,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>What README, CONTRIBUTING and docs show as commands works; tests/documented runs them.</summary>
+/// <summary>The commands in README, CONTRIBUTING and docs work. tests/documented runs them.</summary>
 public sealed class DocumentedCommandTests
 {
     private const string Block = "\n```sh\n";
@@ -14,14 +14,14 @@ public sealed class DocumentedCommandTests
 
     [Theory]
     [MemberData(nameof(Files))]
-    public async Task Every_command_runs(string file)
+    public async Task EveryCommandRuns(string file)
     {
         (int code, string output) = await Repository.RunAsync(Repository.PathOf("tests/documented"), ServerProcess.OurProgram, file);
         Assert.True(code == 0, output);
     }
 
     [Fact]
-    public async Task What_is_not_run_is_shown_somewhere()
+    public async Task EveryExceptionIsADocumentedCommand()
     {
         string all = string.Concat(s_files.Select(file => File.ReadAllText(Repository.PathOf(file))));
         foreach (string line in (await File.ReadAllLinesAsync(Repository.PathOf("tests/documented.tsv"))).Skip(1))

@@ -4,25 +4,25 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>What a container's health check runs: it finds the server by the arguments of its process.</summary>
+/// <summary>The health check of a container. It finds the server by the arguments of its process.</summary>
 public sealed class HealthTests
 {
     [Fact]
-    public void A_server_that_answers_is_healthy()
+    public void AServerThatAnswersIsHealthy()
     {
         using ServerProcess server = ServerProcess.Ours();
         Assert.Equal((0, "+PONG\n"), Ask(server.Id));
     }
 
     [Fact]
-    public void One_that_wants_a_password_is_given_that_of_its_configuration()
+    public void TheCheckUsesThePasswordOfTheConfiguration()
     {
         using ServerProcess server = ServerProcess.Ours("--requirepass", "secret");
         Assert.Equal((0, "+PONG\n"), Ask(server.Id));
     }
 
     [Fact]
-    public void One_behind_a_first_process_of_another_kind_is_found()
+    public void AServerIsFoundThatIsAChildOfTheFirstProcess()
     {
         using Process first = Process.Start("timeout", ["600", ServerProcess.OurProgram, "--port", $"{Ports.Free()}", "--bind", "127.0.0.1", "--save", ""]);
         try
@@ -36,7 +36,7 @@ public sealed class HealthTests
     }
 
     [Fact]
-    public void What_is_no_server_is_not()
+    public void AnotherProcessIsNotHealthy()
     {
         Assert.Equal(1, Ask(Environment.ProcessId).ExitCode);
         Assert.Equal(1, Ask(int.MaxValue).ExitCode);
@@ -45,7 +45,7 @@ public sealed class HealthTests
     [Theory]
     [InlineData("redis-server")]
     [InlineData("/usr/local/bin/redis-server")]
-    public void A_command_written_for_the_image_of_redis_begins_with_its_programs_name(string program)
+    public void ACommandForTheRedisImageMayStartWithItsProgramName(string program)
     {
         (int code, string output) = ServerProcess.RunOurs(program, "--version");
         Assert.True(code == 0, output);

@@ -3,7 +3,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>Every script of memtier-scripts runs, on a server that is there and on one that it starts, with whichever tool is here. Nothing is measured.</summary>
+/// <summary>
+/// Every script of memtier-scripts runs on an existing server and on a server that it starts, with the available load tool. The
+/// tests measure nothing.
+/// </summary>
 public sealed class LoadScriptTests : IDisposable
 {
     private readonly string _results = Directory.CreateTempSubdirectory("redisclone-load-").FullName;
@@ -14,7 +17,7 @@ public sealed class LoadScriptTests : IDisposable
         [("origin", 1), ("latency", 12), ("durable", 6), ("large-values", 3), ("ycsb", 6), ("mixed-types", 2)];
 
     [Fact]
-    public async Task Each_prints_a_table_and_writes_csv_and_a_plot_and_the_tables_end_in_a_block_to_paste()
+    public async Task EachScriptPrintsATableAndABlockToPasteAndWritesCsvAndAPlot()
     {
         using ServerProcess server = ServerProcess.Ours();
         (int code, string output) = await RunAsync("all", $"ours=127.0.0.1:{server.Port}");
@@ -38,14 +41,14 @@ public sealed class LoadScriptTests : IDisposable
     }
 
     [Fact]
-    public async Task Tables_and_pictures_of_the_measurements_are_made_from_the_checked_in_runs()
+    public async Task TablesAndPicturesAreMadeFromTheCheckedInRuns()
     {
         (int code, string output) = await Repository.RunAsync(Repository.PathOf("perf/report"), "--check");
         Assert.True(code == 0, output);
     }
 
     [Fact]
-    public async Task Servers_that_are_started_are_compared_and_ended()
+    public async Task StartedServersAreComparedAndStopped()
     {
         (int code, string output) = await RunAsync("origin", "one=redis-server", "two=redis-server");
         Assert.True(code == 0, output);
@@ -54,7 +57,7 @@ public sealed class LoadScriptTests : IDisposable
     }
 
     [Fact]
-    public async Task Every_script_tells_what_it_does()
+    public async Task EveryScriptPrintsItsPurpose()
     {
         Assert.Equal(s_scripts.Select(script => script.Script).Append("all").Order(StringComparer.Ordinal),
             Directory.GetFiles(Repository.PathOf("memtier-scripts")).Select(path => Path.GetFileName(path)).Order(StringComparer.Ordinal));
@@ -71,24 +74,25 @@ public sealed class LoadScriptTests : IDisposable
     [InlineData("SECONDS_TO_RUN", "nan")]
     [InlineData("RESULTS", "/proc/x")]
     [InlineData("MEMTIER", "/nonexistent")]
-    public async Task What_the_environment_cannot_say_is_refused_in_a_line_before_anything_is_sent(string name, string value) =>
+    public async Task AnInvalidVariableIsRefusedInOneLineBeforeAnyRequest(string name, string value) =>
         AssertRefused($"{name}={value}: ", await RunWithAsync(name, value, "origin", "server=127.0.0.1:1"));
 
     [Theory]
     [InlineData("127.0.0.1", "127.0.0.1: a server is NAME=HOST:PORT or NAME=PATH")]
     [InlineData("server=127.0.0.1:65536", "server=127.0.0.1:65536: there is no port 65536")]
     [InlineData("server=/etc", "/etc: no such program")]
-    public async Task What_is_no_server_is_named_in_a_line(string argument, string reason) => AssertRefused(reason, await RunAsync("origin", argument));
+    public async Task AnInvalidServerIsNamedInOneLine(string argument, string reason) =>
+        AssertRefused(reason, await RunAsync("origin", argument));
 
     [Fact]
-    public async Task A_server_that_does_not_listen_is_named_in_a_line()
+    public async Task AServerThatDoesNotListenIsNamedInOneLine()
     {
         int port = Ports.Free();
         AssertRefused($"ours: 127.0.0.1:{port}: Connection refused", await RunAsync("origin", $"ours=127.0.0.1:{port}"));
     }
 
     [Fact]
-    public async Task A_servers_password_is_asked_for_in_a_line_and_taken_from_the_environment()
+    public async Task AMissingPasswordIsNamedInOneLineAndTakenFromTheEnvironment()
     {
         using ServerProcess server = ServerProcess.Ours("--requirepass", "se:cret");
         string place = $"127.0.0.1:{server.Port}";
@@ -107,7 +111,7 @@ public sealed class LoadScriptTests : IDisposable
 
     private Task<(int Code, string Output)> RunAsync(string script, params string[] arguments) => RunWithAsync("RESULTS", _results, script, arguments);
 
-    /// <summary>Runs a script in an environment of which one variable is another one.</summary>
+    /// <summary>Runs a script with one environment variable set to another value.</summary>
     private Task<(int Code, string Output)> RunWithAsync(string name, string value, string script, params string[] arguments) => Repository.RunAsync(
         Repository.PathOf("memtier-scripts/" + script), arguments,
         [new("SCALE", "1"), new("SECONDS_TO_RUN", "0.2"), new("RESULTS", _results), new("PYTHONDONTWRITEBYTECODE", "1"), new(name, value)]);

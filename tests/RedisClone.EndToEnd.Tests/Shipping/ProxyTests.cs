@@ -4,7 +4,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>More than one server, behind the proxies that Debian has, with the configurations that docs/running-more-than-one.md shows.</summary>
+/// <summary>Several servers behind the proxies of Debian, with the configurations of docs/running-more-than-one.md.</summary>
 public sealed class ProxyTests : IDisposable
 {
     private const int Keys = 1000;
@@ -15,7 +15,7 @@ public sealed class ProxyTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void Nutcracker_shards_over_four_servers_and_one_that_dies_comes_back_with_its_keys()
+    public void NutcrackerShardsOverFourServersAndARestartedServerHasItsKeys()
     {
         ServerProcess[] servers = [.. Enumerable.Range(1, 4).Select(n => StartWithJournal(n))];
         int port = Ports.Free();
@@ -38,7 +38,8 @@ public sealed class ProxyTests : IDisposable
             client.Expect("*[$\"x\"]", "SDIFF", "{tag}a", "{tag}b");
             client.Expect(":3", "EVAL", "return redis.call('SCARD', KEYS[1])", "1", "{tag}a");
 
-            // The keys of one that is away fail, those of the others are served; back on its port it has what it had.
+            // Requests for keys of the killed server fail, and the other servers answer. After its restart on the same port the
+            // server has its keys again.
             servers[2].Kill();
             Reply[] away = ReadAll(port);
             Assert.Equal(shares[2], away.Count(reply => reply.IsError), tolerance: 10);
@@ -59,7 +60,7 @@ public sealed class ProxyTests : IDisposable
     }
 
     [Fact]
-    public void Haproxy_takes_the_second_server_while_the_first_does_not_answer()
+    public void HaproxyUsesTheSecondServerWhileTheFirstDoesNotAnswer()
     {
         ServerProcess first = ServerProcess.Ours();
         using ServerProcess second = ServerProcess.Ours();
@@ -92,7 +93,7 @@ public sealed class ProxyTests : IDisposable
             }
             catch (Exception e) when (e is EndOfStreamException or System.Net.Sockets.SocketException)
             {
-                // Nobody is behind the proxy at this moment.
+                // The proxy has no server at this moment.
             }
             Thread.Sleep(50);
         }
@@ -109,7 +110,7 @@ public sealed class ProxyTests : IDisposable
     private BackgroundProgram StartNutcracker(int port, ServerProcess[] servers) => new(port, "nutcracker", "-s", Text(Ports.Free()), "-c",
         Example("nutcracker.yaml", [(22121, port), .. servers.Select((server, i) => (7001 + i, server.Port))]));
 
-    /// <summary>An example's copy with other ports, and with patience for a machine that is busy.</summary>
+    /// <summary>Copies an example with other ports and with longer timeouts for a busy machine.</summary>
     private string Example(string name, params (int Old, int New)[] ports)
     {
         string text = File.ReadAllText(Repository.PathOf($"docs/examples/{name}"));

@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>What signals do to a server, also to one that a shell has started with some of them ignored.</summary>
+/// <summary>The effect of signals on a server, also if a shell starts it with some signals ignored.</summary>
 public sealed class SignalTests : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(1);
@@ -18,7 +18,7 @@ public sealed class SignalTests : IDisposable
     [InlineData("", "TERM")]
     [InlineData("", "HUP", "TERM")]
     [InlineData("trap '' HUP;", "HUP", "TERM")]
-    public void It_ends_in_order(string before, params string[] signals)
+    public void TheServerShutsDownCleanly(string before, params string[] signals)
     {
         using Process server = Process.Start(new ProcessStartInfo(
             "/bin/sh", ["-c", $"{before} exec \"$0\" \"$@\"", ServerProcess.OurProgram, "--port", "0", "--dir", _folder, "--save", ""]) { RedirectStandardOutput = true })!;

@@ -4,7 +4,9 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Shipping;
 
-/// <summary>A server that cannot start says why in Redis's words, and nothing else, and ends with 1.</summary>
+/// <summary>
+/// A server that cannot start prints the reason in the words of Redis, prints nothing else, and exits with status 1.
+/// </summary>
 public sealed class StartErrorTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-start-").FullName;
@@ -15,7 +17,7 @@ public sealed class StartErrorTests : IDisposable
     [InlineData("eventloop", "port", "tcp", "127.0.0.1")]
     [InlineData("sockets", "port", "tcp", "*")]
     [InlineData("eventloop", "metrics-port", "metrics", "127.0.0.1")]
-    public void A_port_that_is_in_use(string transport, string parameter, string kind, string bind)
+    public void APortInUseIsNamed(string transport, string parameter, string kind, string bind)
     {
         using var other = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         other.Bind(new IPEndPoint(IPAddress.Loopback, 0));
@@ -27,7 +29,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void An_address_that_the_machine_has_not() =>
+    public void AnUnknownAddressIsNamed() =>
         AssertRefused(["--port", "7", "--bind", "192.0.2.1"],
             "Warning: Could not create server TCP listening socket 192.0.2.1:7: bind: Cannot assign requested address",
             "Failed listening on port 7 (tcp), aborting.");
@@ -35,7 +37,7 @@ public sealed class StartErrorTests : IDisposable
     [Theory]
     [InlineData("eventloop")]
     [InlineData("sockets")]
-    public void A_unix_socket_that_cannot_be_made(string transport)
+    public void AUnixSocketThatCannotBeCreatedIsNamed(string transport)
     {
         string file = Path.Combine(_folder, "file");
         File.WriteAllText(file, "not a socket");
@@ -46,7 +48,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_unix_socket_that_a_dead_server_has_left_is_in_nobodys_way()
+    public void AUnixSocketOfAKilledServerIsReplaced()
     {
         string path = Path.Combine(_folder, "socket");
         for (int i = 0; i < 2; i++)
@@ -58,7 +60,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_unix_socket_of_which_the_path_is_too_long()
+    public void AUnixSocketPathThatIsTooLongIsNamed()
     {
         string path = Path.Combine(_folder, new string('s', 108));
         (int code, string output) = ServerProcess.RunOurs("--port", "0", "--unixsocket", path);
@@ -67,7 +69,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_pid_file_stays_that_of_the_server_that_has_the_port_and_the_data()
+    public void AFailedStartDoesNotReplaceThePidFileOfTheRunningServer()
     {
         string file = Path.Combine(_folder, "pid");
         string[] arguments = ["--bind", "127.0.0.1", "--dir", _folder, "--appendonly", "yes", "--pidfile", file];
@@ -83,7 +85,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_certificate_that_cannot_be_read()
+    public void AnUnreadableCertificateIsNamed()
     {
         AssertRefused(["--port", "0", "--tls-port", "7", "--tls-cert-file", "none.pem", "--tls-key-file", "none.pem"],
             $"Failed to load certificate: {Path.Combine(_folder, "none.pem")}: No such file or directory",
@@ -91,7 +93,7 @@ public sealed class StartErrorTests : IDisposable
     }
 
     [Fact]
-    public void A_directory_that_takes_no_journal()
+    public void ADirectoryWhereTheJournalCannotBeCreatedIsNamed()
     {
         string[] said = Refusal("--port", "0", "--dir", "/proc", "--appendonly", "yes");
         Assert.StartsWith("Can't open or create append-only dir appendonlydir: ", said[1], StringComparison.Ordinal);
@@ -100,7 +102,7 @@ public sealed class StartErrorTests : IDisposable
 
     private void AssertRefused(string[] arguments, params string[] expected) => Assert.Equal(expected, Refusal(["--dir", _folder, .. arguments]));
 
-    /// <summary>What the log says behind its first line, without process and time.</summary>
+    /// <summary>Returns the log after its first line, without process and time.</summary>
     private static string[] Refusal(params string[] arguments)
     {
         (int code, string output) = ServerProcess.RunOurs([.. arguments, "--save", ""]);

@@ -2,7 +2,10 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Soak;
 
-/// <summary>Writes of every kind and size on many keys, most of which expire soon: memory is always being taken, given back and cut anew.</summary>
+/// <summary>
+/// Writes of every kind and size on many keys, most of which expire soon. The server therefore allocates, frees and splits memory
+/// all the time.
+/// </summary>
 internal static class Churn
 {
     private const int Keys = 300_000;
@@ -40,6 +43,6 @@ internal static class Churn
         };
     }
 
-    /// <summary>Of any order of magnitude with equal chance.</summary>
+    /// <summary>Returns a value whose order of magnitude is uniformly random.</summary>
     private static string Value(Random random) => new('v', random.Next(1 << random.Next(6, LargestPower + 1)) + 60);
 }

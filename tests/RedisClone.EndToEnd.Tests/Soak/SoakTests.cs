@@ -6,14 +6,14 @@ using Xunit.Abstractions;
 namespace RedisClone.EndToEnd.Tests.Soak;
 
 /// <summary>
-/// Churn with expiry at the memory limit, and connections that come and go: after a while nothing grows any more. <c>tests/long soak
-/// [minutes]</c> runs it for long; in its short form it only shows that nothing of the clients stays.
+/// Churn with expiry at the memory limit, and connections that open and close. After a while no resource grows any more.
+/// <c>tests/long soak [minutes]</c> is the long run. The short form only shows that clients leave nothing behind.
 /// </summary>
 public sealed class SoakTests(ITestOutputHelper output)
 {
     private const int MaxMemory = 128 << 20;
 
-    /// <summary>So much may the memory in the last part of a long run differ from that right after warm-up.</summary>
+    /// <summary>The largest allowed difference between the memory after warm-up and in the last part of a long run.</summary>
     private const double MostDrift = 0.02;
 
     private static readonly int s_minutes = LongRun.Times(0, 30);
@@ -44,7 +44,7 @@ public sealed class SoakTests(ITestOutputHelper output)
         Assert.Equal(0, after["unexpected_error_replies"]);
         client.Expect("+OK", "FLUSHALL");
         client.Expect("+OK", "SCRIPT", "FLUSH");
-        // Large databases are freed in steps.
+        // The server frees large databases in steps.
         Vitals empty;
         for (int looks = 0; (empty = Vitals.OfQuiet(server, client))["used_memory"] > before["used_memory"] + (8 << 20); looks++)
         {
@@ -75,7 +75,9 @@ public sealed class SoakTests(ITestOutputHelper output)
         + $"{vitals.Threads} threads, {vitals.Handles} handles, {vitals["connected_clients"]} clients, {vitals["number_of_cached_scripts"]} scripts, "
         + $"{vitals["expired_keys"]} expired, {vitals["evicted_keys"]} evicted, {vitals["total_commands_processed"]} commands");
 
-    /// <summary>The first third is warm-up; of what follows, the first and the last quarter are compared by their medians.</summary>
+    /// <summary>
+    /// The first third of the run is warm-up. The medians of the first and the last quarter of the rest are compared.
+    /// </summary>
     private void CheckDrift()
     {
         Vitals[] warm = [.. _samples.Skip(_samples.Count / 3)];

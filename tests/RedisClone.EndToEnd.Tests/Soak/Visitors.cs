@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Soak;
 
-/// <summary>Connections that come, begin something that the server must remember, and go without ending it.</summary>
+/// <summary>Connections that open, begin an operation that the server must remember, and close without completing it.</summary>
 internal sealed class Visitors(ServerProcess server) : IDisposable
 {
     private const int AtATime = 25;
@@ -20,7 +20,7 @@ internal sealed class Visitors(ServerProcess server) : IDisposable
         switch (random.Next(4))
         {
             case 0:
-                leaving.Socket.LingerState = new LingerOption(true, 0); // a reset instead of a close
+                leaving.Socket.LingerState = new LingerOption(true, 0); // closes the connection with a reset
                 break;
             case 1:
                 string address = leaving.Socket.LocalEndPoint!.ToString()!;

@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>A program from the system that serves a port until the test ends.</summary>
+/// <summary>An installed program that serves a port until the test ends.</summary>
 internal sealed class BackgroundProgram : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(1);
@@ -15,7 +15,7 @@ internal sealed class BackgroundProgram : IDisposable
 
     public BackgroundProgram(int port, string program, params IEnumerable<string> arguments)
     {
-        // Debian keeps servers where only root's path leads.
+        // Debian installs servers in /usr/sbin, which may be missing in the path of a user.
         var start = new ProcessStartInfo("/usr/bin/env", [$"PATH={Environment.GetEnvironmentVariable("PATH")}:/usr/sbin", program, .. arguments])
         {
             RedirectStandardOutput = true,

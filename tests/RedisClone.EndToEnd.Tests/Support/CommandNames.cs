@@ -1,9 +1,9 @@
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>What a running server says about its commands: the tests grow with it.</summary>
+/// <summary>The commands that a running server reports. The tests therefore cover new commands.</summary>
 internal static class CommandNames
 {
-    /// <summary>Names in capitals, subcommands as CONFIG|GET.</summary>
+    /// <summary>Returns the names in capitals. A subcommand has the form CONFIG|GET.</summary>
     public static HashSet<string> Of(ServerProcess server)
     {
         using RespClient client = server.Connect();

@@ -3,7 +3,7 @@ using System.Diagnostics;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>Programs from the system. One that is not installed fails the test: tests/run installs all of them.</summary>
+/// <summary>Installed programs. A missing program fails the test: tests/run installs all of them.</summary>
 internal static class InstalledProgram
 {
     public static Process Start(ProcessStartInfo start, string program)

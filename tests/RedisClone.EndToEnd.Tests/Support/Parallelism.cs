@@ -1,2 +1,2 @@
-// Two classes at a time: the tests start servers of their own and mostly wait for them, and they must fit on two cores.
+// Two test classes run at a time. They start servers and mostly wait for them, and must fit on two cores.
 [assembly: CollectionBehavior(MaxParallelThreads = 2)]

@@ -4,8 +4,8 @@ using System.Text;
 namespace RedisClone.EndToEnd.Tests.Support;
 
 /// <summary>
-/// A reply as it came: its type byte, the text of a scalar (one character a byte), the children of an aggregate (a map's
-/// keys and values alternate). Two replies are the same if their <see cref="object.ToString"/> is.
+/// A reply: its type byte, the text of a scalar (one character per byte), the children of an aggregate (keys and values of a map
+/// alternate). Two replies are equal if their <see cref="object.ToString"/> is equal.
 /// </summary>
 internal sealed record Reply(char Type, string? Text, Reply[]? Items = null)
 {
@@ -15,12 +15,14 @@ internal sealed record Reply(char Type, string? Text, Reply[]? Items = null)
 
     public long Integer => long.Parse(Text!, CultureInfo.InvariantCulture);
 
-    /// <summary>A number that came as a string.</summary>
+    /// <summary>Returns the value of a number that is a string reply.</summary>
     public long Number() => long.Parse(Text!, CultureInfo.InvariantCulture);
 
     public Reply this[int index] => Items![index];
 
-    /// <summary>Type bytes as in the protocol; strings quoted, what is not printable escaped.</summary>
+    /// <summary>
+    /// Formats the reply with the type bytes of the protocol. Strings are quoted, unprintable characters are escaped.
+    /// </summary>
     public override string ToString()
     {
         var into = new StringBuilder();

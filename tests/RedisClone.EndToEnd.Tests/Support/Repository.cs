@@ -2,14 +2,14 @@ using System.Diagnostics;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>The repository that the tests were built in, and the programs in it.</summary>
+/// <summary>The repository of the tests, and the programs in it.</summary>
 internal static class Repository
 {
     public static string Root { get; } = Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "../../../../.."));
 
     public static string PathOf(string path) => Path.Combine(Root, path);
 
-    /// <summary>Runs a program in the repository's root until it ends: its exit code and all that it wrote.</summary>
+    /// <summary>Runs a program in the root of the repository until it exits. Returns its exit code and its output.</summary>
     public static Task<(int Code, string Output)> RunAsync(string program, params IEnumerable<string> arguments) => RunAsync(program, arguments, []);
 
     public static async Task<(int Code, string Output)> RunAsync(string program, IEnumerable<string> arguments, IEnumerable<KeyValuePair<string, string>> environment)

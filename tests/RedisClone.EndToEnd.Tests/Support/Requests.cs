@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>Requests as bytes and as text. A string stands for bytes, one character each.</summary>
+/// <summary>Requests as bytes and as text. A string represents bytes, one per character.</summary>
 internal static class Requests
 {
     public static byte[] Encode(params IReadOnlyList<string> arguments)
@@ -13,7 +13,7 @@ internal static class Requests
         return Encoding.Latin1.GetBytes(text.ToString());
     }
 
-    /// <summary>As redis-cli takes it, so that a failure can be typed again.</summary>
+    /// <summary>Formats a request for redis-cli, so that a failed request can be repeated by hand.</summary>
     public static string Show(IEnumerable<string> arguments) =>
         string.Join(' ', arguments.Select(a => a.Length is > 0 and < 200 && a.All(c => c is > ' ' and < '\x7f' and not '"' and not '\'') ? a : Quote(a)));
 

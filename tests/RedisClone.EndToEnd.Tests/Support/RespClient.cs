@@ -6,8 +6,8 @@ using System.Text;
 namespace RedisClone.EndToEnd.Tests.Support;
 
 /// <summary>
-/// The plainest client: it writes what it is told and reads one reply at a time, RESP2 or RESP3, with no opinion on either.
-/// Nothing waits for ever: a read that brings nothing for a minute fails.
+/// A minimal client. It writes the given bytes and reads one reply at a time, RESP2 or RESP3, without interpreting either. A read
+/// that gets no byte for a minute fails, so no call waits forever.
 /// </summary>
 internal sealed class RespClient : IDisposable
 {
@@ -25,7 +25,7 @@ internal sealed class RespClient : IDisposable
         _socket.Connect(IPAddress.Loopback, port);
     }
 
-    /// <summary>Pushes (RESP3) that came between replies.</summary>
+    /// <summary>Pushes (RESP3) that arrived between replies.</summary>
     public Queue<Reply> Pushes { get; } = [];
 
     public Socket Socket => _socket;
@@ -36,7 +36,9 @@ internal sealed class RespClient : IDisposable
         return Read();
     }
 
-    /// <summary>Calls, and fails unless the reply is what it should be, in the form of <see cref="Reply.ToString"/>.</summary>
+    /// <summary>
+    /// Sends a request and fails if the reply is not the expected one, in the form of <see cref="Reply.ToString"/>.
+    /// </summary>
     public void Expect(string reply, params IReadOnlyList<string> arguments)
     {
         string actual = Call(arguments).ToString();
@@ -53,8 +55,8 @@ internal sealed class RespClient : IDisposable
     }
 
     /// <summary>
-    /// Writes to a server that may hang up, or read no further, before it has all: with which error the kernel tells that is chance.
-    /// Nothing that it does not take is waited for longer than <paramref name="patience"/>.
+    /// Writes to a server that may close the connection or stop reading before it has all bytes. The error that the kernel
+    /// reports in this case is random. No wait for the server is longer than <paramref name="patience"/>.
     /// </summary>
     public void SendWhatIsTaken(ReadOnlySpan<byte> bytes, int patience = Patience)
     {
@@ -69,7 +71,9 @@ internal sealed class RespClient : IDisposable
         _socket.SendTimeout = Patience;
     }
 
-    /// <summary>Writes all requests, then reads all replies. As much as fits into the socket buffers both ways at least.</summary>
+    /// <summary>
+    /// Writes all requests, then reads all replies. The requests and the replies must fit into the socket buffers.
+    /// </summary>
     public Reply[] Pipeline(IReadOnlyList<IReadOnlyList<string>> requests)
     {
         var bytes = new List<byte>();
@@ -80,7 +84,7 @@ internal sealed class RespClient : IDisposable
         return replies;
     }
 
-    /// <summary>The next reply; pushes before it are put aside.</summary>
+    /// <summary>Reads the next reply. Pushes before it go to <see cref="Pushes"/>.</summary>
     public Reply Read()
     {
         while (true)
@@ -114,7 +118,9 @@ internal sealed class RespClient : IDisposable
         }
     }
 
-    /// <summary>All that still comes until the server closes; that the connection broke is its end too, silence is not.</summary>
+    /// <summary>
+    /// Reads until the server closes the connection. A broken connection counts as closed. A silent server fails the test.
+    /// </summary>
     public string ReadToClose()
     {
         var all = new StringBuilder();
@@ -137,7 +143,7 @@ internal sealed class RespClient : IDisposable
         }
     }
 
-    /// <summary>So many bytes that are of no interest.</summary>
+    /// <summary>Skips bytes.</summary>
     public void Skip(int bytes)
     {
         for (; bytes > 0; bytes--) ReadByte();

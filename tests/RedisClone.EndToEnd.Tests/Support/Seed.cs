@@ -3,8 +3,8 @@ using System.Text;
 namespace RedisClone.EndToEnd.Tests.Support;
 
 /// <summary>
-/// Random tests take their seed from RC_SEED, name it when they fail, and print it once for every run. Each use has
-/// a salt of its own, so that tests do not repeat one another's choices.
+/// Random tests take their seed from RC_SEED, print it once for each run, and name it in failures. Each use has its own salt, so
+/// that tests make different choices.
 /// </summary>
 internal static class Seed
 {

@@ -4,9 +4,9 @@ using System.Text;
 namespace RedisClone.EndToEnd.Tests.Support;
 
 /// <summary>
-/// A server of its own for a test: a process on a free port and in a temporary folder, ended by its id. Ours is the
-/// executable that was built with the tests (REDISCLONE_SERVER names another one, to try the tests themselves); the oracle
-/// is the redis-server on the path (REDIS_SERVER names another one), and a test that needs it fails where it is missing.
+/// A server for one test: a process on a free port and in a temporary folder, which the test ends by its id. Our server is the
+/// executable that was built with the tests. REDISCLONE_SERVER names another executable, which tests the tests themselves. The
+/// oracle is the redis-server on the path; REDIS_SERVER names another one. A test that needs the oracle fails if it is missing.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {
@@ -40,7 +40,7 @@ internal sealed class ServerProcess : IDisposable
             if (!_process.HasExited) continue;
             string output = Output;
             Dispose();
-            throw new InvalidOperationException($"{program} ended at once:\n{output}");
+            throw new InvalidOperationException($"{program} exited at once:\n{output}");
         }
     }
 
@@ -50,7 +50,7 @@ internal sealed class ServerProcess : IDisposable
 
     public bool HasExited => _process.HasExited;
 
-    /// <summary>What it wrote so far.</summary>
+    /// <summary>The output so far.</summary>
     public string Output
     {
         get
@@ -59,7 +59,7 @@ internal sealed class ServerProcess : IDisposable
         }
     }
 
-    /// <summary>Bytes that are resident now.</summary>
+    /// <summary>The resident memory in bytes.</summary>
     public long ResidentBytes
     {
         get
@@ -71,10 +71,10 @@ internal sealed class ServerProcess : IDisposable
 
     public static ServerProcess Ours(params string[] arguments) => Start(OurProgram, arguments);
 
-    /// <summary>Ours, of which nobody waits until it is ready.</summary>
+    /// <summary>Starts our server without waiting until it is ready.</summary>
     public static ServerProcess OursStarting(params string[] arguments) => new(OurProgram, arguments);
 
-    /// <summary>Runs our executable with exactly these arguments until it ends by itself: its exit code and what it wrote.</summary>
+    /// <summary>Runs our executable with exactly these arguments until it exits. Returns its exit code and its output.</summary>
     public static (int ExitCode, string Output) RunOurs(params string[] arguments)
     {
         using Process process = Process.Start(new ProcessStartInfo(OurProgram, arguments) { RedirectStandardOutput = true, RedirectStandardError = true })!;
@@ -98,16 +98,18 @@ internal sealed class ServerProcess : IDisposable
     }
 
 
-    /// <summary>Fails if the process ended or if its log speaks of an exception: the last word of every hostile test.</summary>
+    /// <summary>
+    /// Fails if the process ended or if its log contains an exception. Every hostile test ends with this check.
+    /// </summary>
     public void AssertWell()
     {
-        Assert.False(_process.HasExited, $"the server ended:\n{Output}");
+        Assert.False(_process.HasExited, $"the server exited:\n{Output}");
         using RespClient client = Connect();
         client.Expect("+PONG", "PING");
         Assert.DoesNotContain("Exception", Output, StringComparison.Ordinal);
     }
 
-    /// <summary>Ends it as a crash would.</summary>
+    /// <summary>Kills the process like a crash.</summary>
     public void Kill()
     {
         if (!_process.HasExited) _process.Kill();
@@ -133,12 +135,13 @@ internal sealed class ServerProcess : IDisposable
             }
             catch (InvalidOperationException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {
-                // Somebody took the free port between our look and the server's; the next one is another.
+                // Another process took the port between the check and the start of the server. The next attempt uses another
+                // port.
             }
         }
     }
 
-    /// <summary>The server's own output folder, of the configuration and framework that these tests were built for.</summary>
+    /// <summary>The output folder of the server project, for the configuration and framework of these tests.</summary>
     private static string BuiltExecutable()
     {
         var here = new DirectoryInfo(AppContext.BaseDirectory);

@@ -2,21 +2,23 @@ using System.Globalization;
 
 namespace RedisClone.EndToEnd.Tests.Support;
 
-/// <summary>What a server holds at a moment: as the system counts it, and as it says itself.</summary>
+/// <summary>The resources of a server at one moment, as the system counts them and as the server reports them.</summary>
 internal sealed record Vitals(long ResidentBytes, int Threads, int Handles, int Sockets, IReadOnlyDictionary<string, string> Info)
 {
-    /// <summary>What belongs to a connection, and must be gone with it.</summary>
+    /// <summary>
+    /// The numbers of INFO that belong to connections and must return to their base when the connections close.
+    /// </summary>
     private static readonly string[] s_ofConnections =
     [
         "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients", "total_watched_keys", "total_blocking_keys", "total_blocking_keys_on_nokey",
         "pubsub_channels", "pubsub_patterns", "tracking_total_keys", "tracking_total_items", "tracking_total_prefixes",
     ];
 
-    /// <param name="server">Whose.</param>
-    /// <param name="client">One of its clients, to ask.</param>
+    /// <param name="server">The server.</param>
+    /// <param name="client">A client of this server, which sends INFO.</param>
     public static Vitals Of(ServerProcess server, RespClient client)
     {
-        // Once it has answered, the client's own connection is among those that are counted.
+        // The counts include the connection of this client once the server has answered it.
         string info = client.Call("INFO", "EVERYTHING").Text!;
         string system = $"/proc/{server.Id}/";
         string threads = File.ReadLines(system + "status").First(l => l.StartsWith("Threads:", StringComparison.Ordinal));
@@ -28,10 +30,12 @@ internal sealed record Vitals(long ResidentBytes, int Threads, int Handles, int 
                 .DistinctBy(field => field[0]).ToDictionary(field => field[0], field => field[1]));
     }
 
-    /// <summary>Waits until nothing of other connections than the asking one is left; fails, with what is, where that does not come.</summary>
-    /// <param name="server">Whose.</param>
-    /// <param name="client">One of its clients, to ask.</param>
-    /// <param name="sockets">As many may be open.</param>
+    /// <summary>
+    /// Waits until no resource of other connections is left. It fails and lists the remaining resources if this does not happen.
+    /// </summary>
+    /// <param name="server">The server.</param>
+    /// <param name="client">A client of this server, which sends INFO.</param>
+    /// <param name="sockets">The allowed number of open sockets.</param>
     public static Vitals OfQuiet(ServerProcess server, RespClient client, int sockets = int.MaxValue)
     {
         long start = Environment.TickCount64;
@@ -40,11 +44,12 @@ internal sealed record Vitals(long ResidentBytes, int Threads, int Handles, int 
             Vitals now = Of(server, client);
             string[] left = [.. s_ofConnections.Where(name => now[name] != 0).Select(name => $"{name}:{now[name]}")];
             if (now["connected_clients"] == 1 && left.Length == 0 && now.Sockets <= sockets) return now;
-            Assert.True(Environment.TickCount64 - start < 120_000, $"of clients that are gone there are still {now["connected_clients"] - 1}, with {now.Sockets - sockets} sockets: {string.Join(' ', left)}");
+            Assert.True(Environment.TickCount64 - start < 120_000,
+                $"clients remain: {now["connected_clients"] - 1}, sockets {now.Sockets - sockets}, {string.Join(' ', left)}");
             Thread.Sleep(20);
         }
     }
 
-    /// <summary>A number of INFO.</summary>
+    /// <summary>The value of a number in INFO.</summary>
     public long this[string name] => long.Parse(Info[name], CultureInfo.InvariantCulture);
 }

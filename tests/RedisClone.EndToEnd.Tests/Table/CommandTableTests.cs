@@ -3,10 +3,15 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Table;
 
-/// <summary>What every row of the command table must do, whatever the command is for: the rows come from the running server.</summary>
+/// <summary>
+/// Requirements for every row of the command table, independent of the command. The rows come from the running server.
+/// </summary>
 public sealed class CommandTableTests : IDisposable
 {
-    /// <summary>They end the connection or the server, change what follows, wait for others, or take long by purpose.</summary>
+    /// <summary>
+    /// Commands that end the connection or the server, change the behaviour of later commands, wait for other clients, or take
+    /// long on purpose.
+    /// </summary>
     private static readonly HashSet<string> s_notAlone =
     [
         "quit", "reset", "hello", "auth", "monitor", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "shutdown",
@@ -23,7 +28,7 @@ public sealed class CommandTableTests : IDisposable
     public void Dispose() => _ours.Dispose();
 
     [Fact]
-    public void Every_row_refuses_a_wrong_number_of_arguments()
+    public void EveryRowRefusesAWrongNumberOfArguments()
     {
         var findings = new List<string>();
         using RespClient client = _ours.Connect();
@@ -36,7 +41,7 @@ public sealed class CommandTableTests : IDisposable
                 string[] request = [.. row.Words, .. Enumerable.Repeat("1", count - row.Words.Length)];
                 string name = row.IsContainer && request.Length > 1 ? row.FullName + "|1" : row.FullName;
                 string reply = client.Call(request).ToString();
-                // EXEC's failure is always an EXECABORT that quotes the cause.
+                // An error of EXEC is always an EXECABORT that quotes the cause.
                 if (reply[0] != '-' || !reply.EndsWith($"wrong number of arguments for '{name}' command", StringComparison.Ordinal)) findings.Add($"{Requests.Show(request)}: {reply}");
             }
         }
@@ -45,7 +50,7 @@ public sealed class CommandTableTests : IDisposable
     }
 
     [Fact]
-    public void Every_row_with_keys_answers_for_keys_of_every_type_as_redis_does()
+    public void EveryRowWithKeysMatchesRedisForKeysOfEveryType()
     {
         using ServerProcess redis = ServerProcess.Redis();
         HashSet<string> theirCommands = CommandNames.Of(redis);
@@ -73,19 +78,20 @@ public sealed class CommandTableTests : IDisposable
                         findings.Add($"{Requests.Show(request)}\n   ours:  {reply}\n   redis: {expected}");
                 }
             }
-            // DELEX has words of its own for a wrong type.
-            if (!refused && !known && !row.ReplacesAnyType && row.FullName != "delex") findings.Add($"{row.FullName} takes keys of any type");
+            // DELEX reports a wrong type in words of its own.
+            if (!refused && !known && !row.ReplacesAnyType && row.FullName != "delex")
+                findings.Add($"{row.FullName} accepts keys of any type");
         }
         Assert.True(findings.Count == 0, $"{Seed.Note}\n{string.Join('\n', findings)}");
         _ours.AssertWell();
     }
 
     /// <summary>
-    /// Between the halves another connection is answered (for a write: empties the server): the first half was there (one loop serves
-    /// both connections), and nothing of it took effect.
+    /// Another connection gets a reply between the two halves of a request; if the request is a write, it empties the server. One
+    /// event loop serves both connections, so the first half has arrived, and it must have had no effect.
     /// </summary>
     [Fact]
-    public void Every_row_takes_its_request_in_two_parts_split_anywhere()
+    public void EveryRowAcceptsARequestThatIsSplitAnywhere()
     {
         Random random = Seed.Random("split");
         var arguments = new Arguments(random, ["k1"]) { OnlyKeys = true };
@@ -102,7 +108,7 @@ public sealed class CommandTableTests : IDisposable
             for (int split = 1; split < bytes.Length; split++)
             {
                 client.SendRaw(bytes.AsSpan(0, split));
-                // What a container's request does is its subcommand's affair.
+                // The flags of a container do not tell whether its subcommand writes.
                 other.Call(row.Flags.Contains("write") || row.IsContainer ? "FLUSHALL" : "PING");
                 client.SendRaw(bytes.AsSpan(split));
                 Reply reply = client.Read();
@@ -116,7 +122,7 @@ public sealed class CommandTableTests : IDisposable
     }
 
     [Fact]
-    public void Keys_are_found_where_redis_finds_them()
+    public void GetkeysFindsTheKeysThatRedisFinds()
     {
         using ServerProcess redis = ServerProcess.Redis();
         HashSet<string> ourCommands = [.. _rows.Select(r => r.FullName.ToUpperInvariant())], theirCommands = CommandNames.Of(redis);
@@ -133,9 +139,9 @@ public sealed class CommandTableTests : IDisposable
                 if (i % 3 == 0 && at < request.Count) request[at] = arguments.Deform(request[at]);
                 else if (i % 3 == 1 && at < request.Count) request.RemoveAt(at);
                 string[] asked = ["COMMAND", "GETKEYS", .. request.Select(a => a.Text)];
-                if (asked.Length < 4) continue; // 7.0 does not take a command without arguments
+                if (asked.Length < 4) continue; // 7.0 refuses a command without arguments
                 Reply reply = ours.Call(asked), expected = theirs.Call(asked);
-                // What a wrong request's keys are is nobody's promise: an answer is enough.
+                // The keys of a malformed request are undefined, so any reply is accepted.
                 bool isDeformed = i % 3 != 2;
                 if (reply.ToString() != expected.ToString() && !isDeformed)
                     findings.Add($"{Requests.Show(asked)}\n   ours:  {reply}\n   redis: {expected}");
@@ -145,7 +151,7 @@ public sealed class CommandTableTests : IDisposable
         _ours.AssertWell();
     }
 
-    /// <summary>In a transaction a command that blocks does not.</summary>
+    /// <summary>A command that blocks does not block in a transaction.</summary>
     private static Reply Run(RespClient client, string[] request, string[][] preparation)
     {
         client.Call("FLUSHALL");

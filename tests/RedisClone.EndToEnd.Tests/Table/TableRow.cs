@@ -3,17 +3,19 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Table;
 
-/// <summary>A row of a running server's command table, as COMMAND tells it.</summary>
+/// <summary>A row of the command table of a running server, as COMMAND reports it.</summary>
 internal sealed record TableRow(string FullName, int Arity, HashSet<string> Flags, HashSet<string> Categories, HashSet<string> Tips, Reply[] KeySpecs, bool IsContainer)
 {
-    /// <summary>The words that name it in a request.</summary>
+    /// <summary>The words of a request that name the command.</summary>
     public string[] Words => FullName.ToUpperInvariant().Split('|');
 
     public int MinCount => Math.Abs(Arity);
 
     public bool IsRandom => Tips.Any(t => t.StartsWith("nondeterministic", StringComparison.Ordinal));
 
-    /// <summary>Whether a key of another type is simply replaced or removed: some keys are read or changed by no one.</summary>
+    /// <summary>
+    /// Whether the command accepts keys of every type: it is a command of the keyspace, or it overwrites its keys.
+    /// </summary>
     public bool ReplacesAnyType => Categories.Contains("@keyspace") || KeyFlags.All(f => f.Contains("OW"));
 
     public bool HasKeys => KeyFlags.Any();
@@ -29,7 +31,9 @@ internal sealed record TableRow(string FullName, int Arity, HashSet<string> Flag
         return rows;
     }
 
-    /// <summary>A request in a form that the command takes: a template's where there is one, else its name, its keys and ones.</summary>
+    /// <summary>
+    /// Returns a valid request. It uses a template of the command if there is one, and otherwise the name, keys and ones.
+    /// </summary>
     public string[] Request(Arguments arguments)
     {
         Template[] templates = [.. Families.Of(FullName.ToUpperInvariant())];

@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace RedisClone.EndToEnd.Tests.Tls;
 
-/// <summary>Makes certificates for a test, as files in a folder of its own.</summary>
+/// <summary>Creates certificates for a test, as files in a temporary folder.</summary>
 internal sealed class TestAuthority : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-tls-").FullName;
@@ -21,10 +21,10 @@ internal sealed class TestAuthority : IDisposable
         File = Write("ca.crt", _certificate.ExportCertificatePem());
     }
 
-    /// <summary>The authority's own certificate.</summary>
+    /// <summary>The certificate of the authority.</summary>
     public string File { get; }
 
-    /// <summary>A certificate for localhost and its key, under these names: those that are there are replaced.</summary>
+    /// <summary>Creates a certificate for localhost and its key as files with these names, and replaces existing files.</summary>
     public (string Certificate, string Key) Issue(string name, string? password = null)
     {
         using RSA key = RSA.Create(2048);

@@ -7,15 +7,15 @@ using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Tls;
 
-/// <summary>A client that speaks inline commands through TLS and reads lines.</summary>
+/// <summary>A client that sends inline commands through TLS and reads lines.</summary>
 internal sealed class TlsClient : IDisposable
 {
     private readonly SslStream _stream;
     private readonly StreamReader _reader;
 
-    /// <param name="port">On this machine.</param>
-    /// <param name="certificate">Files of the client's certificate and key, if it has one.</param>
-    /// <param name="protocols">Versions that the client knows.</param>
+    /// <param name="port">A port on this machine.</param>
+    /// <param name="certificate">The files of the certificate and key of the client, if it has a certificate.</param>
+    /// <param name="protocols">The TLS versions that the client supports.</param>
     public TlsClient(int port, (string Certificate, string Key)? certificate = null, SslProtocols protocols = SslProtocols.None)
     {
         var client = new TcpClient();
@@ -25,7 +25,7 @@ internal sealed class TlsClient : IDisposable
         var options = new SslClientAuthenticationOptions
         {
             TargetHost = "localhost", EnabledSslProtocols = protocols,
-            // The test's authority is in no store; which certificate was shown is for the test to judge.
+            // The test authority is in no certificate store. The test checks the certificate of the server itself.
             RemoteCertificateValidationCallback = (_, shown, _, _) => (ServerSerial = shown?.GetSerialNumberString() ?? "").Length > 0,
         };
         if (certificate is var (file, key)) options.ClientCertificates = [X509Certificate2.CreateFromPemFile(file, key)];
@@ -39,7 +39,7 @@ internal sealed class TlsClient : IDisposable
 
     public void Send(string commands) => _stream.Write(Encoding.Latin1.GetBytes(commands + "\r\n"));
 
-    /// <summary>The next line, null at the end.</summary>
+    /// <summary>Returns the next line, or null at the end.</summary>
     public string? Read()
     {
         try

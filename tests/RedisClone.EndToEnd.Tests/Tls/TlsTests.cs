@@ -7,7 +7,9 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Tls;
 
-/// <summary>TLS on its own port: who gets through it, who does not, and that behind it is the same server.</summary>
+/// <summary>
+/// TLS on its own port: the clients that it accepts, the clients that it refuses, and the same server behind it.
+/// </summary>
 public sealed class TlsTests : IDisposable
 {
     private readonly TestAuthority _authority = new();
@@ -19,7 +21,7 @@ public sealed class TlsTests : IDisposable
     public void Dispose() => _authority.Dispose();
 
     [Fact]
-    public void Redis_cli_talks_through_it()
+    public void RedisCliConnectsThroughTls()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no");
         Assert.Equal("PONG", RedisCli("--cacert", _authority.File, "PING"));
@@ -33,7 +35,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void Clients_must_show_a_certificate_where_that_is_asked_for()
+    public void ClientsMustShowACertificateIfTheConfigurationRequiresIt()
     {
         using ServerProcess server = Start();
         (string Certificate, string Key) good = _authority.Issue("alice");
@@ -50,7 +52,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void A_certificate_can_name_the_user()
+    public void ACertificateCanNameTheUser()
     {
         using ServerProcess server = Start("--tls-auth-clients-user", "cn", "--requirepass", "secret");
         using (RespClient admin = server.Connect())
@@ -67,7 +69,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void New_files_are_in_force_for_new_connections()
+    public void NewConnectionsUseNewCertificateFiles()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no");
         using var before = new TlsClient(_port);
@@ -78,7 +80,7 @@ public sealed class TlsTests : IDisposable
         Assert.NotEqual(before.ServerSerial, after.ServerSerial);
         Assert.Equal("+PONG", before.Call("PING"));
         Assert.Equal("+PONG", after.Call("PING"));
-        // What cannot be read changes nothing.
+        // Unreadable files do not replace the current certificate.
         File.WriteAllText(_files.Key, "nonsense");
         plain.Expect(
             $"-ERR CONFIG SET failed (possibly related to argument 'tls-key-file') - Unable to update TLS configuration. Check server logs.",
@@ -89,7 +91,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void Versions_and_suites_can_be_picked()
+    public void TlsVersionsAndCipherSuitesAreConfigurable()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no", "--tls-protocols", "TLSv1.3", "--tls-ciphersuites", "TLS_AES_256_GCM_SHA384");
         using (var client = new TlsClient(_port)) Assert.Equal(SslProtocols.Tls13, client.Protocol);
@@ -101,7 +103,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void The_port_comes_and_goes_and_a_key_may_have_a_passphrase()
+    public void ThePortCanBeOpenedAndClosedAndAKeyMayHaveAPassphrase()
     {
         (string certificate, string key) = _authority.Issue("locked", "open sesame");
         using ServerProcess server = ServerProcess.Ours("--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no");
@@ -116,7 +118,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void Messages_and_blocked_commands_get_through()
+    public void MessagesAndBlockedCommandsWorkThroughTls()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no");
         using TlsClient listener = new(_port), waiting = new(_port);
@@ -130,7 +132,7 @@ public sealed class TlsTests : IDisposable
         for (int i = 0; i < 1000; i++)
         {
             plain.Expect(":1", "PUBLISH", "news", $"{i}");
-            // A request may cross a message.
+            // A request may arrive while the server sends a message.
             if (i % 10 == 0) listener.Send("PING");
         }
         int messages = 0, pongs = 0;
@@ -149,7 +151,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void What_is_no_handshake_harms_nobody()
+    public void InvalidHandshakesDoNotAffectOtherClients()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no");
         using (var plain = new RespClient(_port))
@@ -157,7 +159,8 @@ public sealed class TlsTests : IDisposable
             plain.SendRaw("*1\r\n$4\r\nPING\r\n");
             Assert.DoesNotContain("PONG", plain.ReadToClose());
         }
-        // Many that begin and never go on: as many as may wait do, the others are sent away, and all are gone after a while.
+        // Many clients begin a handshake and do not continue it. The server keeps as many as its limit allows, refuses the
+        // others, and closes all of them after a timeout.
         var stalled = new List<Socket>();
         for (int i = 0; i < 600; i++)
         {
@@ -170,7 +173,7 @@ public sealed class TlsTests : IDisposable
             }
             catch (SocketException)
             {
-                // Sent away before it could say anything.
+                // The server closed this connection before the client sent a byte.
                 socket.Dispose();
             }
         }
@@ -187,7 +190,7 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
-    public void A_client_that_does_not_read_can_be_killed()
+    public void AClientThatDoesNotReadCanBeKilled()
     {
         using ServerProcess server = Start("--tls-auth-clients", "no");
         using RespClient plain = server.Connect();
@@ -208,7 +211,7 @@ public sealed class TlsTests : IDisposable
     private ServerProcess Start(params string[] arguments) => ServerProcess.Ours(
         ["--tls-port", $"{_port}", "--tls-cert-file", _files.Certificate, "--tls-key-file", _files.Key, "--tls-ca-cert-file", _authority.File, .. arguments]);
 
-    /// <summary>In TLS 1.3 a client hears that its certificate is not accepted only when it reads.</summary>
+    /// <summary>Returns whether the server refuses the certificate. In TLS 1.3 a client learns this only when it reads.</summary>
     private bool IsRefused((string Certificate, string Key)? certificate)
     {
         try
@@ -242,7 +245,7 @@ public sealed class TlsTests : IDisposable
         })!;
         Task<string> errors = process.StandardError.ReadToEndAsync();
         string output = process.StandardOutput.ReadToEnd();
-        Assert.True(process.WaitForExit(60_000), "redis-cli does not end");
+        Assert.True(process.WaitForExit(60_000), "redis-cli does not exit");
         return (output + errors.Result).TrimEnd();
     }
 }

@@ -6,7 +6,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Acl;
 
-/// <summary>Users that files bring: the ACL file, and the configuration.</summary>
+/// <summary>Users that are defined in files: the ACL file and the configuration file.</summary>
 public sealed class AclFileTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-acl-").FullName;
@@ -16,7 +16,7 @@ public sealed class AclFileTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task Save_and_load_bring_the_same_users_back()
+    public async Task SaveAndLoadRestoreTheSameUsers()
     {
         File.WriteAllText(AclPath, "user alice on >pw ~* &* +@all\n\nuser bob on nopass ~b* +get (+set ~w)\n");
         await using RunningServer server = await StartAsync();
@@ -31,7 +31,7 @@ public sealed class AclFileTests : IDisposable
         doug.Run("AUTH doug x");
         Assert.Equal("OK", admin.Run("ACL LOAD"));
         Assert.Equal(saved, admin.Run("ACL LIST"));
-        // Who is in the file stays connected, who is not does not.
+        // Clients of users in the file stay connected. Other clients are disconnected.
         Assert.Equal("alice", alice.Run("ACL WHOAMI"));
         Assert.Equal("", doug.ReadToEnd());
     }
@@ -42,7 +42,7 @@ public sealed class AclFileTests : IDisposable
     [InlineData("user a +nosuch >secret <other\n", ":1: Error in applying operation '+nosuch': Unknown command or category name in ACL.")]
     [InlineData("user a <secret #x\n", ":1: The password you are trying to remove from the user does not exist.")]
     [InlineData("user a (+get\n", "Unmatched parenthesis in selector definition.")]
-    public async Task A_broken_file_changes_nothing_and_tells_no_secrets(string text, string error)
+    public async Task AnInvalidFileChangesNothingAndItsErrorShowsNoSecret(string text, string error)
     {
         File.WriteAllText(AclPath, "user alice on nopass +@all\n");
         await using RunningServer server = await StartAsync();
@@ -58,7 +58,7 @@ public sealed class AclFileTests : IDisposable
     }
 
     [Fact]
-    public void A_server_does_not_start_with_users_that_it_cannot_have()
+    public void AServerDoesNotStartWithInvalidUsers()
     {
         Assert.Contains("No such file or directory", LoadWith(config => config.AclFile = "missing.acl"));
         Assert.Contains("Error in ACL SETUSER modifier '+nosuch'", LoadWith(config => config.Users.Add(Line("user a +nosuch"))));
@@ -71,7 +71,7 @@ public sealed class AclFileTests : IDisposable
     }
 
     [Fact]
-    public void The_same_user_twice_is_a_fault_of_the_configuration()
+    public void ADuplicateUserIsAnErrorInTheConfiguration()
     {
         ConfigLoad load = ServerConfig.Load(["--user", "foo", "--user", "foo"], new System.Collections.Hashtable());
         Assert.Null(load.Config);
@@ -79,7 +79,7 @@ public sealed class AclFileTests : IDisposable
     }
 
     [Fact]
-    public async Task Rewriting_the_configuration_keeps_the_users()
+    public async Task RewritingTheConfigurationKeepsTheUsers()
     {
         string path = Path.Combine(_folder, "redis.conf");
         File.WriteAllText(path, "user a on >pw ~k* +get\n");

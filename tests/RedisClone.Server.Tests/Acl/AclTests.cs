@@ -3,14 +3,14 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Acl;
 
-/// <summary>Users as clients see them: what they may do, when that changes, and what is told of it.</summary>
+/// <summary>Users: their permissions, the time at which changes take effect, and the commands that report them.</summary>
 public sealed class AclTests
 {
     private const string NoKey = "NOPERM No permissions to access a key";
     private const string NoChannel = "NOPERM No permissions to access a channel";
 
     [Fact]
-    public async Task A_user_may_do_what_its_rules_allow()
+    public async Task AUserCanRunOnlyWhatItsRulesAllow()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -29,7 +29,7 @@ public sealed class AclTests
         Assert.Equal("OK", client.Run("SELECT 0"));
         Assert.Equal("NOPERM User app has no permissions to run the 'select' command", client.Run("SELECT 1"));
         Assert.Contains(" name=me ", admin.Run("CLIENT LIST").Split('\n').Single(l => l.Contains(" user=app ", StringComparison.Ordinal)));
-        // A change is in force for the very next command of who is logged in.
+        // A change applies to the next command of clients that are already logged in.
         Assert.Equal("OK", admin.Run("ACL SETUSER app -set"));
         Assert.Equal("NOPERM User app has no permissions to run the 'set' command", client.Run("SET app:1 v"));
         Assert.Equal("RESET", client.Run("RESET"));
@@ -48,7 +48,7 @@ public sealed class AclTests
     [InlineData("EXISTS k", false, false)]
     [InlineData("GETDEL k", true, true)]
     [InlineData("SORT k", false, true)]
-    public async Task Keys_ask_for_what_is_done_with_them(string command, bool writes, bool reads)
+    public async Task KeysRequireThePermissionsOfTheAccess(string command, bool writes, bool reads)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -60,9 +60,7 @@ public sealed class AclTests
         }
     }
 
-    /// <summary>
-    /// The words of options stand where values and keys do: the key that is checked is the one that the handler takes.
-    /// </summary>
+    /// <summary>The words of options are used as values and keys. The server must check the key that the handler uses.</summary>
     [Theory]
     [InlineData("SORT a1 STORE victim BY STORE alpha")]
     [InlineData("SORT a1 STORE victim LIMIT 0 1 BY STORE ASC")]
@@ -70,7 +68,7 @@ public sealed class AclTests
     [InlineData("GEORADIUS ageo 0 0 1 m STORE a2 STORE victim")]
     [InlineData("GEORADIUSBYMEMBER ageo m 1 m STOREDIST victim STORE STORE STORE victim")]
     [InlineData("XREADGROUP COUNT 1 GROUP STREAMS a STREAMS victim >")]
-    public async Task The_key_that_is_checked_is_the_key_that_is_used(string command)
+    public async Task TheCheckedKeyIsTheUsedKey(string command)
     {
         const string rights = "on nopass +@all -@dangerous +sort";
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -91,7 +89,7 @@ public sealed class AclTests
             Assert.StartsWith("EXECABORT", client.Run("EXEC"), StringComparison.Ordinal);
             string script = $"return redis.pcall('{command.Replace(" ", "','", StringComparison.Ordinal)}').err";
             Assert.Contains("No permissions to access a key", client.Call("EVAL", script, "0"), StringComparison.Ordinal);
-            // What was queued when it was allowed is checked again.
+            // EXEC checks the commands again that were allowed when they were queued.
             Assert.Equal("OK", admin.Run("ACL SETUSER u allkeys"));
             Assert.Equal("OK", client.Run("MULTI"));
             Assert.Equal("QUEUED", client.Run(command));
@@ -102,7 +100,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Selectors_do_not_add_up()
+    public async Task SelectorsAreNotCombined()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -124,15 +122,18 @@ public sealed class AclTests
     [InlineData("-get +@all", "+@all")]
     [InlineData("+@all -@dangerous +select|0 +select|1", "+@all -@dangerous +select|0 +select|1")]
     [InlineData("+GeT +@HASH", "-@all +get +@hash")]
-    public async Task Rules_are_told_as_short_as_they_can_be(string rules, string told)
+    public async Task RulesAreReportedInTheirShortestForm(string rules, string reported)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
         Assert.Equal("OK", client.Run($"ACL SETUSER u {rules}"));
-        Assert.Equal($"[user default on nopass sanitize-payload ~* &* +@all, user u off sanitize-payload resetchannels {told}]".Replace(", ", " ", StringComparison.Ordinal), client.Run("ACL LIST"));
-        // What is told makes the same user again.
+        Assert.Equal(
+            $"[user default on nopass sanitize-payload ~* &* +@all, user u off sanitize-payload resetchannels {reported}]"
+                .Replace(", ", " ", StringComparison.Ordinal),
+            client.Run("ACL LIST"));
+        // The reported rules create the same user again.
         string line = client.Run("ACL LIST");
-        Assert.Equal("OK", client.Run($"ACL SETUSER u reset {told}"));
+        Assert.Equal("OK", client.Run($"ACL SETUSER u reset {reported}"));
         Assert.Equal(line, client.Run("ACL LIST"));
     }
 
@@ -151,7 +152,7 @@ public sealed class AclTests
     [InlineData("<pw", "The password you are trying to remove from the user does not exist")]
     [InlineData("allkeys ~k", "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns")]
     [InlineData("allchannels &c", "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels")]
-    public async Task A_bad_rule_changes_nothing(string rules, string reason)
+    public async Task AnInvalidRuleChangesNothing(string rules, string reason)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -160,7 +161,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Queued_commands_are_checked_twice()
+    public async Task QueuedCommandsAreCheckedTwice()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -183,7 +184,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Scripts_may_what_their_caller_may()
+    public async Task ScriptsHaveThePermissionsOfTheirCaller()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -196,12 +197,12 @@ public sealed class AclTests
         Assert.Equal("1", client.Call("EVAL", "local e = redis.pcall('get','b') return string.find(e.err, 'ACL failure') ~= nil", "0"));
         Assert.Contains("context lua object set username u", admin.Run("ACL LOG"));
         Assert.Contains(" cmd=eval ", admin.Run("ACL LOG"));
-        // The next caller is another one.
+        // The next caller has other permissions.
         Assert.Equal("OK", admin.Call("EVAL", "return redis.call('set','b','1')", "0"));
     }
 
     [Fact]
-    public async Task A_blocked_client_is_checked_again_when_it_is_served()
+    public async Task ABlockedClientIsCheckedAgainWhenItIsServed()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -220,7 +221,7 @@ public sealed class AclTests
     [InlineData("SUBSCRIBE news:1", "PUBLISH news:1 hi")]
     [InlineData("SSUBSCRIBE news:1", "SPUBLISH news:1 hi")]
     [InlineData("PSUBSCRIBE news:*", "PUBLISH news:1 hi")]
-    public async Task Subscribers_go_with_their_channels(string subscribe, string publish)
+    public async Task SubscribersAreDisconnectedWhenTheyLoseTheirChannels(string subscribe, string publish)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient admin = server.Connect(), client = server.Connect();
@@ -239,14 +240,14 @@ public sealed class AclTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Who_is_deleted_is_disconnected(TransportKind transport)
+    public async Task ClientsOfADeletedUserAreDisconnected(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient admin = server.Connect(), client = server.Connect(), self = server.Connect();
         admin.Run("ACL SETUSER u on nopass ~* +@all");
         client.Run("AUTH u x");
         self.Run("AUTH u x");
-        // Its own last reply still leaves, and what it sent behind it is not run.
+        // The client gets the reply to its own DELUSER. The server does not run the command after it.
         self.SendRaw(TestClient.Encode("ACL", "DELUSER", "u", "nobody") + TestClient.Encode("SET", "k", "v"));
         Assert.Equal("1", self.Read());
         Assert.Equal("", self.ReadToEnd());
@@ -257,7 +258,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Sort_by_other_keys_needs_leave_to_read_all()
+    public async Task SortByOtherKeysRequiresPermissionToReadAllKeys()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -273,7 +274,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task The_log_groups_what_is_alike()
+    public async Task TheLogGroupsSimilarEntries()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -294,7 +295,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Passwords_are_kept_as_digests_and_shown_nowhere()
+    public async Task PasswordsAreStoredAsDigestsAndNeverShown()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -314,7 +315,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task The_default_user_is_who_requirepass_says()
+    public async Task RequirepassIsThePasswordOfTheDefaultUser()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, config => config.RequirePass = "one");
         using TestClient client = server.Connect();
@@ -332,7 +333,7 @@ public sealed class AclTests
     }
 
     [Fact]
-    public async Task Names_and_patterns_are_bytes()
+    public async Task NamesAndPatternsAreByteStrings()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();

@@ -3,13 +3,13 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>Who is let in, who is sent away, and what a client may cost. On both transports.</summary>
+/// <summary>Admission and refusal of clients, and the limits of their memory, on both transports.</summary>
 public sealed class AdmissionTests
 {
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Without_the_password_only_little_is_taken(TransportKind transport)
+    public async Task RequestsWithoutThePasswordAreRefusedAndLimitedInSize(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, config => config.RequirePass = "secret");
         using (TestClient client = server.Connect())
@@ -18,7 +18,7 @@ public sealed class AdmissionTests
             Assert.StartsWith("NOAUTH HELLO must be called with the client already authenticated", client.Run("HELLO 3"));
             Assert.Equal("WRONGPASS invalid username-password pair or user is disabled.", client.Run("AUTH wrong"));
             Assert.Equal("WRONGPASS invalid username-password pair or user is disabled.", client.Run("AUTH nobody secret"));
-            // What follows AUTH in the same packet is taken by the new rules.
+            // The limits after AUTH apply to the rest of the same packet.
             client.SendRaw(TestClient.Encode("AUTH", "secret") + TestClient.Encode("SET", "k", new string('x', 20000)) + TestClient.Encode("GET", "k"));
             Assert.Equal("OK", client.Read());
             Assert.Equal("OK", client.Read());
@@ -39,7 +39,7 @@ public sealed class AdmissionTests
     }
 
     [Fact]
-    public async Task Without_a_password_any_will_do_for_the_default_user()
+    public async Task WithoutRequirepassTheDefaultUserAcceptsAnyPassword()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -54,7 +54,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Beyond_maxclients_there_is_an_error_and_an_end(TransportKind transport)
+    public async Task AConnectionAboveMaxclientsGetsAnErrorAndIsClosed(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, config => config.MaxClients = 2);
         using TestClient first = server.Connect();
@@ -70,7 +70,7 @@ public sealed class AdmissionTests
     }
 
     [Fact]
-    public async Task Errors_show_what_was_sent_as_it_came()
+    public async Task ErrorsQuoteTheBytesOfTheRequestUnchanged()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -88,7 +88,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData("POST / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n")]
     [InlineData("host: x\r\nSET k v\r\n")]
-    public async Task Http_ends_the_connection_before_its_body_is_read(string request)
+    public async Task AnHttpRequestIsClosedBeforeItsBodyIsRead(string request)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using (TestClient browser = server.Connect())
@@ -103,7 +103,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_client_that_does_not_read_is_bounded_by_its_class(TransportKind transport)
+    public async Task AClientThatDoesNotReadHasTheLimitOfItsClass(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), slow = server.Connect(), subscriber = server.Connect();
@@ -112,12 +112,13 @@ public sealed class AdmissionTests
         slow.SendWhatIsTaken(string.Concat(Enumerable.Repeat(TestClient.Encode("GET", "big"), 400)));
         subscriber.Run("SUBSCRIBE c");
         for (int i = 0; i < 200; i++) client.Call("PUBLISH", "c", new string('m', 100_000));
-        // On the event loop replies pile up behind a client that does not read, and its limit acts.
+        // On the event loop, replies accumulate for a client that does not read, until the output limit closes it.
         int gone = transport == TransportKind.EventLoop ? 2 : 1;
         await client.UntilAsync("INFO clients", text => text.Contains($"connected_clients:{3 - gone}\r\n"));
         Assert.Contains($"client_output_buffer_limit_disconnections:{gone}\r\n", client.Run("INFO stats"));
         if (gone == 2) return;
-        // Elsewhere they wait for the client, commands for the replies: nothing piles up, and nothing is lost.
+        // On the other transport, replies wait for the client and commands wait for the replies. Nothing accumulates and nothing
+        // is lost.
         long waiting = long.Parse(client.Run("INFO clients").Split("client_recent_max_output_buffer:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
         Assert.InRange(waiting, 1, 1_000_000);
         for (int i = 0; i < 400; i++) Assert.Equal(100_000, slow.Read().Length);
@@ -126,7 +127,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task One_reply_beyond_the_limit_is_not_sent_at_all(TransportKind transport)
+    public async Task NoPartOfAReplyAboveTheLimitIsSent(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();
@@ -141,7 +142,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_query_beyond_its_limit_ends_the_connection(TransportKind transport)
+    public async Task AQueryAboveItsLimitClosesTheConnection(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, config => config.ClientQueryBufferLimit = 1 << 20);
         using TestClient client = server.Connect(), greedy = server.Connect();
@@ -152,7 +153,7 @@ public sealed class AdmissionTests
     }
 
     [Fact]
-    public async Task The_unix_socket_has_its_permissions()
+    public async Task TheUnixSocketHasTheConfiguredPermissions()
     {
         string path = Path.Combine(Directory.CreateTempSubdirectory("redisclone-socket-").FullName, "s");
         foreach (TransportKind transport in new[] { TransportKind.EventLoop, TransportKind.Sockets })
@@ -173,7 +174,7 @@ public sealed class AdmissionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task The_port_changes_while_clients_stay(TransportKind transport)
+    public async Task ThePortChangesWhileClientsStayConnected(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();

@@ -3,13 +3,13 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>Connections as their clients see them: greeting, names, lists, kills, pauses, replies that are not wanted. On both transports.</summary>
+/// <summary>Connection commands: HELLO, names, lists, kills, pauses and suppressed replies, on both transports.</summary>
 public sealed class ClientCommandTests
 {
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_greeting_tells_version_and_number_and_switches_the_protocol(TransportKind transport)
+    public async Task HelloReportsVersionAndIdAndSwitchesTheProtocol(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();
@@ -28,7 +28,7 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_list_shows_what_a_client_is_and_does(TransportKind transport)
+    public async Task ClientListShowsTheStateOfAClient(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), other = server.Connect();
@@ -38,7 +38,7 @@ public sealed class ClientCommandTests
         other.Run("WATCH a b");
         other.Run("MULTI");
         other.Run("GET a");
-        // A reply counts as unsent until its sender is back from sending it.
+        // A reply counts as unsent until the send call of its thread has returned.
         await client.UntilAsync("CLIENT LIST", list => LineOfOther(list).Contains(" obl=0 oll=0 omem=0 ", StringComparison.Ordinal));
         string line = LineOfOther(client.Run("CLIENT LIST"));
         foreach (string field in new[] { " name=other ", " flags=x ", " db=3 ", " multi=1 ", " watch=2 ", " cmd=get ", " lib-name=lib ", " resp=2 " })
@@ -56,7 +56,7 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Kill_closes_whom_the_filter_names_and_at_once_they_count_no_more(TransportKind transport)
+    public async Task KillClosesTheMatchingClientsAndDoesNotCountThemAnyMore(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), blocked = server.Connect(), watching = server.Connect(), subscribed = server.Connect();
@@ -77,7 +77,7 @@ public sealed class ClientCommandTests
         Assert.Equal("ERR client-id should be greater than 0", client.Run("CLIENT KILL ID 0"));
         Assert.Equal("ERR maxage should be greater than 0", client.Run("CLIENT KILL MAXAGE 0"));
         Assert.Equal("ERR No such user 'nobody'", client.Run("CLIENT KILL USER nobody"));
-        // A client that ends itself still gets its answer.
+        // A client that kills itself still gets the reply.
         Assert.Equal("1", client.Run("CLIENT KILL SKIPME no"));
         Assert.Equal("", client.ReadToEnd());
     }
@@ -85,7 +85,7 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_pause_holds_back_writes_and_lets_reads_pass(TransportKind transport)
+    public async Task APauseDelaysWritesAndAllowsReads(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), writer = server.Connect();
@@ -109,7 +109,7 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_paused_client_can_be_killed_and_a_pause_ends_by_itself(TransportKind transport)
+    public async Task APausedClientCanBeKilledAndAPauseEndsByItself(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), writer = server.Connect(), late = server.Connect();
@@ -129,13 +129,13 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Replies_can_be_turned_off_and_messages_come_all_the_same(TransportKind transport)
+    public async Task MessagesArriveWhileRepliesAreTurnedOff(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), publisher = server.Connect();
         client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "SKIP") + TestClient.Encode("PING", "1") + TestClient.Encode("PING", "2"));
         Assert.Equal("2", client.Read());
-        // As with Redis, RESET ends what is in force, but for its own reply.
+        // As in Redis, RESET ends CLIENT REPLY SKIP or OFF, but SKIP still suppresses the reply to RESET.
         client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "SKIP") + TestClient.Encode("RESET") + TestClient.Encode("PING", "reset"));
         Assert.Equal("reset", client.Read());
         client.SendRaw(TestClient.Encode("CLIENT", "REPLY", "OFF") + TestClient.Encode("RESET"));
@@ -151,7 +151,7 @@ public sealed class ClientCommandTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_blocked_client_is_let_go_on_demand(TransportKind transport)
+    public async Task ClientUnblockUnblocksABlockedClient(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), blocked = server.Connect();
@@ -170,7 +170,7 @@ public sealed class ClientCommandTests
     }
 
     [Fact]
-    public async Task A_wait_that_was_looked_at_again_leaves_no_deadline_to_the_next()
+    public async Task AServedWaitLeavesNoDeadlineForTheNextWait()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), blocked = server.Connect();

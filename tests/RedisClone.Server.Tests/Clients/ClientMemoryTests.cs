@@ -7,7 +7,9 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>What clients hold: how it counts, and who goes when all together hold more than maxmemory-clients. On both transports.</summary>
+/// <summary>
+/// The memory of clients: how it is counted, and which clients are evicted above maxmemory-clients. On both transports.
+/// </summary>
 public sealed class ClientMemoryTests
 {
     private const int Mega = 1 << 20;
@@ -15,7 +17,7 @@ public sealed class ClientMemoryTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task The_largest_goes_and_the_rest_stays(TransportKind transport)
+    public async Task TheLargestClientIsEvictedAndTheOthersStay(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, config => config.MaxMemoryClients = 2 * Mega);
         using TestClient client = server.Connect(), small = server.Connect(), large = server.Connect();
@@ -30,7 +32,7 @@ public sealed class ClientMemoryTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Who_passes_a_limit_of_its_own_is_not_the_reason_for_others_to_go(TransportKind transport)
+    public async Task AClientAboveItsOwnLimitDoesNotCauseEvictionOfOthers(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), querying = server.Connect(), reading = server.Connect();
@@ -45,16 +47,18 @@ public sealed class ClientMemoryTests
         Assert.Contains($" qbuf={6 * Mega} ", client.Run("CLIENT LIST"));
     }
 
-    /// <summary>Who does not read is served on for a while, so that what it leaves shows, and a limit that is set can act.</summary>
+    /// <summary>
+    /// The server serves a client that does not read for a while, so that its memory becomes visible and a new limit can act.
+    /// </summary>
     [Fact]
-    public async Task What_a_client_does_not_read_grows_until_a_limit_acts()
+    public async Task UnreadRepliesAccumulateUntilALimitClosesTheClient()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), deaf = server.Connect();
         client.Run($"SETRANGE k {Mega} v");
         deaf.Run("CLIENT SETNAME deaf");
         await GrowAsync(client, deaf, 12 * Mega);
-        // Then it is not read from any more, until it has taken some.
+        // The server now stops reading from this client until the client has received some replies.
         for (int i = 0; i < 30; i++) deaf.Send("GET", "k");
         Assert.InRange(Held(client), 12 * Mega, 18 * Mega);
         client.Run($"CONFIG SET maxmemory-clients {4 * Mega}");
@@ -63,7 +67,7 @@ public sealed class ClientMemoryTests
     }
 
     [Fact]
-    public async Task What_clients_hold_is_taken_from_the_data_at_once()
+    public async Task MemoryOfClientsReducesTheMemoryForDataAtOnce()
     {
         await using RunningServer server = await RunningServer.StartAsync(
             TransportKind.EventLoop, config => (config.MaxMemorySetting, config.MaxMemoryPolicy, config.Hz) = (8 * Mega, MaxMemoryPolicy.AllKeysLru, 1));
@@ -76,16 +80,18 @@ public sealed class ClientMemoryTests
         Assert.DoesNotContain("evicted_keys:0\r\n", client.Run("INFO stats"));
     }
 
-    /// <summary>What came before a question is in the answer, though another loop received it.</summary>
+    /// <summary>
+    /// A list of clients includes the bytes that arrived before the request, even if another event loop received them.
+    /// </summary>
     [Fact]
-    public async Task A_list_of_clients_has_all_that_had_arrived()
+    public async Task AListOfClientsCountsAllBytesThatHaveArrived()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), other = server.Connect();
         other.Socket.NoDelay = true;
         other.Run("CLIENT SETNAME other");
         other.SendRaw($"*1\r\n${50 * Mega}\r\n");
-        // All together as much as fits into a new socket: what does not is still the sender's.
+        // The pieces together fit into the buffer of a new socket. The sender still holds bytes that do not fit.
         string piece = new('v', 4096);
         for (int sent = piece.Length; sent <= 12 * piece.Length; sent += piece.Length)
         {
@@ -95,11 +101,11 @@ public sealed class ClientMemoryTests
         }
     }
 
-    /// <summary>The stream is there once, however many have not read it, and is no client's.</summary>
+    /// <summary>The replication stream is stored once for all replicas, and belongs to no client.</summary>
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task What_waits_for_replicas_counts_once(TransportKind transport)
+    public async Task TheReplicationStreamCountsOnce(TransportKind transport)
     {
         string directory = Directory.CreateTempSubdirectory("redisclone-replicas-").FullName;
         await using (RunningServer server = await RunningServer.StartAsync(transport, config => (config.Dir, config.MaxMemorySetting) = (directory, 1 << 30)))
@@ -113,7 +119,7 @@ public sealed class ClientMemoryTests
 
             string info = client.Run("INFO memory");
             long waiting = Field(info, "mem_clients_slaves");
-            // What the system takes into its own buffers does not wait here, and of what each has half sent there is one for each.
+            // Bytes in the socket buffers of the system do not count. Each replica holds one partially sent piece.
             Assert.InRange(waiting, 32 * Mega, 80 * Mega);
             Assert.Equal(waiting, Field(info, "mem_not_counted_for_evict"));
             Assert.InRange(Field(info, "mem_clients_normal"), 0, 8 * Mega);
@@ -123,7 +129,7 @@ public sealed class ClientMemoryTests
         Directory.Delete(directory, recursive: true);
     }
 
-    /// <summary>An answer for which the server's patience cannot have run out.</summary>
+    /// <summary>Returns a reply that the server sent before its wait for other event loops could time out.</summary>
     private static string SoonAnswered(TestClient client, string line)
     {
         for (int tries = 1; ; tries++)
@@ -134,12 +140,12 @@ public sealed class ClientMemoryTests
         }
     }
 
-    /// <summary>Asks for what it does not read until so much of it waits.</summary>
+    /// <summary>Requests replies without reading them until the unread replies have this size.</summary>
     private static async Task GrowAsync(TestClient client, TestClient deaf, long bytes)
     {
         for (int i = 0; Held(client) < bytes; i++)
         {
-            Assert.True(i < 2_000, "it does not grow");
+            Assert.True(i < 2_000, "the unread replies do not accumulate");
             deaf.Send("GET", "k");
             await Task.Delay(5);
         }
@@ -151,6 +157,6 @@ public sealed class ClientMemoryTests
     private static long Field(string info, string name) =>
         long.Parse(Regex.Match(info, $@"\b{name}:(\d+)\r").Groups[1].Value, CultureInfo.InvariantCulture);
 
-    /// <summary>A command of one argument, which still lacks its end.</summary>
+    /// <summary>Returns a command of one argument without its line end.</summary>
     private static string HalfSent(int bytes) => $"*1\r\n${bytes}\r\n" + new string('v', bytes);
 }

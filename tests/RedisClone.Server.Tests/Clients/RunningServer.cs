@@ -8,7 +8,7 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>The whole server in this process, on a port of its own, on either transport.</summary>
+/// <summary>The complete server in this process, on its own port, on either transport.</summary>
 internal sealed class RunningServer : IAsyncDisposable
 {
     private readonly WebApplication _app;
@@ -27,7 +27,7 @@ internal sealed class RunningServer : IAsyncDisposable
     public static Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null) =>
         StartAsync(new ServerConfig(), transport, configure);
 
-    /// <summary>What the directory holds is loaded where <paramref name="disk"/> is given.</summary>
+    /// <summary>Starts a server. It loads the data of the directory if <paramref name="disk"/> is given.</summary>
     public static async Task<RunningServer> StartAsync(
         ServerConfig config, TransportKind transport, Action<ServerConfig>? configure = null, IDisk? disk = null)
     {

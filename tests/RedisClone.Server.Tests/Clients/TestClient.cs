@@ -6,7 +6,7 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>A blocking client; replies come as <see cref="ReplyText"/> shows them, errors with their code.</summary>
+/// <summary>A blocking client. Replies have the form of <see cref="ReplyText"/>; errors include their code.</summary>
 internal sealed class TestClient : IDisposable
 {
     private static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
@@ -26,7 +26,7 @@ internal sealed class TestClient : IDisposable
 
     public Socket Socket => _socket;
 
-    /// <summary>A command given as words.</summary>
+    /// <summary>Sends a command and returns its reply. Spaces separate the arguments.</summary>
     public string Run(string line) => Call(line.Split(' '));
 
     public string Call(params string[] words)
@@ -39,7 +39,10 @@ internal sealed class TestClient : IDisposable
 
     public void SendRaw(string text) => _socket.Send(Encoding.Latin1.GetBytes(text));
 
-    /// <summary>Sends to a server that may hang up before it has read all: with which error the kernel tells that is chance.</summary>
+    /// <summary>
+    /// Sends to a server that may close the connection before it has read everything. The kernel then reports one of several
+    /// errors.
+    /// </summary>
     public void SendWhatIsTaken(string text)
     {
         try
@@ -68,7 +71,9 @@ internal sealed class TestClient : IDisposable
         }
     }
 
-    /// <summary>All that still comes, until the server closes: that a connection broke is its end too, silence is not.</summary>
+    /// <summary>
+    /// Reads until the server closes the connection. A broken connection counts as closed. A silent server fails the test.
+    /// </summary>
     public string ReadToEnd()
     {
         var text = new StringBuilder(_received);
@@ -86,7 +91,7 @@ internal sealed class TestClient : IDisposable
     public static string Encode(params string[] words) =>
         $"*{words.Length}\r\n" + string.Concat(words.Select(word => $"${word.Length}\r\n{word}\r\n"));
 
-    /// <summary>Calls until the answer is as wanted.</summary>
+    /// <summary>Repeats a command until its reply fulfils a condition.</summary>
     public async Task UntilAsync(string line, Func<string, bool> holds)
     {
         long start = Environment.TickCount64;
@@ -100,7 +105,7 @@ internal sealed class TestClient : IDisposable
 
     public void Dispose() => _socket.Dispose();
 
-    /// <summary>Where the reply at a position ends; -1 while it is not all there.</summary>
+    /// <summary>Returns the end of the reply at a position, or -1 if the reply is incomplete.</summary>
     private static int IsComplete(string text, int at)
     {
         int line = at < text.Length ? text.IndexOf("\r\n", at, StringComparison.Ordinal) : -1;

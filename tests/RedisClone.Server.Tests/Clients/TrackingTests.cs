@@ -4,13 +4,16 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>Clients that cache hear of every change of what they have read, behind the reply that brought it.</summary>
+/// <summary>
+/// Clients that cache get an invalidation for every change of the keys that they have read, after the reply that contains the
+/// value.
+/// </summary>
 public sealed class TrackingTests
 {
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_reader_is_told_once_whoever_changes_the_key_and_however(TransportKind transport)
+    public async Task AReaderGetsOneInvalidationForEachKindOfChange(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient cache = server.Connect(), writer = server.Connect();
@@ -38,11 +41,14 @@ public sealed class TrackingTests
         }
     }
 
-    /// <summary>Who asks after another's change was answered hears of that change first, though each is served by a thread of its own.</summary>
+    /// <summary>
+    /// A client sends a request after the reply to another client's write. The invalidation arrives before the reply to this
+    /// request, although different threads serve the two clients.
+    /// </summary>
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task News_of_before_the_request_come_before_its_reply(TransportKind transport)
+    public async Task InvalidationsOfEarlierWritesArriveBeforeTheNextReply(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient cache = server.Connect(), writer = server.Connect();
@@ -58,13 +64,13 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Expiry_and_eviction_are_changes()
+    public async Task ExpiryAndEvictionSendInvalidations()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.MaxMemoryPolicy = MaxMemoryPolicy.AllKeysLru);
         using TestClient cache = server.Connect();
         cache.Run("HELLO 3");
         cache.Run("CLIENT TRACKING ON NOLOOP");
-        // In one transaction, in which no time passes: it is there when it is read, however slow the machine is.
+        // No time passes in a transaction, so the key exists when it is read, even on a slow machine.
         foreach (string line in new[] { "MULTI", "SET k v PX 100", "GET k" }) cache.Run(line);
         Assert.Equal("[OK v]", cache.Run("EXEC"));
         Assert.Equal("[invalidate [k]]", cache.Read());
@@ -78,7 +84,7 @@ public sealed class TrackingTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task What_a_client_changes_itself_is_told_behind_its_reply_and_behind_a_whole_transaction(TransportKind transport)
+    public async Task OwnChangesAreReportedAfterTheReplyAndAfterTheTransaction(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();
@@ -101,7 +107,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Two_connections_share_the_work_in_RESP2()
+    public async Task Resp2ClientsCanRedirectInvalidationsToASecondConnection()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), listener = server.Connect(), writer = server.Connect();
@@ -130,7 +136,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Broadcasting_tells_by_prefix_one_message_a_unit_and_leaves_out_own_changes()
+    public async Task BroadcastSendsOneMessagePerUnitByPrefixWithoutOwnChanges()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient a = server.Connect(), ab = server.Connect(), writer = server.Connect();
@@ -154,7 +160,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Opting_in_or_out_holds_for_the_next_command_or_transaction()
+    public async Task OptInAndOptOutApplyToTheNextCommandOrTransaction()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), writer = server.Connect();
@@ -180,7 +186,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task The_table_is_bounded_and_goes_with_the_last_client()
+    public async Task TheTableIsBoundedAndIsFreedWithTheLastClient()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.TrackingTableMaxKeys = 100);
         using TestClient client = server.Connect(), watcher = server.Connect();
@@ -203,7 +209,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Readers_that_left_do_not_pile_up_at_a_key_that_never_changes()
+    public async Task FormerReadersDoNotAccumulateAtAKeyThatNeverChanges()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient stays = server.Connect();
@@ -220,7 +226,7 @@ public sealed class TrackingTests
     }
 
     [Fact]
-    public async Task Nothing_is_missed_while_everybody_reads_and_writes()
+    public async Task NoInvalidationIsLostDuringConcurrentReadsAndWrites()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         const int keys = 20, writes = 3000;
@@ -232,7 +238,7 @@ public sealed class TrackingTests
         using TestClient reader = server.Connect();
         reader.Run("HELLO 3");
         reader.Run("CLIENT TRACKING ON");
-        // What a client believes that follows replies and invalidations in the order in which they come.
+        // The cache of a client that processes replies and invalidations in the order in which they arrive.
         var cache = new Dictionary<string, string>();
         void Note(string news) => cache.Remove(KeysOf(news));
         while (!Task.WhenAll(writers).IsCompleted)

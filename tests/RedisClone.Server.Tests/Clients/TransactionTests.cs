@@ -8,11 +8,11 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>MULTI, EXEC and WATCH as their clients and the journal see them.</summary>
+/// <summary>MULTI, EXEC and WATCH, as clients and the journal observe them.</summary>
 public sealed class TransactionTests
 {
     [Fact]
-    public async Task A_million_queued_commands_take_little_more_than_their_bytes()
+    public async Task AMillionQueuedCommandsTakeLittleMoreThanTheirBytes()
     {
         const int batch = 2000, batches = 500, mostBytesPerCommand = 160;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -36,14 +36,16 @@ public sealed class TransactionTests
         Assert.Contains(" multi-mem=0 ", observer.Run($"CLIENT LIST ID {id}"), StringComparison.Ordinal);
     }
 
-    /// <summary>EXEC is judged by what was queued: the server may have become one that must not run it.</summary>
+    /// <summary>
+    /// The server checks the queued commands again at EXEC, because its state may have changed since they were queued.
+    /// </summary>
     [Theory]
     [InlineData("SET k v", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
     [InlineData("GET k", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
     [InlineData("PING", "EXECABORT Transaction discarded because of: LOADING Redis is loading the dataset in memory")]
     [InlineData("ECHO a;INFO;SELECT 0", null)]
     [InlineData("CONFIG GET port", null)]
-    public async Task Exec_does_no_more_while_loading_than_its_commands_may(string queued, string? refusal)
+    public async Task ExecRunsOnlyCommandsThatAreAllowedDuringLoading(string queued, string? refusal)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -68,7 +70,7 @@ public sealed class TransactionTests
     [InlineData("SET k v", "maxmemory 1", "OOM command not allowed when used memory > 'maxmemory'.")]
     [InlineData("GET k;SET k v", "maxmemory 1", "OOM command not allowed when used memory > 'maxmemory'.")]
     [InlineData("GET k;DEL k", "maxmemory 1", null)]
-    public async Task Exec_is_refused_for_what_any_of_its_commands_would_be(string queued, string setting, string? refusal)
+    public async Task ExecIsRefusedIfOneOfItsCommandsWouldBeRefused(string queued, string setting, string? refusal)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), admin = server.Connect();
@@ -81,9 +83,11 @@ public sealed class TransactionTests
         Assert.Equal("nil", client.Run("GET k"));
     }
 
-    /// <summary>Commands of every length, with no argument at all and with many, come out as they were put in; in the end nothing is held.</summary>
+    /// <summary>
+    /// Commands of every length, with any number of arguments, are queued and read unchanged. No memory remains at the end.
+    /// </summary>
     [Fact]
-    public void What_was_queued_is_what_is_run()
+    public void QueuedCommandsAreReadUnchanged()
     {
         var random = new Random(RunSeed.Take());
         var commands = new CommandTable(CommandFamilies.All);
@@ -109,7 +113,7 @@ public sealed class TransactionTests
             Assert.Equal(queued[at++].Arguments, arguments);
         }
         Assert.Equal(queued.Count, at);
-        // Of a long one half a block may be lost, for blocks are powers of two.
+        // Half of the last block may be unused, because block sizes are powers of two.
         Assert.InRange(transaction.HeldBytes, queued.Sum(command => command.Arguments.Sum(a => (long)a.Length)), 3 * queued.Sum(command => command.Arguments.Sum(a => 8L + a.Length) + 16));
         transaction.Release();
         Assert.Equal(0, transaction.HeldBytes);
@@ -117,13 +121,13 @@ public sealed class TransactionTests
         static int Most(Random random) => random.Next(100) == 0 ? 100_000 : random.Next(4) == 0 ? 1 : 200;
     }
 
-    /// <summary>Pages that are the system's read as zero: more is queued here than any pool keeps.</summary>
+    /// <summary>Pages that the system has taken back read as zero. The test queues more bytes than any pool keeps.</summary>
     [Theory]
     [InlineData("DISCARD")]
     [InlineData("RESET")]
     [InlineData("EXEC")]
     [InlineData("CLIENT KILL")]
-    public async Task What_it_held_is_given_back_at_its_end(string end)
+    public async Task TheMemoryOfATransactionIsReturnedAtItsEnd(string end)
     {
         const int commands = 8, length = 2 << 20;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -140,11 +144,11 @@ public sealed class TransactionTests
         if (OperatingSystem.IsLinux()) Assert.All(blocks, block => Assert.Equal(0, block.Span[length / 2]));
     }
 
-    /// <summary>The thread that serves everybody else writes no megabytes of replies at once.</summary>
+    /// <summary>The thread of the event loop serves other clients, so it does not write megabytes of replies at once.</summary>
     [Theory]
     [InlineData(1000, true)]
     [InlineData(1 << 20, false)]
-    public async Task One_that_reads_much_runs_on_a_worker(int length, bool onLoop)
+    public async Task ATransactionThatReadsMuchRunsOnAWorker(int length, bool onLoop)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -158,7 +162,7 @@ public sealed class TransactionTests
     }
 
     [Fact]
-    public async Task Whatever_it_does_it_is_one_unit_of_effects()
+    public async Task ATransactionIsOneUnitOfEffects()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -172,15 +176,15 @@ public sealed class TransactionTests
         Assert.EndsWith("*1\r\n$4\r\nEXEC\r\n", unit, StringComparison.Ordinal);
         foreach (string part in new[] { "RPUSH", "select\r\n$1\r\n3", "INCR", "set", "del" }) Assert.Contains(part, unit, StringComparison.Ordinal);
 
-        // What only reads, and what was given up, is no effect.
+        // Transactions that only read and aborted transactions have no effects.
         foreach (string line in new[] { "MULTI", "GET b", "EXEC", "MULTI", "SET c 1", "DISCARD", "WATCH b", "SET b 2", "MULTI", "SET c 1" }) client.Run(line);
         Assert.Equal("nil", client.Run("EXEC"));
         Assert.Equal(2, sink.Units.Count);
     }
 
-    /// <summary>How far one SCAN goes is decided by the database where the transaction begins.</summary>
+    /// <summary>The length of one SCAN step depends on the database in which the transaction begins.</summary>
     [Fact]
-    public async Task It_walks_over_another_database_than_its_first()
+    public async Task ATransactionCanScanAnotherDatabase()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -201,13 +205,13 @@ public sealed class TransactionTests
     }
 
     [Fact]
-    public async Task A_watched_key_that_expires_or_is_evicted_has_changed()
+    public async Task AWatchedKeyThatExpiresOrIsEvictedHasChanged()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.MaxMemoryPolicy = MaxMemoryPolicy.AllKeysLru);
         using TestClient client = server.Connect(), other = server.Connect();
         foreach (bool removed in new[] { true, false })
         {
-            // Found out by a visitor, or by EXEC itself.
+            // The first round detects the expiry by a command of another client, the second round by EXEC.
             client.Run($"DEBUG SET-ACTIVE-EXPIRE {(removed ? 1 : 0)}");
             int milliseconds = WatchVolatile(client);
             if (removed) await other.UntilAsync("EXISTS k", answer => answer == "0");
@@ -226,7 +230,7 @@ public sealed class TransactionTests
         Assert.Equal("nil", client.Run("EXEC"));
         Assert.Equal("0", client.Run("EXISTS done"));
 
-        // What had expired before it was watched was not there for the client, and is not missed.
+        // A key that had expired before WATCH did not exist for the client, so its removal is not a change.
         client.Run("DEBUG SET-ACTIVE-EXPIRE 0");
         client.Run("SET k v PX 1");
         await Task.Delay(30);
@@ -237,9 +241,12 @@ public sealed class TransactionTests
         Assert.Equal("[OK]", client.Run("EXEC"));
     }
 
-    /// <summary>A key that came for a blocked client, and has expired by the end of the transaction that brought it, is removed behind that, not later.</summary>
+    /// <summary>
+    /// A key is created for a blocked client and expires before the end of the transaction that creates it. It is removed
+    /// directly after the transaction.
+    /// </summary>
     [Fact]
-    public async Task What_expires_before_a_blocked_client_gets_it_goes_at_once()
+    public async Task AKeyThatExpiresBeforeABlockedClientGetsItIsRemovedAtOnce()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), blocked = server.Connect();
@@ -261,9 +268,12 @@ public sealed class TransactionTests
         Assert.Equal("[k w]", blocked.Read());
     }
 
-    /// <summary>A reader of streams in several shards hears that one of its keys has expired, although who finds that holds only the shard of that key.</summary>
+    /// <summary>
+    /// A client waits for streams in several shards. It is unblocked when one of its keys expires, although the thread that
+    /// detects the expiry holds only the shard of this key.
+    /// </summary>
     [Fact]
-    public async Task A_blocked_reader_of_several_streams_hears_that_one_has_expired()
+    public async Task ABlockedReaderOfSeveralStreamsIsUnblockedWhenOneExpires()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), blocked = server.Connect();
@@ -279,7 +289,7 @@ public sealed class TransactionTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_monitor_sees_every_command_of_many_clients_each_in_its_order(TransportKind transport)
+    public async Task AMonitorSeesEveryCommandInTheOrderOfItsClient(TransportKind transport)
     {
         const int writers = 3, commands = 500;
         await using RunningServer server = await RunningServer.StartAsync(transport);
@@ -304,7 +314,10 @@ public sealed class TransactionTests
         Assert.DoesNotContain(" flags=O ", control.Run("CLIENT LIST"), StringComparison.Ordinal);
     }
 
-    /// <summary>Watches a key that is there and will expire in so many milliseconds, the more the slower the machine is.</summary>
+    /// <summary>
+    /// Watches a key that exists and expires soon, and returns its lifetime in milliseconds. A slow machine needs a longer
+    /// lifetime.
+    /// </summary>
     private static int WatchVolatile(TestClient client)
     {
         for (int milliseconds = 100; ; milliseconds *= 2)
@@ -316,12 +329,12 @@ public sealed class TransactionTests
         }
     }
 
-    /// <summary>Keeps every unit that it is given, as text.</summary>
+    /// <summary>Stores every unit as text.</summary>
     private sealed class UnitSink : IEffectSink
     {
         public List<string> Units { get; } = [];
 
-        /// <summary>The names of those that ran them.</summary>
+        /// <summary>The names of the threads that appended the units.</summary>
         public List<string?> Threads { get; } = [];
 
         public long Append(EffectBuffer unit)

@@ -2,16 +2,16 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>Clients that wait for keys: whom they are served by, in which order, and what they leave behind.</summary>
+/// <summary>Clients that wait for keys: the order in which they are served, and the removal of their waits.</summary>
 public sealed class WaitingTests
 {
     [Fact]
-    public async Task Whoever_is_served_waits_for_none_of_its_other_keys_any_more()
+    public async Task AServedClientNoLongerWaitsForItsOtherKeys()
     {
         const int keys = 10_000;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient waiting = server.Connect(), second = server.Connect(), client = server.Connect();
-        // Each key twice.
+        // The command names each key twice.
         waiting.Send(["BLPOP", .. Enumerable.Range(0, 2 * keys).Select(i => $"key:{i % keys}"), "0"]);
         await client.UntilAsync("INFO clients", info => info.Contains("blocked_clients:1\r", StringComparison.Ordinal));
         second.Send("BLPOP", "key:0", $"key:{keys - 1}", "0");
@@ -27,7 +27,7 @@ public sealed class WaitingTests
     }
 
     [Fact]
-    public async Task Workers_on_one_queue_are_served_in_the_order_in_which_they_came()
+    public async Task WaitingClientsAreServedInOrderOfArrival()
     {
         const int workers = 40;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -35,7 +35,8 @@ public sealed class WaitingTests
         TestClient[] waiting = [.. Enumerable.Range(0, workers).Select(_ => server.Connect())];
         for (int i = 0; i < workers; i++)
         {
-            // Each hands on what it gets: to serve one makes a key ready for which others could wait.
+            // BLMOVE moves the element to another queue, so serving one client makes a key ready for which other clients may
+            // wait.
             waiting[i].Send("BLMOVE", "queue", $"queue:{i % 3}", "LEFT", "RIGHT", "0");
             await client.UntilAsync("INFO clients", info => info.Contains($"blocked_clients:{i + 1}\r", StringComparison.Ordinal));
         }

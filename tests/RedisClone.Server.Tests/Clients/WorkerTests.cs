@@ -1,12 +1,12 @@
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>Commands that turn out to be long begin again on a worker: nobody else can tell.</summary>
+/// <summary>A command that takes long is restarted on a worker. Clients cannot observe the restart.</summary>
 public sealed class WorkerTests
 {
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task A_key_that_is_not_there_is_told_of_once(TransportKind transport)
+    public async Task AMissingKeyCausesOneKeymissEvent(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect(), listener = server.Connect();
@@ -25,7 +25,7 @@ public sealed class WorkerTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task The_memory_of_a_stream_is_told_and_its_copy_takes_as_much(TransportKind transport)
+    public async Task TheMemoryOfAStreamIsReportedAndItsCopyTakesAsMuch(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport);
         using TestClient client = server.Connect();
@@ -39,14 +39,14 @@ public sealed class WorkerTests
     }
 
     /// <summary>
-    /// All keys together would take minutes: the walk ends when its client is killed or goes, and the others are served.
+    /// A walk over all keys would take minutes. It ends when its client is killed or disconnects, and other clients are served.
     /// </summary>
     [Theory]
     [InlineData(TransportKind.EventLoop, true)]
     [InlineData(TransportKind.EventLoop, false)]
     [InlineData(TransportKind.Sockets, true)]
     [InlineData(TransportKind.Sockets, false)]
-    public async Task A_long_walk_over_all_keys_ends_with_its_client(TransportKind transport, bool killed)
+    public async Task ALongWalkOverAllKeysEndsWithItsClient(TransportKind transport, bool killed)
     {
         const int keys = 400;
         await using RunningServer server = await RunningServer.StartAsync(transport);

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>What clients do all the time leaves nothing for the collector.</summary>
+/// <summary>Frequent commands allocate nothing on the managed heap.</summary>
 public sealed class AllocationTests
 {
     private const int Rounds = 2000;
@@ -29,7 +29,7 @@ public sealed class AllocationTests
     {
         CommandHost.Prepared[] commands = [new(first.Split(' ')), new(second.Split(' '))];
         Run(commands);
-        // The runtime may compile anew in any one attempt; not in all of them.
+        // The runtime may recompile a method during one attempt, but not during all attempts.
         long least = long.MaxValue;
         for (int attempt = 0; attempt < 10 && least > 0; attempt++)
         {

@@ -2,7 +2,7 @@ using RedisClone.Server.Tests.Durability;
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Bits against a string of 0 and 1 that is obviously right.</summary>
+/// <summary>Compares the bit commands with a simple model, a text of 0 and 1.</summary>
 public sealed class BitCommandTests
 {
     private readonly CommandHost _host = new();
@@ -15,7 +15,7 @@ public sealed class BitCommandTests
         {
             byte[] bytes = new byte[random.Next(1, random.Next(2, 200))];
             random.NextBytes(bytes);
-            // Long stretches of one kind are where searching skips.
+            // Searches skip long runs of equal bits.
             if (round % 3 == 0) bytes.AsSpan(random.Next(bytes.Length)).Fill(round % 2 == 0 ? (byte)0 : (byte)0xFF);
             string bits = string.Concat(bytes.Select(b => b.ToString("b8")));
             _host.Call("SET", "k", string.Concat(bytes.Select(b => (char)b)));
@@ -26,7 +26,8 @@ public sealed class BitCommandTests
                 int start = random.Next(-length - 3, length + 3), end = random.Next(-length - 3, length + 3), bit = random.Next(2);
                 string unit = byBit ? "BIT" : "BYTE", note = $"{start} {end} {unit} of {bits}";
                 Assert.True(Count(bits, start, end, byBit).ToString() == _host.Run($"BITCOUNT k {start} {end} {unit}"), $"count {note}");
-                Assert.True(Position(bits, bit, start, end, byBit).ToString() == _host.Run($"BITPOS k {bit} {start} {end} {unit}"), $"{bit} in {note}");
+                Assert.True(Position(bits, bit, start, end, byBit).ToString() == _host.Run($"BITPOS k {bit} {start} {end} {unit}"),
+                    $"position of {bit} {note}");
             }
         }
     }
@@ -48,7 +49,7 @@ public sealed class BitCommandTests
             int longest = sources.Max(s => s.Length);
             string operation = operations[random.Next(operations.Length)];
             string keys = string.Join(' ', Enumerable.Range(0, count).Select(i => "s" + i));
-            // The target may be a source.
+            // The target may also be a source.
             string target = random.Next(3) == 0 ? "s0" : "d";
             Assert.Equal((longest / 8).ToString(), _host.Run($"BITOP {operation} {target} {keys}"));
             Assert.Equal(Combine(operation, [.. sources.Select(s => s.PadRight(longest, '0'))]), Bits(target));
@@ -75,10 +76,10 @@ public sealed class BitCommandTests
     [InlineData("BITFIELD k OVERFLOW no", "ERR Invalid OVERFLOW type specified")]
     [InlineData("BITFIELD k SET u8 0", "ERR syntax error")]
     [InlineData("BITFIELD_RO k SET u8 0 1", "ERR BITFIELD_RO only supports the GET subcommand")]
-    public void Faults(string command, string expected) => Assert.Equal(expected, _host.Run(command));
+    public void InvalidRequestsAreRefused(string command, string expected) => Assert.Equal(expected, _host.Run(command));
 
     [Fact]
-    public void FieldsOverflowAsTold()
+    public void FieldsOverflowAsRequested()
     {
         Assert.Equal("[0 0 101]", _host.Run("BITFIELD k SET u8 0 255 GET u4 8 INCRBY i8 #2 101"));
         Assert.Equal("[-56 127 nil]", _host.Run("BITFIELD k INCRBY i8 #2 99 OVERFLOW SAT INCRBY i8 #2 1000 OVERFLOW FAIL INCRBY i8 #2 1"));

@@ -15,8 +15,8 @@ using RedisClone.Storage.Values;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// A server without sockets: commands go straight to the executor, on the calling thread, and what they answer and what they leave in the
-/// stream of effects comes back as text. The clock is the test's.
+/// A server without sockets. Commands run directly in the executor, on the calling thread. Their replies and their effects are
+/// returned as text. The test controls the clock.
 /// </summary>
 internal sealed class CommandHost : IEffectSink
 {
@@ -35,12 +35,12 @@ internal sealed class CommandHost : IEffectSink
 
     public ServerCore Core => _core;
 
-    /// <summary>Unix milliseconds.</summary>
+    /// <summary>The current time in Unix milliseconds.</summary>
     public long Now { get; set; } = 1_700_000_000_000;
 
     public int RespVersion { set => _session.Reply.Version = value; }
 
-    /// <summary>Runs a command given as words (Latin 1, one character a byte); its reply in a form that is easy to read.</summary>
+    /// <summary>Runs a command of words (Latin 1, one byte per character) and returns its reply in a readable form.</summary>
     public string Run(string line) => Call(line.Split(' '));
 
     public string Call(params string[] words)
@@ -52,11 +52,11 @@ internal sealed class CommandHost : IEffectSink
         return ReplyText.Read(reply, ref at);
     }
 
-    /// <summary>Runs a command and forgets its reply: allocates nothing of its own.</summary>
+    /// <summary>Runs a command and drops its reply. This method itself allocates nothing.</summary>
     public void Execute(Prepared command)
     {
         Request request = command.Request;
-        CommandRow row = _core.Commands.Resolve(request) ?? throw new ArgumentException($"no command {command}");
+        CommandRow row = _core.Commands.Resolve(request) ?? throw new ArgumentException($"there is no command {command}");
         if (!row.ArityFits(request.Count))
         {
             _session.Reply.Error(Errors.WrongArity(row.FullName));
@@ -75,7 +75,7 @@ internal sealed class CommandHost : IEffectSink
 
     public string SelectedDatabase => _session.Database.ToString(System.Globalization.CultureInfo.InvariantCulture);
 
-    /// <summary>Runs commands as they stand in a file.</summary>
+    /// <summary>Runs commands in the format of a journal file.</summary>
     public void Replay(byte[] commands)
     {
         var parser = new RequestParser(new RequestLimits { MaxBulkLength = int.MaxValue });
@@ -84,7 +84,7 @@ internal sealed class CommandHost : IEffectSink
         while (!rest.IsEmpty)
         {
             parser.Parse(rest, batch, out SequencePosition consumed, out _);
-            if (batch.HasError || batch.Count == 0) throw new InvalidDataException("these are no commands");
+            if (batch.HasError || batch.Count == 0) throw new InvalidDataException("the bytes are not a sequence of commands");
             for (int i = 0; i < batch.Count; i++)
             {
                 Request request = batch[i];
@@ -97,10 +97,10 @@ internal sealed class CommandHost : IEffectSink
         }
     }
 
-    /// <summary>Drops what was answered.</summary>
+    /// <summary>Drops the replies so far.</summary>
     public void Forget() => _output.Clear();
 
-    /// <summary>Redis's name for the form that a key's value has.</summary>
+    /// <summary>Returns the name that Redis has for the encoding of a key's value.</summary>
     public string EncodingOf(string key)
     {
         byte[] bytes = Encoding.Latin1.GetBytes(key);
@@ -108,7 +108,7 @@ internal sealed class CommandHost : IEffectSink
         return Encoding.ASCII.GetString(ValueInfo.EncodingName(_core.Shards.Of(hash).Store.Database(0).Find(bytes, hash)));
     }
 
-    /// <summary>Runs a command and returns the effects that it had, one line each.</summary>
+    /// <summary>Runs a command and returns its effects, one per line.</summary>
     public string[] EffectsOf(string line)
     {
         _core.Effects.Attach(this);
@@ -125,7 +125,7 @@ internal sealed class CommandHost : IEffectSink
         return 0;
     }
 
-    /// <summary>A command in the form in which the parser hands it on.</summary>
+    /// <summary>A command in the form that the parser produces.</summary>
     internal sealed class Prepared(params string[] words)
     {
         private readonly byte[] _bytes = Encoding.Latin1.GetBytes(string.Concat(words));

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>What COMMAND says about the keys of a request where the arguments decide it.</summary>
+/// <summary>The keys that COMMAND reports for a request whose arguments decide them.</summary>
 public sealed class CommandKeysTests
 {
     private readonly CommandHost _host = new();

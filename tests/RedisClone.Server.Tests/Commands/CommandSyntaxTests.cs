@@ -2,10 +2,10 @@ using RedisClone.Engine.Commands;
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>The usage of each command, as its row writes it and as COMMAND DOCS takes it apart.</summary>
+/// <summary>The usage of each command, as its row defines it and as COMMAND DOCS parses it.</summary>
 public sealed class CommandSyntaxTests
 {
-    /// <summary>Taken with more or fewer arguments than their usage has, as in Redis.</summary>
+    /// <summary>Commands that accept more or fewer arguments than their usage shows, as in Redis.</summary>
     private static readonly HashSet<string> s_arityIsLoose = ["quit", "command", "hotkeys|start"];
 
     private static readonly CommandTable s_table = new(CommandFamilies.All);
@@ -56,7 +56,7 @@ public sealed class CommandSyntaxTests
     [InlineData("key <A x | B ...>", "key:Key (A=x:Text|B)+")]
     [InlineData("[<MAXLEN | MINID> [= | ~] threshold] <* | id>", "((MAXLEN|MINID) (=|~)? threshold:Text)? (*|id:Text)")]
     [InlineData("<host port | NO ONE>", "((host:Text port:Integer)|(NO ONE))")]
-    public void AUsageIsTakenApart(string usage, string expected) =>
+    public void AUsageIsParsed(string usage, string expected) =>
         Assert.Equal(expected, string.Join(' ', CommandSyntax.Parse(usage).Select(Show)));
 
     [Theory]
@@ -64,7 +64,7 @@ public sealed class CommandSyntaxTests
     [InlineData("key value]")]
     [InlineData("<A | >")]
     [InlineData("key ...")]
-    public void AUsageThatIsNotWellFormedIsRefused(string usage) => Assert.Throws<FormatException>(() => CommandSyntax.Parse(usage));
+    public void AMalformedUsageIsRefused(string usage) => Assert.Throws<FormatException>(() => CommandSyntax.Parse(usage));
 
     private static IEnumerable<CommandArgument> All(CommandArgument[] arguments) => arguments.SelectMany(a => All(a.Parts).Prepend(a));
 

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>INCR and its kin, INCREX with its bounds among them.</summary>
+/// <summary>INCR, the related commands, and INCREX with its bounds.</summary>
 public sealed class CounterTests
 {
     private readonly CommandHost _host = new();
@@ -23,7 +23,7 @@ public sealed class CounterTests
     [InlineData("a", "INCRBYFLOAT k 1", "ERR value is not a valid float")]
     [InlineData("1", "INCRBYFLOAT k nan", "ERR value is not a valid float")]
     [InlineData("1", "INCRBYFLOAT k +inf", "ERR increment would produce NaN or Infinity")]
-    public void Adds(string before, string command, string expected)
+    public void AnIncrementIsAdded(string before, string command, string expected)
     {
         if (before.Length > 0) _host.Call("SET", "k", before);
         Assert.Equal(expected, _host.Run(command));
@@ -68,7 +68,7 @@ public sealed class CounterTests
     [InlineData("1", "LBOUND", "ERR syntax error", "1")]
     [InlineData("1", "KEEPTTL", "ERR syntax error", "1")]
     [InlineData("1", "EXAT 1", "[2 1]", "nil")]
-    public void AddsWithinBounds(string before, string options, string expected, string after)
+    public void AnIncrementStaysWithinItsBounds(string before, string options, string expected, string after)
     {
         if (before.Length > 0) _host.Call("SET", "k", before);
         Assert.Equal(expected, _host.Run($"INCREX k {options}".TrimEnd()));
@@ -76,7 +76,7 @@ public sealed class CounterTests
     }
 
     [Fact]
-    public void FractionsAreDoublesInResp3()
+    public void FractionsAreDoubleRepliesInResp3()
     {
         _host.RespVersion = 3;
         Assert.Equal("[,1.5 ,1.5]", _host.Run("INCREX k BYFLOAT 1.5"));
@@ -84,7 +84,7 @@ public sealed class CounterTests
     }
 
     [Fact]
-    public void ATimeIsGivenOnlyOnceWithEnx()
+    public void EnxSetsAnExpiryOnlyOnce()
     {
         _host.Run("INCREX k EX 100 ENX");
         _host.Run("INCREX k EX 10 ENX");

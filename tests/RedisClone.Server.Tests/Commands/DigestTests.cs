@@ -3,8 +3,8 @@ using System.Text;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// Clients compute digests themselves, so DIGEST and IFDEQ must agree with the reference library of XXH3. The lengths are
-/// those at which the algorithm changes.
+/// Clients compute digests themselves, so DIGEST and IFDEQ must match the reference library of XXH3. The algorithm changes at the
+/// lengths of these values.
 /// </summary>
 public sealed class DigestTests
 {
@@ -25,7 +25,7 @@ public sealed class DigestTests
     [InlineData(1024, "70bd377d9574f4bb")]
     [InlineData(1025, "66c4487c41e127a7")]
     [InlineData(10000, "9e5d23d943285455")]
-    public void A_digest_is_that_of_the_reference_library(int length, string expected)
+    public void ADigestMatchesTheReferenceLibrary(int length, string expected)
     {
         byte[] value = [.. Enumerable.Range(0, length).Select(i => (byte)(i * 131 + 7))];
         Check(Encoding.Latin1.GetString(value), expected);
@@ -36,7 +36,7 @@ public sealed class DigestTests
     [InlineData("hello", "9555e8555c62dcfd")]
     [InlineData(
         "v8lf0c11xh8ymlqztfd3eeq16kfn4sspw7fqmnuuq3k3t75em5wdizgcdw7uc26nnf961u2jkfzkjytls2kwlj7626sd", "00006c38adf31777")]
-    public void A_digest_is_that_of_the_documentation(string value, string expected) => Check(value, expected);
+    public void ADigestMatchesTheDocumentation(string value, string expected) => Check(value, expected);
 
     private void Check(string value, string expected)
     {

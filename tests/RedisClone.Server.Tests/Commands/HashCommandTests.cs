@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Hashes, and fields that expire: replies, and what replays without a clock.</summary>
+/// <summary>Hashes and the expiry of their fields: replies, and effects that do not depend on the clock.</summary>
 public sealed class HashCommandTests
 {
     private readonly CommandHost _host = new();
@@ -28,14 +28,14 @@ public sealed class HashCommandTests
     [InlineData("HGETDEL h FIELDS 2 a q", "[1 nil]")]
     [InlineData("HSETEX h FNX EX 10 FIELDS 1 a 2", "0")]
     [InlineData("HSETEX h FXX KEEPTTL FIELDS 1 a 2", "1")]
-    public void Answers(string command, string expected)
+    public void ACommandHasTheExpectedReply(string command, string expected)
     {
         _host.Run("HSET h a 1 b 2 c xyz");
         Assert.Equal(expected, _host.Run(command));
     }
 
     [Fact]
-    public void FieldsExpireAloneAndAreRemovedWhenTheyAreAskedFor()
+    public void FieldsExpireSeparatelyAndAreRemovedOnAccess()
     {
         _host.Run("HSET h a 1 b 2");
         _host.Run("HPEXPIRE h 100 FIELDS 1 a");
@@ -48,7 +48,7 @@ public sealed class HashCommandTests
     }
 
     [Fact]
-    public void AnIncrementOfAnExpiredFieldBeginsAnew()
+    public void AnIncrementOfAnExpiredFieldStartsAtZero()
     {
         _host.Run("HSETEX h PX 100 FIELDS 2 n 41 other x");
         _host.Now += 101;
@@ -63,14 +63,14 @@ public sealed class HashCommandTests
     [InlineData("HSETEX h EX 1 FIELDS 1 a 2", "HSETEX h PXAT 1700000001000 FIELDS 1 a 2")]
     [InlineData("HGETEX h PX 5 FIELDS 1 b", "HPEXPIREAT h 1700000000005 FIELDS 1 b")]
     [InlineData("HGETDEL h FIELDS 2 a b", "HDEL h a b")]
-    public void EffectsDependOnNoClock(string command, string effect)
+    public void EffectsDoNotDependOnTheClock(string command, string effect)
     {
         _host.Run("HSET h a 1 b 2");
         Assert.Equal([effect], _host.EffectsOf(command));
     }
 
     [Fact]
-    public void HashesOfOneShapeAreImportedWithTheirFieldsToldOnce()
+    public void HashesOfOneShapeAreImportedWithOneListOfFields()
     {
         Assert.Equal("ERR no such fieldset", _host.Run("HIMPORT SET h u ada 36"));
         Assert.Equal("ERR duplicate field name in fieldset", _host.Run("HIMPORT PREPARE u name name"));
@@ -84,7 +84,7 @@ public sealed class HashCommandTests
         Assert.Equal("1", _host.Run("HSET i city Rome"));
         Assert.Equal("[name bob age 7 city Rome]", _host.Run("HGETALL i"));
         Assert.Equal("[name bob age 7]", _host.Run("HGETALL j"));
-        // Whatever the key held, it is overwritten.
+        // The import overwrites any previous value of the key.
         Assert.Equal("OK", _host.Run("SET h text"));
         Assert.Equal("OK", _host.Run("HIMPORT SET h u eve 8"));
         Assert.Equal("[name eve age 8]", _host.Run("HGETALL h"));

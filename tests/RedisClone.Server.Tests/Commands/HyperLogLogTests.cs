@@ -1,13 +1,15 @@
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Estimates: Redis's own bytes, the two forms in agreement, and damage found wherever it is.</summary>
+/// <summary>
+/// HyperLogLog: the bytes of Redis, the agreement of the two encodings, and the detection of damage in any place.
+/// </summary>
 public sealed class HyperLogLogTests
 {
     private readonly CommandHost _host = new();
 
     [Fact]
-    public void FirstStepsHaveRedisBytes()
+    public void FewElementsHaveTheBytesOfRedis()
     {
         Assert.Equal("1", _host.Run("PFADD k"));
         Assert.Equal("HYLL\u0001\0\0\0\0\0\0\0\0\0\0\u0080\u007f\u00ff", _host.Run("GET k"));
@@ -15,7 +17,7 @@ public sealed class HyperLogLogTests
         Assert.Equal("0", _host.Run("PFCOUNT k"));
         Assert.Equal("1", _host.Run("PFADD k a b c"));
         Assert.Equal("0", _host.Run("PFADD k c b a"));
-        // As redis-server 7.0.15 and 7.4.1 have it.
+        // redis-server 7.0.15 and 7.4.1 give this result.
         Assert.Equal("Z:8436 v:1,1 Z:4274 v:2,1 Z:3068 v:1,1 Z:603", _host.Run("PFDEBUG DECODE k"));
         Assert.Equal("3", _host.Run("PFCOUNT k"));
         Assert.Equal("HYLL\u0001\0\0\0\u0003\0\0\0\0\0\0\0", _host.Run("GETRANGE k 0 15"));
@@ -31,7 +33,7 @@ public sealed class HyperLogLogTests
     }
 
     [Fact]
-    public void BothFormsAgreeAndAreNear()
+    public void BothEncodingsAgreeAndAreAccurate()
     {
         var random = new Random(RunSeed.Take());
         int added = 0;
@@ -54,7 +56,7 @@ public sealed class HyperLogLogTests
     }
 
     [Fact]
-    public void MergingIsAddingToOne()
+    public void MergingEqualsAddingToOneKey()
     {
         var random = new Random(RunSeed.Take());
         for (int round = 0; round < 40; round++)
@@ -74,7 +76,7 @@ public sealed class HyperLogLogTests
     }
 
     [Fact]
-    public void DamageIsFoundAndHarmless()
+    public void DamageIsDetectedAndHarmless()
     {
         const string invalid = "INVALIDOBJ Corrupted HLL object detected", foreign = "WRONGTYPE Key is not a valid HyperLogLog string value.";
         Assert.Equal("OK", _host.Run("SET k 123"));
@@ -104,7 +106,7 @@ public sealed class HyperLogLogTests
     }
 
     [Fact]
-    public void CountingIsJournalledOnlyWhenItChangesTheCache()
+    public void CountingIsJournaledOnlyWhenItChangesTheCache()
     {
         _host.Run("PFADD k a b c");
         Assert.Equal(["PFCOUNT k"], _host.EffectsOf("PFCOUNT k"));
@@ -114,7 +116,7 @@ public sealed class HyperLogLogTests
     }
 
     [Fact]
-    public void TheLimitOfTheSparseFormIsObeyed()
+    public void TheLimitOfTheSparseEncodingIsObserved()
     {
         _host.Core.Config.HllSparseMaxBytes = 30;
         _host.Run("PFADD k a b c");

@@ -4,29 +4,29 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// The keys that a row says a request has are the keys that its handler touches: what is checked for users is what is done.
-/// For generated requests of every row, a key that is not named is not changed, one that is not named as written neither, and
-/// what the other keys hold makes no difference.
+/// The keys that a row reports for a request are the keys that its handler uses, so the permission checks cover the actual
+/// access. The test generates requests for every row. A key that the row does not report is not changed, a key that it reports as
+/// read-only is not changed, and the contents of the other keys do not affect the result.
 /// </summary>
 public sealed class KeySpecificationTests
 {
     private const int RequestsOfRow = 8, RequestsOfRowWithOptions = 40, RequestsOfRowWithParse = 250;
 
-    /// <summary>Each is filled with something, and is named as an option is.</summary>
+    /// <summary>Each key has a value, and most have the names of options.</summary>
     private static readonly string[] s_keys =
         ["STORE", "STOREDIST", "STREAMS", "BY", "GET", "COUNT", "LIMIT", "ALPHA", "GROUP", "KEYS", "a1", "a2", "a3"];
 
     private static readonly string[] s_values =
         ["1", "2", "3", "0", "m", "f1", "g", "c", "0-1", "1-1", ">", "$", "*", "-", "+", "AND", "u8", "[a", "(1", "5"];
 
-    /// <summary>Chance, or what the memory of a shard is like, decides what they answer.</summary>
+    /// <summary>The replies of these commands are random or depend on the memory of a shard.</summary>
     private static readonly HashSet<string> s_chance = ["srandmember", "hrandfield", "zrandmember", "spop", "memory|usage"];
 
-    // With save points each FLUSHALL writes a file.
+    // With save points each FLUSHALL would write a file.
     private readonly CommandHost _host = new(config => config.SavePoints = []);
 
     [Fact]
-    public void RowsThatNameAMemberAfterTheirKeyHaveItFetchedAhead()
+    public void RowsWithAMemberAfterTheirKeyFetchItAhead()
     {
         foreach (CommandRow row in _host.Core.Commands.All.Where(row => row.FirstKey == 1))
         {
@@ -38,7 +38,7 @@ public sealed class KeySpecificationTests
     }
 
     [Fact]
-    public void KeysOfARequestAreThoseThatItsHandlerTouches()
+    public void TheHandlerUsesTheKeysThatTheRowReports()
     {
         var random = new Random(RunSeed.Take());
         var generator = new RequestGenerator(random, s_keys, s_values);
@@ -61,11 +61,11 @@ public sealed class KeySpecificationTests
     }
 
     [Fact]
-    public void EveryRowWithAKeyInItsSyntaxNamesIt()
+    public void EveryRowWithAKeyInItsSyntaxReportsTheKey()
     {
         IEnumerable<CommandRow> without = _host.Core.Commands.All
             .Where(row => row.Keys.Length == 0 && HasKey(CommandSyntax.Parse(row.Syntax)));
-        // CLUSTER KEYSLOT computes with the name alone.
+        // CLUSTER KEYSLOT uses only the name of the key.
         Assert.DoesNotContain(
             without, row => row.Parent?.Name != "debug" && row.FullName is not ("migrate" or "cluster|keyslot"));
     }
@@ -88,11 +88,11 @@ public sealed class KeySpecificationTests
             if (before[i] == after[i]) continue;
             changes++;
             if (!named.TryGetValue(s_keys[i], out KeyFlags flags)) return $"changes {s_keys[i]}, which is none of its keys";
-            // Redis says of XREADGROUP, too, that it only reads.
+            // Redis also reports XREADGROUP as read-only.
             if (row.Name != "xreadgroup" && (flags & (KeyFlags.Update | KeyFlags.Insert | KeyFlags.Delete)) == 0)
                 return $"changes {s_keys[i]}, which it says that it reads";
         }
-        // The names that a pattern of SORT makes up are in no rule: a user of one must be allowed to read all keys.
+        // No rule can match the names that a pattern of SORT produces. The user must therefore have permission to read all keys.
         bool looksUp = row.Name.StartsWith("sort", StringComparison.Ordinal) && request.Any(word => word.Contains('*'));
         if (looksUp || s_chance.Contains(row.FullName)) return null;
         Fill(kinds, named.Keys);
@@ -121,8 +121,8 @@ public sealed class KeySpecificationTests
     }
 
     /// <summary>
-    /// Gives every key a value of a kind that the number decides; unless all are kept, those that are not get one of another
-    /// kind.
+    /// Gives every key a value of a type that the number determines. If the list of kept keys is not empty, the other keys get a
+    /// value of another type.
     /// </summary>
     private void Fill(int kinds, ICollection<string> kept)
     {

@@ -1,7 +1,7 @@
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>LCS against the table of the textbook, walked back as Redis walks it.</summary>
+/// <summary>Compares LCS with the textbook table, traced back in the order of Redis.</summary>
 public sealed class LcsTests
 {
     private readonly CommandHost _host = new();
@@ -32,7 +32,7 @@ public sealed class LcsTests
     [InlineData("LCS none neither", "")]
     [InlineData("LCS none neither LEN", "0")]
     [InlineData("LCS none neither IDX", "[matches [] len 0]")]
-    public void Edges(string command, string expected) => Assert.Equal(expected, _host.Run(command));
+    public void EdgeCasesHaveTheExpectedReply(string command, string expected) => Assert.Equal(expected, _host.Run(command));
 
     [Fact]
     public void MemoryIsBounded()

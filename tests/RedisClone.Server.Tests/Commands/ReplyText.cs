@@ -3,8 +3,8 @@ using System.Globalization;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// Replies as text for tests: a string is itself, a null is nil, an array is [a b], a map is {k v}, a double of RESP3 begins with a comma, and
-/// an error or an integer is what its line says.
+/// Replies as text for tests. A string is itself, a null is nil, an array is [a b], a map is {k v}, a RESP3 double begins with a
+/// comma, and an error or an integer is the text of its line.
 /// </summary>
 internal static class ReplyText
 {

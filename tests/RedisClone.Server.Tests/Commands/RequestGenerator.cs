@@ -4,8 +4,8 @@ using RedisClone.Protocol;
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// Requests for a row of the command table, made from its syntax: options in any order and more than once, and words of
-/// options where keys and values stand.
+/// Generates requests for a row of the command table from its syntax. Options occur in any order and repeatedly, and the words of
+/// options occur as keys and values.
 /// </summary>
 internal sealed class RequestGenerator(Random random, string[] keys, string[] values)
 {
@@ -42,7 +42,7 @@ internal sealed class RequestGenerator(Random random, string[] keys, string[] va
         }
     }
 
-    /// <summary>Options that may come in any order; some come twice.</summary>
+    /// <summary>Adds options in a random order. Some options occur twice.</summary>
     private void Options(CommandArgument[] options, List<string> words)
     {
         for (int count = random.Next(options.Length + 2); count > 0; count--)

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Tests.Commands;
 public sealed class ScanCommandTests
 {
     [Fact]
-    public void AWalkOverAsManyShardsAsThereCanBeEnds()
+    public void AScanOverTheLargestNumberOfShardsEnds()
     {
         var host = new CommandHost(config => config.Shards = ShardSet.MaxShards);
         Assert.Equal("[0 []]", host.Run("SCAN 0"));
@@ -14,7 +14,7 @@ public sealed class ScanCommandTests
         Assert.Equal("[0 [key]]", host.Run("SCAN 0"));
     }
 
-    /// <summary>What redis-server 7.4 takes for a cursor.</summary>
+    /// <summary>The cursors that redis-server 7.4 accepts.</summary>
     [Theory]
     [InlineData("+0", true)]
     [InlineData(" 0", true)]
@@ -33,19 +33,19 @@ public sealed class ScanCommandTests
     [InlineData("+-0", false)]
     [InlineData("0x0", false)]
     [InlineData("18446744073709551616", false)]
-    public void ACursorIsReadAsByRedis(string cursor, bool isOne)
+    public void ACursorIsParsedAsInRedis(string cursor, bool isOne)
     {
         var host = new CommandHost();
         Assert.Equal(isOne ? "[0 []]" : "ERR invalid cursor", host.Call("SCAN", cursor));
         Assert.Equal(isOne ? "[0 []]" : "ERR invalid cursor", host.Call("SSCAN", "none", cursor));
     }
 
-    /// <summary>Replicas get them one by one, as when each had been met by a command of its own.</summary>
+    /// <summary>Each removal is a separate effect, as if separate commands had found the expired keys.</summary>
     [Theory]
     [InlineData("SCAN 0 COUNT 1000", false)]
     [InlineData("RANDOMKEY", false)]
     [InlineData("EVAL redis.call('SCAN',0,'COUNT','1000') 0", true)]
-    public void KeysThatAWalkFindsExpiredAreEffectsOfTheirOwn(string walk, bool isWhole)
+    public void RemovalsOfExpiredKeysAreSeparateEffects(string walk, bool isWhole)
     {
         var host = new CommandHost();
         for (int i = 0; i < 20; i++) host.Run($"SET key:{i} value PX 10");

@@ -31,14 +31,14 @@ public sealed class SetCommandTests
     [InlineData("SORT l LIMIT 9223372036854775807 9223372036854775807", "[]")]
     [InlineData("SORT l STORE s", "3")]
     [InlineData("SORT_RO l STORE s", "ERR syntax error")]
-    public void Answers(string command, string expected)
+    public void ACommandHasTheExpectedReply(string command, string expected)
     {
         Prepare();
         Assert.Equal(expected, _host.Run(command));
     }
 
     [Fact]
-    public void PopsAreJournalledAsWhatWasTaken()
+    public void APopIsJournaledAsTheRemovalOfItsMembers()
     {
         Prepare();
         string taken = _host.EffectsOf("SPOP s 2")[0];
@@ -48,18 +48,21 @@ public sealed class SetCommandTests
     }
 
     [Fact]
-    public void SortedListsAreJournalledAsTheyAre()
+    public void AStoredSortIsJournaledAsItsResult()
     {
         Prepare();
         Assert.Equal(["MULTI", "DEL s", "RPUSH s -1 2 10", "EXEC"], _host.EffectsOf("SORT l STORE s"));
         Assert.Empty(_host.EffectsOf("SORT nothing STORE nowhere"));
     }
 
-    /// <summary>The members of the first set are looked up in a few others; what very many others have is taken away. Which of both does not show.</summary>
+    /// <summary>
+    /// With few other sets, the members of the first set are looked up in each. With many other sets, their members are removed
+    /// from the result. Both algorithms give the same result.
+    /// </summary>
     [Theory]
     [InlineData(0)]
     [InlineData(50)]
-    public void DifferencesAreTheSameOfFewSetsAndOfMany(int absent)
+    public void DifferencesOfFewAndOfManySetsAgree(int absent)
     {
         string[] all = [.. Enumerable.Range(0, 100).Select(i => $"{i}")], even = [.. all.Where((_, i) => i % 2 == 0)];
         _host.Call(["SADD", "all", .. all]);

@@ -1,6 +1,8 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Sorted sets: options, ranges, pops, algebra; and places on Earth, which are sorted sets too.</summary>
+/// <summary>
+/// Sorted sets: options, ranges, pops and set operations, and geographic positions, which are stored in sorted sets.
+/// </summary>
 public sealed class SortedSetCommandTests
 {
     private readonly CommandHost _host = new();
@@ -37,7 +39,7 @@ public sealed class SortedSetCommandTests
     [InlineData("ZUNION 9223372036854775807 z", "ERR syntax error")]
     [InlineData("ZUNION 0 z", "ERR at least 1 input key is needed for 'zunion' command")]
     [InlineData("ZDIFFSTORE z 1 nothing", "0")]
-    public void Answers(string command, string expected)
+    public void ACommandHasTheExpectedReply(string command, string expected)
     {
         _host.Run("ZADD z 1 a 2 b 3 c");
         _host.Run("SADD s a c");
@@ -48,7 +50,7 @@ public sealed class SortedSetCommandTests
     [InlineData("BZPOPMIN z 0", "ZPOPMIN z")]
     [InlineData("BZMPOP 0 1 z MAX COUNT 5", "ZPOPMAX z 2")]
     [InlineData("GEOADD z 13.361389 38.115556 Palermo", "ZADD z 3479099956230698 Palermo")]
-    public void EffectsNeverWait(string command, string effect)
+    public void EffectsNeverContainBlockingCommands(string command, string effect)
     {
         _host.Run("ZADD z 1 a 2 b");
         Assert.Equal([effect], _host.EffectsOf(command));
@@ -63,7 +65,7 @@ public sealed class SortedSetCommandTests
     [InlineData("GEOSEARCH g FROMLONLAT 15 37 ASC", "ERR wrong number of arguments for 'geosearch' command")]
     [InlineData("GEORADIUS g 15 37 100 km STORE other", "1")]
     [InlineData("GEOADD g 181 0 x", "ERR invalid longitude,latitude pair 181.000000,0.000000")]
-    public void FindsPlaces(string command, string expected)
+    public void GeographicSearchesHaveTheExpectedReply(string command, string expected)
     {
         _host.Run("GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania");
         Assert.Equal(expected, _host.Run(command));

@@ -1,6 +1,6 @@
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Streams: identifiers and their ends, ranges, cuts; and that every effect is one that no clock decides.</summary>
+/// <summary>Streams: identifiers and their limits, ranges, trims, and effects that do not depend on the clock.</summary>
 public sealed class StreamCommandTests
 {
     private readonly CommandHost _host = new();
@@ -45,7 +45,7 @@ public sealed class StreamCommandTests
     [InlineData("XSETID s 9-9 ENTRIESADDED 10 MAXDELETEDID 8-0", "OK")]
     [InlineData("OBJECT ENCODING s", "stream")]
     [InlineData("TYPE s", "stream")]
-    public void Answers(string command, string expected)
+    public void ACommandHasTheExpectedReply(string command, string expected)
     {
         Fill();
         Assert.Equal(expected, _host.Run(command));
@@ -58,14 +58,14 @@ public sealed class StreamCommandTests
     [InlineData("XTRIM s MINID 2", "XTRIM s MINID 2")]
     [InlineData("XTRIM s MAXLEN ~ 1", null)]
     [InlineData("XDEL s 9-9", null)]
-    public void EffectsAreDecided(string command, string? effect)
+    public void EffectsDoNotDependOnTheClock(string command, string? effect)
     {
         Fill();
         Assert.Equal(effect is null ? [] : [effect], _host.EffectsOf(command));
     }
 
     [Fact]
-    public void TheClockMayGoBack()
+    public void IdentifiersGrowWhenTheClockGoesBack()
     {
         Assert.Equal("1700000000000-0", _host.Run("XADD s * a 1"));
         _host.Now -= 1000;
@@ -77,7 +77,7 @@ public sealed class StreamCommandTests
     }
 
     [Fact]
-    public void WholeBlocksGoWhereThatIsEnough()
+    public void AnApproximateTrimRemovesOnlyWholeBlocks()
     {
         for (int i = 1; i <= 250; i++) _host.Run($"XADD many {i} a {i}");
         Assert.Equal("100", _host.Run("XTRIM many MAXLEN ~ 120"));
@@ -88,7 +88,7 @@ public sealed class StreamCommandTests
     }
 
     [Fact]
-    public void ProducersMaySendAgain()
+    public void RepeatedEntriesOfAProducerAreAddedOnce()
     {
         Assert.Equal("1700000000000-0", _host.Run("XADD s IDMP p m * a 1"));
         Assert.Equal("1700000000000-0", _host.Run("XADD s IDMP p m * a 2"));

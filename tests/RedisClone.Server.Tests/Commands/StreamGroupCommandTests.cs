@@ -2,7 +2,9 @@ using System.Text;
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Consumer groups: who has what, what is told of it, and that a replay of the effects leads to the same.</summary>
+/// <summary>
+/// Consumer groups: pending entries, the reports about them, and the replay of effects, which leads to the same state.
+/// </summary>
 public sealed class StreamGroupCommandTests
 {
     private readonly CommandHost _host = new();
@@ -51,10 +53,10 @@ public sealed class StreamGroupCommandTests
     [InlineData("XDELEX s ACKED IDS 3 1-0 4-0 9-0", "[2 2 -1]")]
     [InlineData("XDELEX s KEEPREF DELREF IDS 1 1-0", "ERR syntax error")]
     [InlineData("XDELEX s DELREF IDS 1 1-0", "[1]")]
-    public void Answers(string command, string expected) => Assert.Equal(expected, _host.Run(command));
+    public void ACommandHasTheExpectedReply(string command, string expected) => Assert.Equal(expected, _host.Run(command));
 
     [Fact]
-    public void WhatIsGivenBackIsClaimedFirstInTheOrderOfGivingBack()
+    public void ReturnedEntriesAreClaimedFirstInTheOrderOfTheirReturn()
     {
         _host.Run("XNACK s g FAIL IDS 3 1-0 2-0 3-0");
         Assert.Equal("1", _host.Run("XNACK s g SILENT IDS 1 1-0"));
@@ -73,7 +75,7 @@ public sealed class StreamGroupCommandTests
     }
 
     [Fact]
-    public void WhatIsGoneIsForgottenByWhoeverClaimsIt()
+    public void AClaimForgetsDeletedEntries()
     {
         _host.Run("XDEL s 1-0 2-0");
         Assert.Equal("[[s [[1-0 nil] [2-0 nil] [3-0 [a 3]]]]]", _host.Run("XREADGROUP GROUP g c1 STREAMS s 0"));
@@ -83,7 +85,7 @@ public sealed class StreamGroupCommandTests
     }
 
     [Fact]
-    public void GroupsKeepWhatOthersHaveNotDoneWith()
+    public void EntriesThatAGroupHasNotAcknowledgedAreKept()
     {
         _host.Run("XGROUP CREATE s late 0");
         Assert.Equal("0", _host.Run("XTRIM s MAXLEN 1 ACKED"));
@@ -98,9 +100,12 @@ public sealed class StreamGroupCommandTests
         Assert.Equal("[2]", _host.Run("XDELEX s ACKED IDS 1 5-0"));
     }
 
-    /// <summary>Every command that changes anything, on one server; what it wrote down, on another: the same in the end.</summary>
+    /// <summary>
+    /// Each changing command runs on one server, and its effects run on another server. The two servers have the same contents
+    /// afterwards.
+    /// </summary>
     [Fact]
-    public void EffectsLeadToTheSame()
+    public void ReplayedEffectsLeadToTheSameContents()
     {
         var commands = new List<string>
         {
@@ -132,7 +137,7 @@ public sealed class StreamGroupCommandTests
                 Assert.False(reply.StartsWith("ERR", StringComparison.Ordinal) || reply.StartsWith("NO", StringComparison.Ordinal), $"{effect}: {reply}");
                 done.AppendLine(effect);
             }
-            Assert.True(_host.Run("DEBUG DIGEST") == other.Run("DEBUG DIGEST"), $"{command} became\n{done}");
+            Assert.True(_host.Run("DEBUG DIGEST") == other.Run("DEBUG DIGEST"), $"{command} had these effects:\n{done}");
         }
         Assert.Equal(0, _host.Core.Lanes.Sum(static lane => lane.UnexpectedErrors));
     }

@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
-/// How far groups have read, and what they have not read yet, where they were told more than was added. The answers are those
-/// of Redis 8.
+/// The entries read and the lag of groups whose count of entries read is larger than the number of entries added. The expected
+/// replies are those of Redis 8.
 /// </summary>
 public sealed class StreamLagTests
 {
@@ -21,7 +21,7 @@ public sealed class StreamLagTests
     [InlineData("XGROUP CREATE s g 0 ENTRIESREAD 3;XTRIM s MAXLEN 0", "3", "0")]
     [InlineData("XGROUP CREATE s g 0;XDEL s 2-0", "nil", "nil")]
     [InlineData("XGROUP CREATE s g 0;XDEL s 1-0", "nil", "2")]
-    public void NoGroupHasReadMoreThanWasAdded(string commands, string read, string lag)
+    public void NoGroupHasReadMoreEntriesThanWereAdded(string commands, string read, string lag)
     {
         for (int i = 1; i <= 3; i++) _host.Run($"XADD s {i}-0 f v");
         foreach (string command in commands.Split(';'))

@@ -2,13 +2,13 @@ using RedisClone.Engine.Scripting;
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>Strings as a whole and in parts: replies, errors and their order, effects.</summary>
+/// <summary>Strings and ranges of strings: replies, errors and their order, effects.</summary>
 public sealed class StringCommandTests
 {
     private readonly CommandHost _host = new();
 
     [Fact]
-    public void SetKeepsToItsConditions()
+    public void SetObeysItsConditions()
     {
         Script("""
             SET k v NX -> OK
@@ -50,7 +50,7 @@ public sealed class StringCommandTests
     [InlineData("GETEX k KEEPTTL")]
     [InlineData("GETEX k EX 1 PERSIST")]
     [InlineData("MSETEX 1 k v IFEQ v")]
-    public void ContradictionsAreSyntaxErrors(string command) => Assert.Equal("ERR syntax error", _host.Run(command));
+    public void ContradictoryOptionsAreSyntaxErrors(string command) => Assert.Equal("ERR syntax error", _host.Run(command));
 
     [Theory]
     [InlineData("SET k v EX 0", "set")]
@@ -60,11 +60,11 @@ public sealed class StringCommandTests
     [InlineData("PSETEX k 0 v", "psetex")]
     [InlineData("MSETEX 1 k v EXAT -5", "msetex")]
     [InlineData("INCREX k EX 0", "increx")]
-    public void TimesMustBePositiveAndFit(string command, string name) =>
+    public void AnExpiryMustBePositiveAndInRange(string command, string name) =>
         Assert.Equal($"ERR invalid expire time in '{name}' command", _host.Run(command));
 
     [Fact]
-    public void TimesAreKeptAndChanged()
+    public void AnExpiryIsKeptOrChanged()
     {
         _host.Run("SET k v EX 100");
         Assert.Equal(_host.Now + 100_000, ExpiryOf("k"));
@@ -107,7 +107,7 @@ public sealed class StringCommandTests
     }
 
     [Fact]
-    public void PartsOfStrings()
+    public void RangesOfStringsAreReadAndWritten()
     {
         Script("""
             APPEND k 12 -> 2
@@ -142,7 +142,7 @@ public sealed class StringCommandTests
     }
 
     [Fact]
-    public void SeveralAtOnce()
+    public void SeveralKeysAreReadAndWrittenAtOnce()
     {
         Script("""
             MSET a 1 b 2 a 3 -> OK
@@ -169,7 +169,7 @@ public sealed class StringCommandTests
     }
 
     [Fact]
-    public void DeletedUnderConditions()
+    public void DelexObeysItsCondition()
     {
         Script("""
             DELEX k -> 0
@@ -185,7 +185,7 @@ public sealed class StringCommandTests
             """);
     }
 
-    /// <summary>What is journalled depends neither on the clock nor on what other servers know.</summary>
+    /// <summary>The effects depend neither on the clock nor on knowledge of other servers.</summary>
     [Theory]
     [InlineData("SET k v", "SET k v")]
     [InlineData("SET k v EX 10", "SET k v PXAT 1700000010000")]
@@ -221,14 +221,14 @@ public sealed class StringCommandTests
     [InlineData("BITFIELD k GET u8 0")]
     [InlineData("BITOP AND missing none")]
     [InlineData("BITOP AND k none", "BITOP AND k none")]
-    public void Effects(string command, params string[] expected)
+    public void ACommandHasTheExpectedEffects(string command, params string[] expected)
     {
         _host.Run("MSET k old n 5 t 1");
         _host.Run("GETEX t EX 1000");
         Assert.Equal(expected, _host.EffectsOf(command));
     }
 
-    /// <summary>Lines of command and reply.</summary>
+    /// <summary>Runs lines that contain a command and its expected reply.</summary>
     private void Script(string lines)
     {
         foreach (string line in lines.Split('\n'))
@@ -236,7 +236,7 @@ public sealed class StringCommandTests
             int arrow = line.IndexOf(" -> ", StringComparison.Ordinal);
             string command = line[..arrow];
             string reply = _host.Run(command);
-            Assert.True(reply == line[(arrow + 4)..], $"{line}\nanswered {reply}");
+            Assert.True(reply == line[(arrow + 4)..], $"{line}\nthe reply is {reply}");
         }
     }
 

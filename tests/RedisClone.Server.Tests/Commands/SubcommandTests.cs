@@ -4,7 +4,7 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Server.Tests.Commands;
 
-/// <summary>What Redis answers where a subcommand's row fits the request and its arguments do not.</summary>
+/// <summary>The errors of Redis for requests that match the row of a subcommand but have invalid arguments.</summary>
 public sealed class SubcommandTests
 {
     private readonly CommandHost _host = new();
@@ -20,11 +20,11 @@ public sealed class SubcommandTests
     [InlineData("CLIENT PAUSE 1 ALL ALL", "PAUSE", "CLIENT")]
     [InlineData("CLIENT UNBLOCK 1 ERROR ERROR", "UNBLOCK", "CLIENT")]
     [InlineData("XGROUP CREATE k g 0 MKSTREAM ENTRIESREAD 1 1", "CREATE", "XGROUP")]
-    public void TooManyArgumentsAreAnsweredInRedissWords(string request, string subcommand, string container) =>
+    public void TooManyArgumentsCauseTheErrorOfRedis(string request, string subcommand, string container) =>
         Assert.Equal($"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container} HELP.", _host.Run(request));
 
     [Fact]
-    public void ACommandThatThereIsNotIsANullString()
+    public void AnUnknownCommandIsANullString()
     {
         var output = new ArrayBufferWriter<byte>();
         var reply = new ReplyWriter(output);

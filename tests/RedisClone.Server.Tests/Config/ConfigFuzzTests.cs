@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Server.Tests.Config;
 
 /// <summary>
-/// Configuration files that somebody damaged: read, or refused with a reason; and what was read is read again, the same, from what CONFIG REWRITE
-/// makes of it. <c>tests/fuzz config</c> runs it for long.
+/// Damaged configuration files. The server reads a file, or refuses it with a reason. The result of CONFIG REWRITE reads as the
+/// same configuration. <c>tests/fuzz config</c> is the long run.
 /// </summary>
 public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
 {
@@ -23,7 +23,7 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void Damaged_files_are_read_or_refused()
+    public void DamagedFilesAreReadOrRefused()
     {
         int seed = RunSeed.Take(), files = LongRun.Times(2_000, 1_000_000), read = 0;
         for (int i = 0; i < files; i++)
@@ -46,7 +46,7 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
         Assert.True(read > 0, $"RC_SEED={seed}: every file was refused");
     }
 
-    /// <summary>What leads to other places than this folder.</summary>
+    /// <summary>Returns whether the parameter names a path outside of this folder.</summary>
     private static bool IsElsewhere(Parameter parameter) => parameter.Name is "dir" or "logfile" or "aclfile" or "include";
 
     private static string Text(Random random)

@@ -11,7 +11,7 @@ public sealed class ConfigLoadTests : IDisposable
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
     [Fact]
-    public void Without_anything_it_is_the_defaults()
+    public void WithoutArgumentsTheConfigurationHasTheDefaults()
     {
         var load = Load([]);
         Assert.Equal(6379, load.Config!.Port);
@@ -20,7 +20,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void A_file_is_read_with_quotes_comments_and_includes()
+    public void AFileIsReadWithQuotesCommentsAndIncludes()
     {
         var file = Write("redis.conf",
             "# comment\n\n  PORT 7000\r\nrequirepass \"a b\\x21\\n\"\ninclude conf.d/*.conf\ninclude none/*.conf\n" +
@@ -46,7 +46,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void What_is_not_supported_may_be_taken_back_by_a_later_line()
+    public void AnUnsupportedValueCanBeOverriddenByALaterLine()
     {
         string file = Write("redis.conf", "daemonize yes\nport 1\n");
         Assert.NotNull(Load([file, "--daemonize", "no"]).Config);
@@ -76,7 +76,7 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData("appendfilename \"\"", "appendfilename can't be empty")]
     [InlineData("dir /no/such/place", "No such file or directory")]
     [InlineData("logfile /no/such/place/log", "")]
-    public void Errors_are_told_as_Redis_tells_them(string line, string reason)
+    public void ErrorsHaveTheTextOfRedis(string line, string reason)
     {
         var load = Load([Write("redis.conf", $"timeout 1\n{line}\n")]);
         Assert.Null(load.Config);
@@ -90,7 +90,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void Files_that_cannot_be_read_end_it()
+    public void AnUnreadableFileIsRefused()
     {
         Assert.Equal("Fatal error, can't open config file '/no/such.conf': No such file or directory\n", Load(["/no/such.conf"]).Error);
         var self = Path.Combine(_directory, "self.conf");
@@ -99,7 +99,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void The_last_line_wins_and_first_save_replaces()
+    public void TheLastLineWinsAndFirstSaveReplaces()
     {
         var file = Write("redis.conf", "save 900 1\nport 1\nport 2\n");
         Assert.Equal(2, Loaded([file]).Port);
@@ -122,7 +122,7 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData(new[] { "--shutdown-on-sigint", "now force", "--shutdown-on-sigterm" }, "*'shutdown-on-sigterm'\nargument(s) must be *")]
     [InlineData(new[] { "--replicaof", "--127.0.0.1", "abc" }, "*'replicaof \"--127.0.0.1\" \"abc\"'\nInvalid master port\n")]
     [InlineData(new[] { "--replicaof", "--127.0.0.1", "--abc" }, "*'replicaof \"--127.0.0.1\"'\nwrong number of arguments\n")]
-    public void A_wrong_command_line_is_explained(string[] args, string pattern)
+    public void AnInvalidCommandLineIsExplained(string[] args, string pattern)
     {
         var load = Load(args);
         Assert.Null(load.Config);
@@ -142,7 +142,7 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData(new[] { "--shutdown-on-sigint", "nosave", "force", "now", "--timeout", "5" }, "timeout=5")]
     [InlineData(new[] { "--requirepass", "pä\"s s" }, "requirepass=pä\"s_s")]
     [InlineData(new[] { "--bind", "127.0.0.1", "--io-loops", "2", "--shards", "64", "--transport", "sockets" }, "io-loops=2 transport=sockets")]
-    public void Command_lines_are_read_as_Redis_reads_them(string[] args, string values)
+    public void CommandLinesAreParsedAsInRedis(string[] args, string values)
     {
         var table = new ConfigTable(Loaded(args));
         foreach (var pair in values.Split(' ').Select(pair => pair.Split('=')))
@@ -150,14 +150,14 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void Words_behind_the_file_are_lines_too()
+    public void WordsAfterTheFileAreLines()
     {
         var config = Loaded([Write("redis.conf", "port 1"), "loglevel", "verbose", "--timeout", "5"]);
         Assert.Equal((ServerLogLevel.Verbose, 5, 1), (config.LogLevel, config.Timeout, config.Port));
     }
 
     [Fact]
-    public void Standard_input_comes_behind_the_file()
+    public void StandardInputIsReadAfterTheFile()
     {
         var file = Write("redis.conf", "port 1\ntimeout 1\n");
         Assert.Equal(2, Load(["-"], "port 2").Config!.Port);
@@ -166,7 +166,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void The_environment_is_between_file_and_command_line()
+    public void TheEnvironmentIsReadBetweenFileAndCommandLine()
     {
         var file = Write("redis.conf", "port 1\ntimeout 1\nmaxmemory 1\n");
         var config = Loaded([file, "--timeout", "3"], ("REDISCLONE_PORT", "2"), ("REDISCLONE_TIMEOUT", "2"), ("REDISCLONE_MAXMEMORY_POLICY", "allkeys-lru"));
@@ -174,7 +174,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void Secrets_can_be_in_files()
+    public void SecretsCanBeInFiles()
     {
         var secret = Write("secret", "pä ss\r\n");
         Assert.Equal("pä ss", Loaded([], ("REDISCLONE_REQUIREPASS_FILE", secret)).RequirePass);
@@ -190,7 +190,7 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData("\r\n", "is empty")]
     [InlineData("one\n\n", "has more than one line")]
     [InlineData("one\r\ntwo", "has more than one line")]
-    public void A_secret_is_the_one_line_of_its_file(string text, string problem)
+    public void ASecretIsTheOnlyLineOfItsFile(string text, string problem)
     {
         var secret = Write("secret", text);
         Assert.EndsWith($"Reading the environment variable REDISCLONE_REQUIREPASS_FILE\nthe file '{secret}' {problem}\n",
@@ -198,7 +198,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void A_wrong_variable_is_named_but_its_value_is_not_shown()
+    public void AnInvalidVariableIsNamedWithoutItsValue()
     {
         var load = Load([], "", ("REDISCLONE_PORT", "tcp://10.0.0.1:6379"));
         Assert.Equal("\n*** FATAL CONFIG FILE ERROR (Redis 7.4.1) ***\nReading the environment variable REDISCLONE_PORT\n" +
@@ -212,7 +212,7 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData(new[] { "--check-system" }, "^This server does not check the system")]
     [InlineData(new[] { "--help" }, "^Usage: ")]
     [InlineData(new[] { "redis-server", "--help" }, "^Usage: ")]
-    public void An_option_without_a_server_explains_itself_as_an_error(string[] args, string pattern)
+    public void AnUnsupportedOptionIsExplainedAsAnError(string[] args, string pattern)
     {
         using StringWriter output = new(), error = new();
         Assert.Equal(1, ProgramOptions.TryRun(args, output, error));
@@ -221,7 +221,7 @@ public sealed class ConfigLoadTests : IDisposable
     }
 
     [Fact]
-    public void The_version_is_printed()
+    public void TheVersionIsPrinted()
     {
         using StringWriter output = new(), error = new();
         Assert.Equal(0, ProgramOptions.TryRun(["--version"], output, error));

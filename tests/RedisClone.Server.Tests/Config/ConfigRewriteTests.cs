@@ -11,11 +11,11 @@ public sealed class ConfigRewriteTests : IDisposable
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
     [Fact]
-    public void Without_a_file_there_is_nothing_to_rewrite() =>
+    public void WithoutAFileRewriteIsRefused() =>
         Assert.Equal("ERR The server is running without a config file", new ConfigTable(new ServerConfig()).Rewrite());
 
     [Fact]
-    public void Comments_and_order_stay_and_new_lines_come_behind()
+    public void CommentsAndOrderStayAndNewLinesAreAppended()
     {
         var table = Start(
             "# my server\nport 7000\n\n\n\n# memory\nmaxmemory 1mb\nsave 900 1\nsave 300 10\nhash-max-ziplist-entries 20\ntimeout 5\n" +
@@ -33,7 +33,7 @@ public sealed class ConfigRewriteTests : IDisposable
     }
 
     [Fact]
-    public void What_is_default_again_stays_if_it_has_a_line()
+    public void AParameterWithItsDefaultKeepsItsLine()
     {
         var table = Start("maxmemory 1mb\nrequirepass x\nbind 127.0.0.1\nclient-output-buffer-limit pubsub 1 2 3\nappendonly yes\nsave \"\"\n");
         Assert.Null(table.Set([new("maxmemory", "0"), new("requirepass", ""), new("bind", "* -::*"), new("appendonly", "no")]));
@@ -43,7 +43,7 @@ public sealed class ConfigRewriteTests : IDisposable
     }
 
     [Fact]
-    public void Unknown_lines_become_comments()
+    public void UnknownLinesBecomeComments()
     {
         var table = Start("");
         File.WriteAllText(ConfigFile, "nosuch 1\nport \"7\n");
@@ -52,7 +52,7 @@ public sealed class ConfigRewriteTests : IDisposable
     }
 
     [Fact]
-    public void Rewriting_twice_changes_nothing_more()
+    public void ASecondRewriteChangesNothing()
     {
         var table = Start("port 7000\n");
         table.Set([new("timeout", "5")]);
@@ -65,7 +65,7 @@ public sealed class ConfigRewriteTests : IDisposable
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void A_rewritten_file_loads_as_what_it_was(bool everything)
+    public void ARewrittenFileLoadsAsTheSameConfiguration(bool everything)
     {
         var table = Start("port 7000\n");
         Assert.Null(table.Set(
@@ -83,7 +83,7 @@ public sealed class ConfigRewriteTests : IDisposable
     }
 
     [Fact]
-    public void The_permissions_of_the_file_stay()
+    public void ThePermissionsOfTheFileStay()
     {
         if (OperatingSystem.IsWindows())
             return;
@@ -94,7 +94,7 @@ public sealed class ConfigRewriteTests : IDisposable
     }
 
     [Fact]
-    public void Failures_are_told()
+    public void FailuresAreReported()
     {
         var table = Start("port 7000\n");
         Directory.Delete(_directory, recursive: true);

@@ -20,7 +20,7 @@ public class ConfigTableTests
 
     [Theory]
     [MemberData(nameof(RedisRows))]
-    public void Every_parameter_of_Redis_is_known_with_its_default_and_its_rules(string name, string value, string flags)
+    public void EveryParameterOfRedisExistsWithItsDefaultAndItsFlags(string name, string value, string flags)
     {
         var parameter = ConfigTable.Find(name);
         Assert.NotNull(parameter);
@@ -33,7 +33,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Rows_are_well_formed()
+    public void RowsAreWellFormed()
     {
         foreach (var parameter in ConfigTable.Parameters)
         {
@@ -47,7 +47,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void What_get_prints_set_accepts()
+    public void SetAcceptsTheValuesThatGetReturns()
     {
         var before = _table.Get("*");
         foreach (var pair in before.Where(pair => !ConfigTable.Find(pair.Key)!.Has(ParameterFlags.Immutable | ParameterFlags.Protected)))
@@ -56,7 +56,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Get_answers_each_name_once_and_knows_aliases()
+    public void GetReturnsEachNameOnceAndKnowsAliases()
     {
         var names = _table.Get("maxmemory", "maxmemory*", "bind", "*of").ConvertAll(pair => pair.Key);
         Assert.Equal(names.Distinct(), names);
@@ -65,7 +65,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Get_ignores_case_and_shows_hidden_ones_only_by_name()
+    public void GetIgnoresCaseAndShowsHiddenParametersOnlyByName()
     {
         Assert.Equal([new("MAXMEMORY", "0")], _table.Get("MAXMEMORY"));
         Assert.Contains(new("maxmemory", "0"), _table.Get("MAXM*"));
@@ -107,7 +107,7 @@ public class ConfigTableTests
     [InlineData("DAEMONIZE", "yes", "can't set immutable config")]
     [InlineData("dbfilename", "x", "can't set protected config")]
     [InlineData("activedefrag", "yes", "'activedefrag' is not supported by this server, only its default 'no' is accepted")]
-    public void Set_refuses_in_the_words_of_Redis(string name, string value, string reason)
+    public void SetRefusesWithTheErrorsOfRedis(string name, string value, string reason)
     {
         var before = _table.Get("*");
         Assert.Equal($"ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}", _table.Set([new(name, value)]));
@@ -134,14 +134,14 @@ public class ConfigTableTests
     [InlineData("hash-max-ziplist-entries", "7", "7")]
     [InlineData("bind", "127.0.0.1 -::1", "127.0.0.1 -::1")]
     [InlineData("tls-port", "0", "0")]
-    public void Set_takes_and_get_shows(string name, string value, string shown)
+    public void GetReturnsTheValueThatWasSet(string name, string value, string shown)
     {
         Assert.Null(_table.Set([new(name, value)]));
         Assert.Equal([new(name, shown)], _table.Get(name));
     }
 
     [Fact]
-    public void Values_are_in_the_fields()
+    public void ValuesAreStoredInTheFields()
     {
         Assert.Null(_table.Set([new("maxmemory", "100mb"), new("maxmemory-clients", "5%"), new("save", "60 1 10 100"), new("hash-max-ziplist-value", "1kb")]));
         Assert.Equal(100 << 20, _config.MaxMemorySetting);
@@ -151,7 +151,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Maxmemory_auto_is_a_share_of_the_machine()
+    public void MaxmemoryAutoIsAShareOfTheMemoryOfTheMachine()
     {
         var config = new ServerConfig { HostMemory = 4096 };
         Assert.Null(new ConfigTable(config).Set([new("maxmemory", "AUTO")]));
@@ -159,7 +159,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Set_is_all_or_nothing()
+    public void SetIsAllOrNothing()
     {
         _table.Set([new("maxmemory", "10000002")]);
         Assert.Equal(
@@ -170,7 +170,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Names_are_checked_before_anything_is_set()
+    public void NamesAreCheckedBeforeAnythingIsSet()
     {
         Assert.Equal("ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'",
             _table.Set([new("maxmemory", "1"), new("nosuch", "1"), new("daemonize", "yes")]));
@@ -180,7 +180,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Protected_parameters_follow_enable_protected_configs()
+    public void ProtectedParametersFollowEnableProtectedConfigs()
     {
         _config.EnableProtectedConfigs = ProtectedAction.Local;
         Assert.Null(_table.Set([new("dbfilename", "x.rdb")], isLocalClient: true));
@@ -191,14 +191,14 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Some_parameters_wait_until_the_data_is_loaded()
+    public void SomeParametersCannotChangeDuringLoading()
     {
         Assert.Equal("LOADING Redis is loading the dataset in memory", _table.Set([new("appendonly", "yes")], whileLoading: Errors.Loading));
         Assert.Null(_table.Set([new("loglevel", "debug")], whileLoading: Errors.Loading));
     }
 
     [Fact]
-    public void Changes_are_applied_when_all_values_are_in_place()
+    public void ChangesAreAppliedAfterAllValuesAreSet()
     {
         var seen = new List<string>();
         string? Apply()
@@ -210,12 +210,12 @@ public class ConfigTableTests
         _table.OnChanged("maxmemory", Apply);
 
         Assert.Null(_table.Set([new("port", "7000"), new("maxmemory", "5")]));
-        Assert.Null(_table.Set([new("port", "7000")])); // no change, nothing to apply
+        Assert.Null(_table.Set([new("port", "7000")])); // the value is unchanged, so no change is applied
         Assert.Equal(["7000 5"], seen);
     }
 
     [Fact]
-    public void A_failure_to_apply_puts_everything_back()
+    public void AFailureToApplyRestoresAllValues()
     {
         var ports = new List<int>();
         var limits = new List<long>();
@@ -234,7 +234,7 @@ public class ConfigTableTests
     }
 
     [Fact]
-    public void Secrets_are_known_by_both_names()
+    public void SecretsAreRecognizedByBothNames()
     {
         Assert.True(ConfigTable.IsSecret("REQUIREPASS"));
         Assert.False(ConfigTable.IsSecret("port"));

@@ -15,7 +15,7 @@ public class ConfigTextTests
     [InlineData("save \"\"", new[] { "save", "" })]
     [InlineData("ab\"cd\"", new[] { "abcd" })]
     [InlineData("", new string[0])]
-    public void Words_are_split_as_Redis_does(string line, string[] words) => Assert.Equal(words, ConfigText.SplitWords(line));
+    public void WordsAreSplitAsInRedis(string line, string[] words) => Assert.Equal(words, ConfigText.SplitWords(line));
 
     [Theory]
     [InlineData("a \"b")]
@@ -23,10 +23,10 @@ public class ConfigTextTests
     [InlineData("a \"b\"c")]
     [InlineData("a 'b'c")]
     [InlineData("a \"b\\")]
-    public void Quotes_must_balance(string line) => Assert.Null(ConfigText.SplitWords(line));
+    public void QuotesMustBalance(string line) => Assert.Null(ConfigText.SplitWords(line));
 
     [Fact]
-    public void What_is_quoted_splits_into_itself()
+    public void AQuotedTextSplitsIntoTheText()
     {
         for (var i = 0; i < 5000; i++)
         {

@@ -2,7 +2,7 @@ using RedisClone.Configuration;
 
 namespace RedisClone.Server.Tests.Config;
 
-/// <summary>How much memory there is, by the files that Linux shows: a machine's, a service's, a container's.</summary>
+/// <summary>The available memory, from the files of Linux: of a machine, of a service, of a container.</summary>
 public sealed class HostMemoryTests : IDisposable
 {
     private readonly string _root = Directory.CreateTempSubdirectory("redisclone-host-").FullName;
@@ -14,13 +14,14 @@ public sealed class HostMemoryTests : IDisposable
     private long Read() => HostMemory.Read(_root, otherwise: 5);
 
     [Fact]
-    public void WithoutGroupsItIsTheMachines() => Assert.Equal(8L << 30, Read());
+    public void WithoutGroupsTheLimitIsThatOfTheMachine() => Assert.Equal(8L << 30, Read());
 
     [Fact]
-    public void WhereNothingCanBeReadItIsWhatWasSaid() => Assert.Equal(5, HostMemory.Read(Path.Combine(_root, "none"), otherwise: 5));
+    public void WithoutReadableFilesTheGivenValueIsReturned() =>
+        Assert.Equal(5, HostMemory.Read(Path.Combine(_root, "none"), otherwise: 5));
 
     [Fact]
-    public void Version2ByTheLeastOfTheGroupAndThoseAbove()
+    public void Version2UsesTheLowestLimitOfTheGroupAndItsParents()
     {
         Write("proc/self/cgroup", "0::/system.slice/cache.service\n");
         Write("sys/fs/cgroup/system.slice/cache.service/memory.max", "max\n");
@@ -32,7 +33,7 @@ public sealed class HostMemoryTests : IDisposable
     }
 
     [Fact]
-    public void Version2InAContainer()
+    public void Version2IsReadInAContainer()
     {
         Write("proc/self/cgroup", "0::/\n");
         Write("sys/fs/cgroup/memory.max", "268435456\n");
@@ -40,18 +41,18 @@ public sealed class HostMemoryTests : IDisposable
     }
 
     [Fact]
-    public void Version1()
+    public void Version1IsReadOutsideAndInsideAContainer()
     {
         Write("proc/self/cgroup", "12:cpu,cpuacct:/docker/a\n7:memory:/docker/a\n1:name=systemd:/docker/a\n");
         Write("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "9223372036854771712\n");
         Assert.Equal(8L << 30, Read());
-        // A container's path is that of the machine, but what is mounted is its own group.
+        // The path in a container is the path on the machine, but the mounted directory is the group of the container.
         Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
         Assert.Equal(100L << 20, Read());
     }
 
     [Fact]
-    public void AutoIsAShareOfIt()
+    public void AutoIsAShareOfTheMemory()
     {
         Write("proc/self/cgroup", "0::/\n");
         Write("sys/fs/cgroup/memory.max", "4096\n");
@@ -60,7 +61,7 @@ public sealed class HostMemoryTests : IDisposable
         Assert.Null(table.Set([new("maxmemory", "AUTO")]));
         Assert.Equal(3072, config.MaxMemoryBytes);
         Assert.Equal("3072", table.Get("maxmemory").Single().Value);
-        // What is left of a failed change is what was asked for, too.
+        // A failed change keeps the setting auto as well.
         Assert.NotNull(table.Set([new("maxmemory", "1mb"), new("maxmemory-policy", "nonsense")]));
         Assert.StartsWith("maxmemory auto\n", ConfigRewriter.Rewrite("maxmemory 5mb\n", config, describeUsers: null, everything: false));
         Assert.Null(table.Set([new("maxmemory", "3072")]));

@@ -7,7 +7,9 @@ using RedisClone.Server.Lifetime;
 
 namespace RedisClone.Server.Tests.Config;
 
-/// <summary>What the configuration does to the process: its log and pid files, its out-of-memory score, and what systemd is told.</summary>
+/// <summary>
+/// Effects of the configuration on the process: the log and pid files, the out-of-memory score, and the notifications to systemd.
+/// </summary>
 public sealed class ProcessTests : IDisposable
 {
     private readonly string _directory = Directory.CreateTempSubdirectory("redisclone-process-").FullName;
@@ -15,7 +17,7 @@ public sealed class ProcessTests : IDisposable
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
     [Fact]
-    public void A_log_file_that_is_moved_or_cut_is_begun_anew()
+    public void ALogFileThatIsMovedOrTruncatedIsReopened()
     {
         string path = Path.Combine(_directory, "log"), moved = path + ".1";
         using var log = new LogFile(path);
@@ -39,7 +41,7 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task The_pid_file_is_there_while_the_server_runs()
+    public async Task ThePidFileExistsWhileTheServerRuns()
     {
         var path = Path.Combine(_directory, "redis.pid");
         var config = new ServerConfig { PidFile = path };
@@ -51,7 +53,7 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Fact]
-    public async Task A_pid_file_that_cannot_be_written_stops_nothing()
+    public async Task AFailureToWriteThePidFileIsIgnored()
     {
         var config = new ServerConfig { PidFile = "/no/such/directory/redis.pid" };
         var presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
@@ -60,7 +62,7 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Fact]
-    public void The_score_follows_the_configuration_and_is_put_back()
+    public void TheScoreFollowsTheConfigurationAndIsRestored()
     {
         var path = Path.Combine(_directory, "score");
         File.WriteAllText(path, "7\n");
@@ -71,7 +73,7 @@ public sealed class ProcessTests : IDisposable
         table.OnChanged("oom-score-adj-values", score.Apply);
 
         Assert.Null(table.Set([new("oom-score-adj-values", "10 20 30")]));
-        Assert.Equal("7\n", File.ReadAllText(path)); // not touched while it is off
+        Assert.Equal("7\n", File.ReadAllText(path)); // not changed while the setting is off
         Assert.Null(table.Set([new("oom-score-adj", "yes")]));
         Assert.Equal("17", File.ReadAllText(path));
         Assert.Null(table.Set([new("oom-score-adj", "absolute"), new("oom-score-adj-values", "2000 2000 2000")]));
@@ -81,7 +83,7 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Fact]
-    public void A_score_that_cannot_be_set_is_refused()
+    public void AScoreThatCannotBeSetIsRefused()
     {
         var config = new ServerConfig();
         var table = new ConfigTable(config);
@@ -94,7 +96,7 @@ public sealed class ProcessTests : IDisposable
     [InlineData(nameof(SupervisedMode.Systemd), true)]
     [InlineData(nameof(SupervisedMode.Auto), true)]
     [InlineData(nameof(SupervisedMode.No), false)]
-    public void Systemd_is_told_when_it_is_asked_for(string mode, bool told)
+    public void SystemdIsNotifiedIfTheConfigurationRequestsIt(string mode, bool notified)
     {
         var path = Path.Combine(_directory, "notify");
         using var systemd = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified);
@@ -103,8 +105,8 @@ public sealed class ProcessTests : IDisposable
         supervisor.Ready();
         supervisor.Stopping();
 
-        Assert.Equal(told, systemd.Poll(0, SelectMode.SelectRead));
-        if (!told)
+        Assert.Equal(notified, systemd.Poll(0, SelectMode.SelectRead));
+        if (!notified)
             return;
         var buffer = new byte[200];
         Assert.Equal("STATUS=Ready to accept connections\nREADY=1\n", Encoding.UTF8.GetString(buffer, 0, systemd.Receive(buffer)));
@@ -112,7 +114,7 @@ public sealed class ProcessTests : IDisposable
     }
 
     [Fact]
-    public void A_supervisor_that_is_gone_does_not_matter()
+    public void AMissingSupervisorIsIgnored()
     {
         new Supervisor(SupervisedMode.Systemd, Path.Combine(_directory, "none")).Ready();
         new Supervisor(SupervisedMode.Systemd, null).Ready();

@@ -1,8 +1,8 @@
 namespace RedisClone.Server.Tests.Config;
 
 /// <summary>
-/// What `CONFIG GET *` of a Redis 7.4.1 without configuration says: name, value, and I (immutable), P (protected), S (secret).
-/// `dir` depends on where it runs.
+/// The reply to `CONFIG GET *` of a Redis 7.4.1 without configuration: name, value, and I (immutable), P (protected), S (secret).
+/// The value of `dir` depends on the working directory.
 /// </summary>
 internal static class RedisParameters
 {

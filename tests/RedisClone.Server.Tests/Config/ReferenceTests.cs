@@ -5,7 +5,7 @@ using RedisClone.Server.Programs;
 
 namespace RedisClone.Server.Tests.Config;
 
-/// <summary>The pages in docs that are made from tables are those that the tables give.</summary>
+/// <summary>The pages in docs that are generated from tables match the tables.</summary>
 public class ReferenceTests
 {
     private static string Commands() => CommandReference.ToMarkdown(new CommandTable(CommandFamilies.All));
@@ -17,7 +17,7 @@ public class ReferenceTests
     public void TheReferenceOfCommandsIsCurrent() => AssertCurrent("commands.md", Commands(), "--write-command-reference");
 
     [Fact]
-    public void APageIsPrintedOrTakesThePlaceOfAFileAsAWhole()
+    public void APageIsPrintedOrReplacesAFileAtomically()
     {
         using var output = new StringWriter();
         Assert.Equal(0, ReferencePages.TryRun(["--write-config-reference"], output));

@@ -11,7 +11,7 @@ using RedisClone.Server.Embedding;
 
 namespace RedisClone.Server.Tests.Embedding;
 
-/// <summary>A server as a guest of somebody's host.</summary>
+/// <summary>A server in the host of another application.</summary>
 public sealed class HostTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-embedded-").FullName;
@@ -19,7 +19,7 @@ public sealed class HostTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task It_starts_and_stops_with_its_host()
+    public async Task TheServerStartsAndStopsWithItsHost()
     {
         using IHost host = await StartHostAsync();
         int port = host.Services.GetRequiredService<RedisCloneServer>().Port;
@@ -35,7 +35,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public async Task A_web_application_keeps_its_own_listeners()
+    public async Task AWebApplicationKeepsItsOwnListeners()
     {
         WebApplicationBuilder builder = WebApplication.CreateBuilder();
         builder.Logging.ClearProviders();
@@ -53,7 +53,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public async Task A_process_has_several_that_share_nothing()
+    public async Task SeveralServersInAProcessShareNothing()
     {
         HostApplicationBuilder builder = Host.CreateApplicationBuilder();
         builder.Logging.ClearProviders();
@@ -77,7 +77,7 @@ public sealed class HostTests : IDisposable
     [Theory]
     [InlineData("auto")]
     [InlineData("sockets")]
-    public async Task All_addresses_have_the_port_that_was_found_free(string transport)
+    public async Task AllAddressesUseTheFreePort(string transport)
     {
         await using var server = new RedisCloneServer(new RedisCloneOptions { Port = 0, Bind = "127.0.0.1 127.0.0.2", ["transport"] = transport });
         await server.StartAsync();
@@ -89,7 +89,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public async Task Its_log_is_the_hosts()
+    public async Task TheServerLogsToItsHost()
     {
         var log = new CollectedLog();
         using var logs = LoggerFactory.Create(builder => builder.SetMinimumLevel(LogLevel.Trace).AddProvider(log));
@@ -99,7 +99,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public async Task A_clients_SHUTDOWN_ends_the_server_and_not_its_host()
+    public async Task ShutdownStopsTheServerAndNotItsHost()
     {
         using IHost host = await StartHostAsync();
         var server = host.Services.GetRequiredService<RedisCloneServer>();
@@ -114,7 +114,7 @@ public sealed class HostTests : IDisposable
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task What_a_directory_keeps_comes_back(bool appendOnly)
+    public async Task TheDataOfADirectoryIsLoadedAgain(bool appendOnly)
     {
         var options = new RedisCloneOptions { Port = null, Directory = Path.Combine(_folder, "data"), AppendOnly = appendOnly };
         for (int round = 0; round < 3; round++)
@@ -128,7 +128,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public async Task A_unix_socket_goes_with_it()
+    public async Task AUnixSocketIsRemovedWithTheServer()
     {
         string path = Path.Combine(_folder, "socket");
         await using (var server = new RedisCloneServer(new RedisCloneOptions { Port = null, UnixSocket = path }))
@@ -141,7 +141,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public void Options_bind_from_configuration()
+    public void OptionsBindFromConfiguration()
     {
         IConfiguration configuration = new ConfigurationBuilder().AddInMemoryCollection(new Dictionary<string, string?>
         {
@@ -155,7 +155,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public void Options_that_cannot_be_are_refused_at_once()
+    public void InvalidOptionsAreRefusedAtOnce()
     {
         var wrong = new RedisCloneOptions { ["maxmemory-policy"] = "sometimes" };
         Assert.Contains("maxmemory-policy", Assert.Throws<ArgumentException>(() => new RedisCloneServer(wrong)).Message, StringComparison.Ordinal);
@@ -164,7 +164,7 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
-    public void A_wrong_option_is_named()
+    public void AnInvalidOptionIsNamed()
     {
         string file = Path.Combine(_folder, "file");
         File.WriteAllText(file, "");
@@ -182,7 +182,7 @@ public sealed class HostTests : IDisposable
         Assert.Contains(part, Assert.Throws<ArgumentException>(() => new RedisCloneServer(options)).Message, StringComparison.Ordinal);
 
     [Fact]
-    public async Task A_port_that_is_taken_is_told()
+    public async Task APortInUseIsReported()
     {
         await using var first = new RedisCloneServer(new RedisCloneOptions { Port = 0 });
         await first.StartAsync();

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Tests.Embedding;
 public sealed class LaneTests
 {
     [Fact]
-    public void A_thread_that_works_for_several_servers_keeps_one_lane_in_each()
+    public void AThreadOfSeveralServersKeepsOneLaneInEach()
     {
         LaneSet first = new(1, new ErrorStatistics()), second = new(1, new ErrorStatistics());
         Lane lane = first.Current;

@@ -4,7 +4,7 @@ using RedisClone.Server.Embedding;
 
 namespace RedisClone.Server.Tests.Embedding;
 
-/// <summary>Clients without a socket are clients like all others.</summary>
+/// <summary>Clients without a socket behave like all other clients.</summary>
 public sealed class MemoryConnectionTests : IAsyncLifetime
 {
     private readonly RedisCloneServer _server = new(new RedisCloneOptions { Port = null, ["shards"] = "4" });
@@ -14,7 +14,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     public async Task DisposeAsync() => await _server.DisposeAsync();
 
     [Fact]
-    public async Task A_pipe_takes_a_long_pipeline_and_gives_the_replies_in_order()
+    public async Task APipeAcceptsALongPipelineAndReturnsTheRepliesInOrder()
     {
         const int count = 20_000;
         IDuplexPipe pipe = _server.Connect();
@@ -30,7 +30,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Large_values_go_both_ways()
+    public async Task LargeValuesAreSentAndReceived()
     {
         using Stream client = _server.ConnectStream();
         string value = new('x', 5_000_000);
@@ -41,7 +41,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Messages_and_blocked_clients_cross_connections()
+    public async Task MessagesAndElementsReachOtherConnections()
     {
         using Stream reader = _server.ConnectStream(), other = _server.ConnectStream();
         await reader.ExpectAsync("SUBSCRIBE news", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
@@ -55,7 +55,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Who_hangs_up_is_forgotten_also_while_blocked()
+    public async Task AClientThatDisconnectsWhileBlockedIsRemoved()
     {
         using Stream observer = _server.ConnectStream();
         IDuplexPipe[] pipes = [.. Enumerable.Range(0, 20).Select(_ => _server.Connect())];
@@ -71,7 +71,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task The_server_may_hang_up_too()
+    public async Task TheServerCanCloseAConnection()
     {
         using Stream observer = _server.ConnectStream(), leaving = _server.ConnectStream(), killed = _server.ConnectStream(), greedy = _server.ConnectStream();
         await leaving.ExpectAsync("QUIT", "+OK\r\n");
@@ -86,7 +86,7 @@ public sealed class MemoryConnectionTests : IAsyncLifetime
     }
 
     [Fact]
-    public async Task Who_does_not_read_is_let_go_when_the_server_ends()
+    public async Task AClientThatDoesNotReadIsClosedAtShutdown()
     {
         using Stream greedy = _server.ConnectStream(), other = _server.ConnectStream();
         await other.ExpectAsync("SETRANGE large 1000000 x", ":1000001\r\n");

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace RedisClone.Server.Tests.Embedding;
 
-/// <summary>Requests and replies as text over any stream.</summary>
+/// <summary>Sends requests and receives replies as text over any stream.</summary>
 internal static class Talk
 {
     public static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
@@ -18,7 +18,7 @@ internal static class Talk
         return new NetworkStream(socket, ownsSocket: true);
     }
 
-    /// <summary>Sends an inline command, or none, and waits for exactly this reply.</summary>
+    /// <summary>Sends an inline command, unless it is empty, and waits for exactly this reply.</summary>
     public static async Task ExpectAsync(this Stream stream, string command, string reply)
     {
         if (command.Length > 0) await stream.WriteAsync(Encoding.Latin1.GetBytes(command + "\r\n"));
@@ -34,7 +34,9 @@ internal static class Talk
         while (received < reply.Length);
     }
 
-    /// <summary>The server has hung up, and owes nothing. That the connection broke is its end too.</summary>
+    /// <summary>
+    /// Fails unless the server has closed the connection and sent no more bytes. A broken connection counts as closed.
+    /// </summary>
     public static async Task ExpectEndAsync(this Stream stream)
     {
         try
@@ -46,19 +48,19 @@ internal static class Talk
         }
     }
 
-    /// <summary>Asks until a bulk reply has the text in it.</summary>
+    /// <summary>Repeats a command until its bulk reply contains the text.</summary>
     public static async Task UntilAsync(this Stream stream, string command, string text)
     {
         long start = Environment.TickCount64;
         string reply;
         while (!(reply = await stream.AskAsync(command)).Contains(text, StringComparison.Ordinal))
         {
-            Assert.True(Environment.TickCount64 - start < Patience.TotalMilliseconds, $"{command} still answers {reply}");
+            Assert.True(Environment.TickCount64 - start < Patience.TotalMilliseconds, $"{command} still has the reply {reply}");
             await Task.Delay(5);
         }
     }
 
-    /// <summary>The answer, which is a bulk.</summary>
+    /// <summary>Returns the reply, which must be a bulk string.</summary>
     public static async Task<string> AskAsync(this Stream stream, string command)
     {
         await stream.WriteAsync(Encoding.Latin1.GetBytes(command + "\r\n"));

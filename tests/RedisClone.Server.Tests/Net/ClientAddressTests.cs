@@ -6,7 +6,7 @@ using RedisClone.Transport.InMemory;
 namespace RedisClone.Server.Tests.Net;
 
 /// <summary>
-/// Which clients count as being on this machine: protected mode, and commands for such clients only, go by it.
+/// Decides which clients are on this machine. Protected mode and the commands for local clients use this decision.
 /// </summary>
 public sealed class ClientAddressTests
 {
@@ -19,11 +19,11 @@ public sealed class ClientAddressTests
     [InlineData("::ffff:127.0.0.1", true)]
     [InlineData("192.0.2.7", false)]
     [InlineData("::ffff:192.0.2.7", false)]
-    public void Addresses(string address, bool isLocal) =>
+    public void AnAddressIsLocalOrRemote(string address, bool isLocal) =>
         Assert.Equal(isLocal, ClientAddress.IsLocal(new IPEndPoint(IPAddress.Parse(address), 1), s_listens));
 
     [Fact]
-    public void A_peer_of_unknown_address_is_not_local()
+    public void APeerWithAnUnknownAddressIsNotLocal()
     {
         Assert.False(ClientAddress.IsLocal(null, s_listens));
         Assert.False(ClientAddress.IsLocal(null, null));
@@ -31,7 +31,7 @@ public sealed class ClientAddressTests
     }
 
     [Fact]
-    public void Unix_sockets_and_this_process_are_local()
+    public void UnixSocketsAndThisProcessAreLocal()
     {
         Assert.True(ClientAddress.IsLocal(null, new UnixDomainSocketEndPoint("/tmp/socket")));
         Assert.True(ClientAddress.IsLocal(MemoryEndPoint.Instance, MemoryEndPoint.Instance));

@@ -17,7 +17,7 @@ public sealed class LeavingReplicaTests : IDisposable
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto, config => config.Dir = _folder);
         using TestClient admin = server.Connect();
-        // The first round warms up.
+        // The first round is the warm-up.
         for (int round = 0; round < 2; round++)
         {
             using TestClient one = server.Connect(), two = server.Connect();

@@ -4,14 +4,16 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;
 
-/// <summary>Libraries: what they may do while they load and when they are called, how they replace and restore each other.</summary>
+/// <summary>
+/// Function libraries: their permissions during loading and during calls, and their replacement and restoration.
+/// </summary>
 public sealed class FunctionTests
 {
     private static string Library(string name, string function, string body = "return keys[1] or 'none'") =>
         $"#!lua name={name}\nredis.register_function('{function}', function(keys, args) {body} end)";
 
     [Fact]
-    public async Task A_function_is_found_by_its_name_in_either_case()
+    public async Task AFunctionIsFoundByItsNameInEitherCase()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -31,7 +33,7 @@ public sealed class FunctionTests
     }
 
     [Fact]
-    public async Task A_failed_load_changes_nothing()
+    public async Task AFailedLoadChangesNothing()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -53,12 +55,12 @@ public sealed class FunctionTests
         Assert.Equal("nil", client.Run("GET k"));
     }
 
-    /// <summary>A script that ends by an error of its commands has failed; the error itself is counted once, as the command's.</summary>
+    /// <summary>A script that ends with an error of a command has failed. The error is counted once, for the command.</summary>
     [Theory]
     [InlineData("return redis.call('incr', 'text')")]
     [InlineData("return redis.pcall('incr', 'text')")]
     [InlineData("return {redis.pcall('incr', 'text'), redis.pcall('incr', 'text')}")]
-    public async Task Errors_of_a_scripts_commands_are_counted_once(string script)
+    public async Task ErrorsOfCommandsInAScriptAreCountedOnce(string script)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -71,9 +73,12 @@ public sealed class FunctionTests
         Assert.Contains($"errorstat_ERR:count={inner}\r\n", errors, StringComparison.Ordinal);
     }
 
-    /// <summary>What libraries take is told apart from what all scripts share, counted when they are loaded, and gone when they are.</summary>
+    /// <summary>
+    /// The memory of libraries is reported separately from the memory of all scripts. It is counted when a library is loaded and
+    /// freed when the library is removed.
+    /// </summary>
     [Fact]
-    public async Task Memory_of_libraries_is_told()
+    public async Task TheMemoryOfLibrariesIsReported()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -116,7 +121,7 @@ public sealed class FunctionTests
     [InlineData("getmetatable(redis).__index = nil")]
     [InlineData("getmetatable(_G).__index = nil")]
     [InlineData("cjson.x = 1")]
-    public async Task Nobody_leaves_anything_to_the_next_user(string attack)
+    public async Task AnAttackLeavesNoStateForTheNextUser(string attack)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -130,7 +135,7 @@ public sealed class FunctionTests
     }
 
     [Fact]
-    public async Task Flags_hold_for_the_function()
+    public async Task FlagsApplyToTheirFunction()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -151,7 +156,7 @@ public sealed class FunctionTests
     }
 
     [Fact]
-    public async Task A_librarys_variables_live_as_long_as_it_does()
+    public async Task VariablesOfALibraryLiveAsLongAsTheLibrary()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -163,7 +168,7 @@ public sealed class FunctionTests
     }
 
     [Fact]
-    public async Task What_is_dumped_is_restored_by_each_policy()
+    public async Task ADumpIsRestoredWithEachPolicy()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();

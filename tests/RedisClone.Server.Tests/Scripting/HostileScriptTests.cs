@@ -7,11 +7,11 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;
 
-/// <summary>Scripts that mean harm, as clients send them: each gets an error, or less than it hoped for, and everybody else is served.</summary>
+/// <summary>Hostile scripts from clients. Each script gets an error or a limited result, and other clients are served.</summary>
 public sealed class HostileScriptTests
 {
     [Fact]
-    public async Task Each_gets_its_answer_and_the_server_goes_on()
+    public async Task EachAttackGetsItsReplyAndTheServerContinues()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -46,7 +46,7 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
-    public async Task Tables_nested_without_end_are_cut_where_Redis_cuts_them()
+    public async Task EndlesslyNestedTablesAreCutAtTheDepthOfRedis()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect(), other = server.Connect();
@@ -63,7 +63,7 @@ public sealed class HostileScriptTests
     [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 1000 do t[i] = s end return t")]
     [InlineData("local s = ('x'):rep(1e7) local t = {} for i = 1, 1000 do t[i] = {ok = s} end return t")]
     [InlineData("local t = {} t.map = {a = t, b = t} return t")]
-    public async Task A_reply_without_end_is_an_error(string script)
+    public async Task AnEndlessReplyIsAnError(string script)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -76,7 +76,7 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
-    public async Task A_long_reply_is_whole()
+    public async Task ALongReplyIsComplete()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -88,7 +88,7 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
-    public async Task Replies_and_arguments_of_commands_count_as_memory()
+    public async Task RepliesAndArgumentsOfCommandsCountAsMemory()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -97,7 +97,7 @@ public sealed class HostileScriptTests
         Assert.Equal("200", client.Call("EVAL", fill, "0"));
         Assert.Contains("not enough memory", client.Call("EVAL", keepAll, "0"), StringComparison.Ordinal);
         Assert.Equal("200", client.Call("EVAL", "return #redis.call('lrange', 'l', 0, -1)", "0"));
-        // After a reply that was cut, the next is whole.
+        // After a truncated reply, the next reply is complete.
         Assert.Equal("[false 200 x]", client.Call("EVAL", """
             local s = ('x'):rep(9e8)
             local ok = pcall(redis.call, 'lrange', 'l', 0, -1)
@@ -122,18 +122,18 @@ public sealed class HostileScriptTests
     [InlineData("pcall(redis.acl_check_cmd, s)")]
     [InlineData("redis.pcall(s)")]
     [InlineData("redis.pcall('ping', s)")]
-    public async Task Calls_count_the_length_of_their_texts_as_steps(string call)
+    public async Task CallsCountTheLengthOfTheirArgumentsAsSteps(string call)
     {
         const int calls = 20;
         await using RunningServer server = await StartWithLogAsync();
         using TestClient client = server.Connect();
-        // Each call has the work of more than one period.
+        // Each call counts as more steps than one budget period.
         string script = $"local s = ('1'):rep({1 << 20}) for i = 1, {calls} do {call} end return 'done'";
         Assert.InRange(PeriodsOf(server, () => Assert.Equal("done", client.Call("EVAL", script, "0"))), calls, int.MaxValue);
     }
 
     [Fact]
-    public async Task Registrations_count_the_length_of_their_texts_as_steps()
+    public async Task RegistrationsCountTheLengthOfTheirTextsAsSteps()
     {
         const int calls = 20;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -147,7 +147,7 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
-    public async Task A_level_that_is_not_logged_takes_no_memory()
+    public async Task AMessageBelowTheLogLevelTakesNoMemory()
     {
         await using RunningServer server = await StartWithLogAsync();
         using TestClient client = server.Connect();
@@ -161,14 +161,14 @@ public sealed class HostileScriptTests
         Assert.Contains("Invalid log level", client.Call("EVAL", "redis.log(4, 'x')", "0"), StringComparison.Ordinal);
     }
 
-    /// <summary>A server whose log keeps warnings, and throws them away.</summary>
+    /// <summary>Starts a server that logs warnings to /dev/null.</summary>
     private static Task<RunningServer> StartWithLogAsync() => RunningServer.StartAsync(TransportKind.EventLoop, config =>
     {
         config.LogLevel = ServerLogLevel.Warning;
         config.LogFile = "/dev/null";
     });
 
-    /// <summary>How often the scripts of an action are asked whether they may go on.</summary>
+    /// <summary>Returns how many times the budget callback of scripts is called during an action.</summary>
     private static int PeriodsOf(RunningServer server, Action action)
     {
         LuaState state = server.Core.Scripts.State;
@@ -185,7 +185,7 @@ public sealed class HostileScriptTests
     }
 
     [Fact]
-    public async Task Scripts_that_are_only_sent_make_room_for_each_other()
+    public async Task ScriptsOfEvalReplaceEachOtherInTheCache()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();

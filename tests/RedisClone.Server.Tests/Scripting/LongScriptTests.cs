@@ -3,7 +3,10 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Scripting;
 
-/// <summary>Scripts that do not end: others are served, or told so, and there is a way out. Every wait is for a condition.</summary>
+/// <summary>
+/// Scripts that do not end. Other clients are served or get an error, and the script can be stopped. Every wait is for a
+/// condition.
+/// </summary>
 public sealed class LongScriptTests
 {
     private const string BusyScript = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
@@ -15,7 +18,7 @@ public sealed class LongScriptTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task All_connections_hear_of_an_endless_script_and_one_of_them_ends_it(TransportKind transport)
+    public async Task AllConnectionsGetTheBusyErrorAndOneOfThemStopsTheScript(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect();
@@ -43,7 +46,7 @@ public sealed class LongScriptTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public async Task Who_waited_before_the_script_was_busy_is_told_too(TransportKind transport)
+    public async Task ClientsThatWaitedBeforeTheScriptWasBusyGetTheErrorToo(TransportKind transport)
     {
         await using RunningServer server = await RunningServer.StartAsync(transport, c => c.BusyReplyThreshold = 0);
         using TestClient runner = server.Connect(), admin = server.Connect();
@@ -72,7 +75,7 @@ public sealed class LongScriptTests
     }
 
     [Fact]
-    public async Task A_function_is_told_from_a_script()
+    public async Task TheBusyErrorDistinguishesFunctionsFromScripts()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect(), other = server.Connect();
@@ -87,7 +90,7 @@ public sealed class LongScriptTests
     }
 
     [Fact]
-    public async Task Neither_pcall_nor_a_coroutine_saves_a_script_from_its_end()
+    public async Task NeitherPcallNorACoroutinePreventsTheEndOfAScript()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect(), other = server.Connect();
@@ -98,7 +101,7 @@ public sealed class LongScriptTests
     }
 
     [Fact]
-    public async Task What_has_written_cannot_be_ended_and_is_still_one_whole()
+    public async Task AScriptThatHasWrittenCannotBeKilledAndIsAtomic()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect(), other = server.Connect();
@@ -109,7 +112,8 @@ public sealed class LongScriptTests
             answer = "";
             await other.UntilAsync("SCRIPT KILL", reply =>
                 (answer = reply) == "OK" || reply.StartsWith("UNKILLABLE ", StringComparison.Ordinal) || reply.StartsWith("NOTBUSY ", StringComparison.Ordinal));
-            // On a busy machine its time may be up before its first command: then it has not written, and may be ended.
+            // On a busy machine the script may become busy before its first command. It has then written nothing and can be
+            // killed.
             if (answer == "OK") Assert.StartsWith(Killed, runner.Read());
         }
         while (answer == "OK");
@@ -118,7 +122,7 @@ public sealed class LongScriptTests
     }
 
     [Fact]
-    public async Task The_end_of_the_server_ends_a_script_that_has_written()
+    public async Task ShutdownStopsAScriptThatHasWritten()
     {
         RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect(), other = server.Connect();
@@ -130,7 +134,7 @@ public sealed class LongScriptTests
     }
 
     [Fact]
-    public async Task A_long_script_lets_its_loop_serve_others()
+    public async Task TheEventLoopOfALongScriptServesOtherClients()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => (c.BusyReplyThreshold, c.IoLoops) = (0, 1));
         using TestClient runner = server.Connect(), other = server.Connect();

@@ -4,10 +4,10 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Scripting;
 
-/// <summary>A script or function leaves nothing that a later one can see, whichever user runs either.</summary>
+/// <summary>A script or function leaves no state that a later script or function can see, independent of the users.</summary>
 public sealed class ScriptIsolationTests
 {
-    /// <summary>Says what each part of the interpreter that has a state does.</summary>
+    /// <summary>Reports the behaviour of each stateful part of the interpreter.</summary>
     private const string Probe = """
         local function show(f, ...)
           local ok, a, b, c = pcall(f, ...)
@@ -66,7 +66,7 @@ public sealed class ScriptIsolationTests
 
     [Theory]
     [MemberData(nameof(Attacks))]
-    public async Task An_attack_is_not_seen_by_the_next_user(string attack)
+    public async Task AnAttackIsNotVisibleToTheNextUser(string attack)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient victim = server.Connect(), attacker = server.Connect();
@@ -102,7 +102,7 @@ public sealed class ScriptIsolationTests
     [InlineData("loadfile")]
     [InlineData("print")]
     [InlineData("io")]
-    public async Task What_Redis_does_not_expose_is_not_there(string name)
+    public async Task NamesThatRedisDoesNotExposeDoNotExist(string name)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -114,7 +114,7 @@ public sealed class ScriptIsolationTests
     }
 
     [Fact]
-    public async Task A_function_does_not_see_the_keys_and_arguments_of_an_earlier_script()
+    public async Task AFunctionDoesNotSeeTheKeysAndArgumentsOfAnEarlierScript()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -132,7 +132,7 @@ public sealed class ScriptIsolationTests
     }
 
     [Fact]
-    public async Task Random_numbers_of_a_script_do_not_depend_on_earlier_ones()
+    public async Task RandomNumbersOfAScriptDoNotDependOnEarlierScripts()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -146,12 +146,12 @@ public sealed class ScriptIsolationTests
         Assert.NotEqual(second, next);
         client.Call("EVAL", seeded, "0");
         Assert.NotEqual(second, client.Run("FCALL draw 0"));
-        // As in Redis 7, two runs do not draw the same.
+        // As in Redis 7, two runs draw different numbers.
         Assert.NotEqual(next, client.Call("EVAL", draw, "0"));
     }
 
     [Fact]
-    public async Task A_library_keeps_its_own_variables_and_no_other_sees_them()
+    public async Task TheVariablesOfALibraryArePrivate()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();

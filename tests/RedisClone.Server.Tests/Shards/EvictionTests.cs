@@ -4,7 +4,9 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Shards;
 
-/// <summary>maxmemory: whoever makes the room, no shard has to give more of its keys than the others.</summary>
+/// <summary>
+/// Eviction at maxmemory. No shard loses a larger part of its keys than the others, independent of the thread that evicts.
+/// </summary>
 public sealed class EvictionTests
 {
     private const int Limit = 1 << 20;
@@ -19,14 +21,14 @@ public sealed class EvictionTests
     });
 
     [Fact]
-    public void BackgroundWorkTakesFromNoShardBeforeTheOthers() => WriteWhile(i =>
+    public void BackgroundWorkEvictsEvenlyFromAllShards() => WriteWhile(i =>
     {
         _host.Call("SET", $"key:{i}", s_value);
         Tend();
     });
 
     [Fact]
-    public void CommandsOfAllShardsTakeFromNoShardBeforeTheOthers() => WriteWhile(i =>
+    public void CommandsOfAllShardsEvictEvenlyFromAllShards() => WriteWhile(i =>
         _host.Call("EVAL", "redis.call('SET', KEYS[1], ARGV[1])", "1", $"key:{i}", s_value));
 
     [Fact]
@@ -37,15 +39,15 @@ public sealed class EvictionTests
         _host.Core.Config.MaxMemorySetting = Limit;
         for (int rounds = 0; _host.Core.Eviction.UsedBytes > Limit + Limits.NoticedGrowth; rounds++)
         {
-            Assert.True(rounds < 1_000, "the excess stays");
+            Assert.True(rounds < 1_000, "the memory stays above the limit");
             Tend();
         }
         AssertEven();
     }
 
-    /// <summary>The word for what the machine has is no number of bytes.</summary>
+    /// <summary>The setting auto is not a number of bytes.</summary>
     [Fact]
-    public void NothingGoesWhereTheMachineSetsTheLimit()
+    public void NothingIsEvictedBelowTheAutomaticLimit()
     {
         _host.Core.Config.MaxMemorySetting = ServerConfig.Auto;
         for (int i = 0; i < 100; i++) _host.Call("SET", $"key:{i}", s_value);
@@ -64,11 +66,11 @@ public sealed class EvictionTests
         Assert.True(_host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now));
     }
 
-    /// <summary>What goes for want of memory is no part of the command that needs the room, be it a script.</summary>
+    /// <summary>An eviction is not part of the command that needs the memory, nor of a script.</summary>
     [Theory]
     [InlineData("SET")]
     [InlineData("EVAL")]
-    public void EachEvictionIsAnEffectOfItsOwnBeforeTheCommands(string command)
+    public void EachEvictionIsASeparateEffectBeforeTheCommand(string command)
     {
         for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
         _host.Core.Config.MaxMemorySetting -= 64 * 1024;
@@ -85,7 +87,7 @@ public sealed class EvictionTests
         AssertEven();
     }
 
-    /// <summary>A round of background work, as far as eviction goes.</summary>
+    /// <summary>Runs the eviction of one round of background work.</summary>
     private void Tend()
     {
         _host.Core.Eviction.Look();

@@ -4,11 +4,11 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Shards;
 
-/// <summary>In which order a shard takes what came while it was held.</summary>
+/// <summary>The order in which a shard runs the work that was posted while it was held.</summary>
 public sealed class MailboxTests
 {
     [Fact]
-    public async Task Patient_work_waits_behind_other_work_but_not_for_ever()
+    public async Task PatientWorkWaitsForOtherWorkButNotForever()
     {
         const int each = 100, most = each / (Limits.ImpatientWork - 1) + 2;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
