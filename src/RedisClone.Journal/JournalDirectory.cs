@@ -25,6 +25,8 @@ public sealed class JournalDirectory : IDisposable
         _lastBase = manifest.LastBaseSequence;
         _lastIncrement = manifest.LastIncrementSequence;
         IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
+        if (files.FirstOrDefault(file => file.Sequence > Manifest.MaxSequence) is { } excessive)
+            throw new IOException($"{Manifest.SequenceOutOfRange}: {excessive.Name}");
         Unnamed = LostManifest.NewerThan(manifest, files, disk, names);
         foreach (ManifestFile file in files)
         {
@@ -178,10 +180,14 @@ public sealed class JournalDirectory : IDisposable
     /// Returns a sequence number that no file in the directory has, and that is never used again. After a failed <see cref="Publish"/> the manifest on the
     /// disk may name files that the manifest in memory does not. A file with such a name must not be replaced.
     /// </summary>
-    internal long TakeBaseSequence() => ++_lastBase;
+    /// <exception cref="IOException">No number is left. No start accepts a manifest with a higher one.</exception>
+    internal long TakeBaseSequence() => Next(ref _lastBase);
 
     /// <inheritdoc cref="TakeBaseSequence"/>
-    internal long TakeIncrementSequence() => ++_lastIncrement;
+    internal long TakeIncrementSequence() => Next(ref _lastIncrement);
+
+    private static long Next(ref long last) =>
+        last < Manifest.MaxSequence ? ++last : throw new IOException("The sequence numbers of the journal's files are exhausted");
 
     /// <summary>
     /// Replaces the manifest. If it throws, either the old or the new manifest is in force, so both must describe the
@@ -256,6 +262,9 @@ public sealed class JournalDirectory : IDisposable
         bool isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
             && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
+
+        // A file that cannot be opened is refused before anything changes.
+        Disk.Open(Names.OldStyleFile, DiskOpen.Read).Dispose();
         Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
         _lastBase = Math.Max(_lastBase, 1);
         Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));
