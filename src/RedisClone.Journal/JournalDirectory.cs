@@ -15,6 +15,7 @@ public sealed class JournalDirectory : IDisposable
     private long _lastBase;
     private long _lastIncrement;
     private Manifest? _announced;
+    private Manifest? _renamed;         // the last manifest whose rename was tried: it may be on the disk
 
     private JournalDirectory(IDisk disk, JournalNames names, IDisposable @lock, Manifest manifest)
     {
@@ -200,6 +201,7 @@ public sealed class JournalDirectory : IDisposable
 
         // The files that the manifest names must be durable before the manifest is.
         Disk.FlushDirectory(Names.Directory);
+        _renamed = manifest;
         Disk.Rename(Names.PathOf(Names.TemporaryManifest), Names.PathOf(Names.Manifest));
         Disk.FlushDirectory(Names.Directory);
         Manifest = manifest;
@@ -217,6 +219,24 @@ public sealed class JournalDirectory : IDisposable
         WriteTemporary(manifest);
         Disk.FlushDirectory(Names.Directory);
         _announced = manifest;
+    }
+
+    /// <summary>
+    /// Deletes a new increment after a failure, unless a manifest on the disk may name it. Otherwise each start on a full
+    /// disk would leave a file. Does not throw.
+    /// </summary>
+    internal void DeleteUnpublished(ManifestFile increment)
+    {
+        // The first manifest is announced before its files exist.
+        if (Manifest.IsEmpty || _renamed is { } renamed && renamed.Increments.Contains(increment)) return;
+        try
+        {
+            Disk.Delete(Names.PathOf(increment.Name));
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            // The file stays. It holds no command.
+        }
     }
 
     private void WriteTemporary(Manifest manifest)
