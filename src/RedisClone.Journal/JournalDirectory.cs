@@ -15,6 +15,7 @@ public sealed class JournalDirectory : IDisposable
     private long _lastBase;
     private long _lastIncrement;
     private Manifest? _announced;
+    private Manifest? _renamed;         // the last manifest whose rename was tried: it may be on the disk
 
     private JournalDirectory(IDisk disk, JournalNames names, IDisposable @lock, Manifest manifest)
     {
@@ -25,6 +26,8 @@ public sealed class JournalDirectory : IDisposable
         _lastBase = manifest.LastBaseSequence;
         _lastIncrement = manifest.LastIncrementSequence;
         IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
+        if (files.FirstOrDefault(file => file.Sequence > Manifest.MaxSequence) is { } excessive)
+            throw new IOException($"{Manifest.SequenceOutOfRange}: {excessive.Name}");
         Unnamed = LostManifest.NewerThan(manifest, files, disk, names);
         foreach (ManifestFile file in files)
         {
@@ -178,10 +181,14 @@ public sealed class JournalDirectory : IDisposable
     /// Returns a sequence number that no file in the directory has, and that is never used again. After a failed <see cref="Publish"/> the manifest on the
     /// disk may name files that the manifest in memory does not. A file with such a name must not be replaced.
     /// </summary>
-    internal long TakeBaseSequence() => ++_lastBase;
+    /// <exception cref="IOException">No number is left. No start accepts a manifest with a higher one.</exception>
+    internal long TakeBaseSequence() => Next(ref _lastBase);
 
     /// <inheritdoc cref="TakeBaseSequence"/>
-    internal long TakeIncrementSequence() => ++_lastIncrement;
+    internal long TakeIncrementSequence() => Next(ref _lastIncrement);
+
+    private static long Next(ref long last) =>
+        last < Manifest.MaxSequence ? ++last : throw new IOException("The sequence numbers of the journal's files are exhausted");
 
     /// <summary>
     /// Replaces the manifest. If it throws, either the old or the new manifest is in force, so both must describe the
@@ -194,6 +201,7 @@ public sealed class JournalDirectory : IDisposable
 
         // The files that the manifest names must be durable before the manifest is.
         Disk.FlushDirectory(Names.Directory);
+        _renamed = manifest;
         Disk.Rename(Names.PathOf(Names.TemporaryManifest), Names.PathOf(Names.Manifest));
         Disk.FlushDirectory(Names.Directory);
         Manifest = manifest;
@@ -211,6 +219,24 @@ public sealed class JournalDirectory : IDisposable
         WriteTemporary(manifest);
         Disk.FlushDirectory(Names.Directory);
         _announced = manifest;
+    }
+
+    /// <summary>
+    /// Deletes a new increment after a failure, unless a manifest on the disk may name it. Otherwise each start on a full
+    /// disk would leave a file. Does not throw.
+    /// </summary>
+    internal void DeleteUnpublished(ManifestFile increment)
+    {
+        // The first manifest is announced before its files exist.
+        if (Manifest.IsEmpty || _renamed is { } renamed && renamed.Increments.Contains(increment)) return;
+        try
+        {
+            Disk.Delete(Names.PathOf(increment.Name));
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            // The file stays. It holds no command.
+        }
     }
 
     private void WriteTemporary(Manifest manifest)
@@ -256,6 +282,9 @@ public sealed class JournalDirectory : IDisposable
         bool isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
             && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;
+
+        // A file that cannot be opened is refused before anything changes.
+        Disk.Open(Names.OldStyleFile, DiskOpen.Read).Dispose();
         Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
         _lastBase = Math.Max(_lastBase, 1);
         Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Diagnostics;
+using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Offline;
 using RedisClone.Journal.Reading;
@@ -112,13 +113,30 @@ public sealed partial class JournalEngine : IDisposable
     /// Starts the journal after recovery: truncates the files that recovery cut, flushes them and opens a new
     /// increment. Returns null, or the reason for a failure.
     /// </summary>
+    /// <remarks>
+    /// If only the space for the new increment is missing, the result is null and the journal has failed, as it fails while it
+    /// runs. What recovery has read is durable then, and a rebuild continues the journal.
+    /// </remarks>
     public string? Start(JournalDirectory directory, JournalReport report)
     {
         if (Lsn > report.Lsn) 
             throw new InvalidOperationException("The stream has advanced without a journal. It requires a rebuild.");
         lock (_flushGate)
             lock (_role)
-                return Guarded(() => _writer.Start(directory, report), isFinal: true);
+            {
+                Manifest kept = Manifest.Empty;
+                if (Guarded(() => kept = _writer.TakeOver(directory, report), isFinal: true) is { } error) return error;
+                try
+                {
+                    _writer.Begin(report, kept);
+                    return null;
+                }
+                catch (Exception failure)
+                {
+                    Fail(failure);
+                    return DiskFailure.IsLackOfSpace(failure) && !directory.Manifest.IsEmpty ? null : TextOf(failure);
+                }
+            }
     }
 
     /// <summary>

@@ -41,7 +41,10 @@ internal sealed class Snapshots
     /// <summary>The time of the last successful snapshot, or of the startup, in Unix milliseconds.</summary>
     public long LastSave { get; private set; }
 
-    /// <summary>The reason why the last snapshot failed; null if it succeeded.</summary>
+    /// <summary>
+    /// The reason why the last background save failed; null if a snapshot succeeded after it. A failed save in the foreground
+    /// sets no reason, as in Redis: the client that requested it has the error.
+    /// </summary>
     public string? Failure { get; private set; }
 
     public long Saves { get; private set; }
@@ -101,7 +104,7 @@ internal sealed class Snapshots
         {
             _saving = null;
         }
-        Ended(run, failure, changes);
+        Ended(run, failure, changes, isBackground: false);
         return failure;
     }
 
@@ -203,7 +206,8 @@ internal sealed class Snapshots
     }
 
     /// <summary>
-    /// Begins a save if a save point is reached or one is scheduled; called in every round of background work.
+    /// Begins a save if a save point is reached, if one is scheduled, or if a failed one makes the server refuse writes; called
+    /// in every round of background work.
     /// </summary>
     public void Tend(long now)
     {
@@ -219,6 +223,16 @@ internal sealed class Snapshots
             return;
         }
         if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
+        if (RefusesWrites)
+        {
+            // Refused writes are not changes, so a save point may never be reached.
+            Slot.TryStart(SnapshotKind.Save, () =>
+            {
+                _server.Log.LogInformation("Writes are refused because the last background save failed. Saving again...");
+                return new SaveJob(this);
+            }, isHeld: false);
+            return;
+        }
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
@@ -239,10 +253,7 @@ internal sealed class Snapshots
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
         // Only the shutdown needs this thread, so the thread may block.
         bool saved = false;
-        // If the save fails, the shutdown is cancelled, and the failure must not make the server refuse writes.
-        string? before = Failure;
         new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
-        if (!saved) Failure = before;
         return saved;
     }
 
@@ -250,23 +261,24 @@ internal sealed class Snapshots
     public string TemporaryPath(string infix) =>
         _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
 
-    private void Ended(SnapshotRun run, string? failure, long changes)
+    private void Ended(SnapshotRun run, string? failure, long changes, bool isBackground)
     {
-        _lastTry = ServerCore.UnixMilliseconds();
+        long now = ServerCore.UnixMilliseconds();
+        if (isBackground) _lastTry = now;
         SaveSeconds = run.Seconds;
         if (run.IsCancelled)
         {
             _server.Log.LogWarning("Background saving was called off");
             return;
         }
-        Failure = failure;
+        if (failure is null || isBackground) Failure = failure;
         if (failure is not null)
         {
             _server.Log.LogWarning("Error saving DB on disk: {Failure}", failure);
             return;
         }
         Saves++;
-        LastSave = _lastTry;
+        LastSave = now;
         _changesSaved = changes;
         _server.Log.LogInformation("DB saved on disk: {Keys} keys", run.Keys);
     }
@@ -317,7 +329,7 @@ internal sealed class Snapshots
 
         public void Ended(SnapshotRun run, string? failure)
         {
-            snapshots.Ended(run, failure, _changes);
+            snapshots.Ended(run, failure, _changes, isBackground: true);
             if (failure is null) snapshots._server.Log.LogInformation("Background saving terminated with success");
             else if (!run.IsCancelled) snapshots._server.Log.LogWarning("Background saving error");
         }

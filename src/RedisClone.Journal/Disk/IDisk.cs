@@ -24,6 +24,7 @@ public enum DiskOpen
 /// </remarks>
 public interface IDisk
 {
+    /// <summary>Opens a regular file. Any other file is a failure, because an open of a FIFO blocks.</summary>
     IDiskFile Open(string path, DiskOpen how);
 
     bool Exists(string path);

@@ -23,6 +23,8 @@ public sealed class RealDisk : IDisk
         FileMode mode = how == DiskOpen.New ? FileMode.Create : FileMode.Open;
         FileAccess access = how == DiskOpen.Read ? FileAccess.Read : FileAccess.ReadWrite;
 
+        RefuseSpecial(path);
+
         // The share mode lets redis-check-aof, backups and the server's offline commands read the files while the
         // server runs.
         return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
@@ -52,6 +54,7 @@ public sealed class RealDisk : IDisk
 
     public IDisposable? TryLock(string path)
     {
+        RefuseSpecial(path);
         try
         {
             return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
@@ -60,6 +63,12 @@ public sealed class RealDisk : IDisk
         {
             return null;
         }
+    }
+
+    private static void RefuseSpecial(string path)
+    {
+        if (OperatingSystem.IsLinux() && LinuxFile.TypeOf(path) is { } type && type != LinuxFileType.Regular)
+            throw new IOException(path + (type == LinuxFileType.Directory ? " is a directory" : " is not a regular file"));
     }
 
     private sealed class RealFile(SafeFileHandle handle) : IDiskFile

@@ -23,6 +23,11 @@ public sealed class Manifest
 {
     public const int MaxLine = 1024;
 
+    /// <summary>The highest valid sequence number. A sum or an increment of valid numbers does not overflow.</summary>
+    public const long MaxSequence = long.MaxValue / 2;
+
+    internal const string SequenceOutOfRange = "A sequence number is out of range";
+
     public static Manifest Empty { get; } = new(null, [], []);
 
     public Manifest(ManifestFile? @base, IReadOnlyList<ManifestFile> history, IReadOnlyList<ManifestFile> increments)
@@ -131,6 +136,7 @@ public sealed class Manifest
         }
         if (name.AsSpan().ContainsAny('/', '\\')) return "File can't be a path, just a filename";
         if (name.Length == 0 || sequence == 0 || kind.Length == 0) return Invalid;
+        if (sequence is < 0 or > MaxSequence) return SequenceOutOfRange;
         if (kind[0] is not ('b' or 'h' or 'i')) return "Unknown AOF file type";
         file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0]);
         return null;

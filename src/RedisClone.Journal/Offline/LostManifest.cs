@@ -53,6 +53,11 @@ public static class LostManifest
             problem = $"{twins} have the same sequence number";
             return null;
         }
+        if (files.FirstOrDefault(file => file.Sequence > Manifest.MaxSequence) is { } excessive)
+        {
+            problem = $"the sequence number of {excessive.Name} is out of range";
+            return null;
+        }
         ManifestFile? @base = bases.LastOrDefault();
         long start = @base is null ? 0 : StartOf(disk, names, @base);
         if (start < 0) return OfRedis(bases, increments, out problem);

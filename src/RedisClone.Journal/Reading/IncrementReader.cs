@@ -101,6 +101,7 @@ internal static class IncrementReader
                 var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
                 return isBehindBlank || bytes[0] == 0 ? damage : BehindLine(window, damage, state, sink);
             }
+            if (header.Lsn > StreamState.MaxLsn) return StreamState.OutOfRange(header.Lsn, window.Offset);
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
                 return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
             FileResult result = ReadGroup(window, salt, header, headerLength, state, sink);

@@ -86,6 +86,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             if (file.Kind != ManifestFileKind.Base) return new(FileEnd.Refused, 0, "an RDB is in the place of an increment");
             string? error = sink.LoadSnapshot(opened, file.Name, out long end, out long lsn);
             if (error is not null) return new(FileEnd.Refused, end, error);
+            if (lsn > StreamState.MaxLsn) return StreamState.OutOfRange(lsn, 0);
             _state.Lsn = Math.Max(lsn, 0);
             _state.IsLsnKnown = lsn >= 0;
             _window.MoveTo(end);
@@ -109,6 +110,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         // The size of a base is unrelated to its stream position, so the position comes from its first line.
         _window.Fill(Math.Min(_window.Length, FileHeader.Length));
         long position = BasePosition.Read(_window.Bytes);
+        if (position > StreamState.MaxLsn) return StreamState.OutOfRange(position, 0);
         FileResult read = CommandRegion.Read(_window, _state, sink);
         if (position >= 0) _state.Lsn = position;
         _state.IsLsnKnown = position >= 0;

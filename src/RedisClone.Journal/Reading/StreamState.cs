@@ -3,6 +3,9 @@ namespace RedisClone.Journal.Reading;
 /// <summary>The position of the reader in the global stream, across files.</summary>
 internal sealed class StreamState
 {
+    /// <summary>The highest position at which a file may begin. The units after it do not overflow a position.</summary>
+    public const long MaxLsn = long.MaxValue / 2;
+
     public long Lsn { get; set; }
 
     /// <summary>
@@ -22,6 +25,10 @@ internal sealed class StreamState
     public long UnverifiedUnits { get; set; }
 
     public UnitScanner Scanner { get; } = new();
+
+    /// <summary>Returns the refusal of a position that a file states and that is out of range.</summary>
+    public static FileResult OutOfRange(long lsn, long offset) =>
+        new(FileEnd.Refused, offset, $"the position {lsn} is out of range");
 
     /// <summary>
     /// Advances past the step that the scanner has returned. A unit is passed to the sink. Returns null, or the sink's

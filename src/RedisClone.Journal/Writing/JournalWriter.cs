@@ -50,24 +50,36 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>The file that <see cref="IncrementSize"/> refers to. Empty if there is none.</summary>
     public string IncrementName { get; private set; } = "";
 
+    /// <summary>Starts the journal after recovery.</summary>
+    public void Start(JournalDirectory directory, JournalReport report) => Begin(report, TakeOver(directory, report));
+
     /// <summary>
-    /// Starts the journal after recovery: cleans the directory and opens a new increment, at once or with the first
-    /// write.
+    /// Takes the first step of a start: makes what recovery has read durable and continues the stream after it. Returns the
+    /// manifest without the files that do not count.
     /// </summary>
-    public void Start(JournalDirectory directory, JournalReport report)
+    public Manifest TakeOver(JournalDirectory directory, JournalReport report)
     {
-        Manifest before = directory.Manifest;
         Manifest kept = JournalStart.Prepare(directory, report);
         _directory = directory;
-        long lsn = buffer.Resume(report.Lsn);
+        Settle(buffer.Resume(report.Lsn));
+        return kept;
+    }
+
+    /// <summary>
+    /// Takes the second step of a start: opens a new increment, at once or with the first write. If it fails, the files
+    /// contain the same data as before.
+    /// </summary>
+    public void Begin(JournalReport report, Manifest kept)
+    {
+        JournalDirectory directory = _directory!;
+        Manifest before = directory.Manifest;
         _last = JournalStart.MayWait(directory, report, kept, tuning) ? report.Files[^1] : null;
         IncrementName = _last is { IsOurs: false } ? _last.Name : "";
         if (_last is null)
         {
-            OpenIncrement(lsn, kept);
+            OpenIncrement(_written, kept);
             JournalStart.DeleteDropped(directory, before);
         }
-        Settle(lsn);
         State = JournalState.Running;
     }
 
@@ -275,14 +287,16 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         var increment = new ManifestFile(directory.Names.Increment(sequence), sequence, ManifestFileKind.Increment);
         Manifest manifest = others.WithIncrement(increment);
         directory.Announce(manifest);
-        var file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
+        IncrementFile? file = null;
         try
         {
+            file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
             directory.Publish(manifest);
         }
         catch
         {
-            file.Dispose();
+            file?.Dispose();
+            directory.DeleteUnpublished(increment);
             throw;
         }
         (_file, IncrementName) = (file, increment.Name);

@@ -66,6 +66,27 @@ public sealed class BackgroundSaveTests : IDisposable
         Assert.Equal(["dump.rdb"], Directory.GetFiles(folder).Select(Path.GetFileName));
     }
 
+    /// <summary>
+    /// While writes are refused, no change can reach a save point. The server therefore repeats a failed save without one.
+    /// </summary>
+    [Fact]
+    public async Task AFailedSaveWithoutChangesIsRepeated()
+    {
+        string folder = Path.Combine(_folder, "later");
+        await using RunningServer server = await RunningServer.StartAsync(
+            TransportKind.Auto, config => (config.Dir, config.SavePoints) = (folder, [new(3600, 1_000_000)]));
+        using TestClient admin = server.Connect();
+        Assert.Equal("Background saving started", admin.Run("BGSAVE"));
+        await admin.UntilAsync(
+            "INFO persistence", static info => info.Contains("rdb_last_bgsave_status:err", StringComparison.Ordinal));
+        Assert.StartsWith("MISCONF", admin.Run("SET key 1"), StringComparison.Ordinal);
+        Assert.StartsWith("ERR", admin.Run("SAVE"), StringComparison.Ordinal);
+        Assert.StartsWith("MISCONF", admin.Run("SET key 1"), StringComparison.Ordinal);
+        Directory.CreateDirectory(folder);
+        await admin.UntilAsync("SET key 1", static answer => answer == "OK");
+        Assert.Contains("rdb_last_bgsave_status:ok", admin.Run("INFO persistence"), StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task AnEmptiedServerNeedsNoSnapshotOfBefore()
     {

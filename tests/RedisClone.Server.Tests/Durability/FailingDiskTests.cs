@@ -1,5 +1,7 @@
 using System.Net.Sockets;
+using Microsoft.Extensions.DependencyInjection;
 using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
@@ -12,6 +14,8 @@ namespace RedisClone.Server.Tests.Durability;
 /// </summary>
 public sealed class FailingDiskTests : IDisposable
 {
+    private const int MostTries = 6000;
+
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-failing-").FullName;
     private readonly WatchedDisk _disk = new();
     private readonly Dictionary<string, string> _acknowledged = [];
@@ -49,22 +53,78 @@ public sealed class FailingDiskTests : IDisposable
             }
             AssertReads(server);
             Assert.StartsWith("ERR", other.Run("SAVE"), StringComparison.Ordinal);
-            Assert.Contains("rdb_last_bgsave_status:err", other.Run("INFO persistence"), StringComparison.Ordinal);
+            Assert.Contains("rdb_last_bgsave_status:ok", other.Run("INFO persistence"), StringComparison.Ordinal);
             await AssertComesBackAsync(transport);
 
             _disk.Faults = Faults.None;
-            await other.UntilAsync("SET well again", answer =>
-            {
-                // Both have failed, and either is a reason to refuse.
-                if (answer != "OK") other.Run(answer.Contains("AOF", StringComparison.Ordinal) ? "BGREWRITEAOF" : "SAVE");
-                return answer == "OK";
-            });
+            await UntilWrittenAsync(server, "SET well again", () => Ask(server, "BGREWRITEAOF"));
             _acknowledged["well"] = "again";
             // A second rewrite may have begun: the files are copied when none changes them.
             await other.UntilAsync("INFO persistence", info => info.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)
                 && info.Contains("aof_rewrite_scheduled:0", StringComparison.Ordinal));
             for (int i = 0; i < 20; i++) Set(other);
             await AssertComesBackAsync(transport);
+        }
+    }
+
+    /// <summary>
+    /// A server that was killed is started again while there is no space. It serves what it loaded, refuses writes, and
+    /// recovers without a request when there is space.
+    /// </summary>
+    [Theory]
+    [InlineData(Faults.Write)]
+    [InlineData(Faults.Open)]
+    public async Task AStartOnAFullDiskServesReads(Faults faults)
+    {
+        string copy = await CopyOfARunningServerAsync();
+        try
+        {
+            var disk = new WatchedDisk { Faults = faults };
+            await using (RunningServer server = await StartAsync(copy, TransportKind.Auto, disk))
+            {
+                using TestClient client = server.Connect();
+                foreach ((string key, string value) in _acknowledged) Assert.Equal(value, client.Run($"GET {key}"));
+                Assert.StartsWith("MISCONF Errors writing to the AOF file: ", Ask(server, "SET x y"), StringComparison.Ordinal);
+                Assert.Contains("aof_last_write_status:err", client.Run("INFO persistence"), StringComparison.Ordinal);
+                await AssertComesBackAsync(TransportKind.Auto, copy);
+                disk.Faults = Faults.None;
+                await UntilWrittenAsync(server, "SET space again", static () => { });
+                _acknowledged["space"] = "again";
+                await client.UntilAsync("INFO persistence", static info =>
+                    info.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)
+                    && info.Contains("aof_rewrite_scheduled:0", StringComparison.Ordinal));
+                Set(client);
+                await AssertComesBackAsync(TransportKind.Auto, copy);
+            }
+            await AssertComesBackAsync(TransportKind.Auto, copy);
+        }
+        finally
+        {
+            Directory.Delete(copy, recursive: true);
+        }
+    }
+
+    /// <summary>Other failures than a lack of space need an operator, so they refuse the start as they do in Redis.</summary>
+    [Theory]
+    [InlineData(Faults.Flush)]
+    [InlineData(Faults.Rename)]
+    public async Task AStartOnABrokenDiskIsRefused(Faults faults)
+    {
+        string copy = await CopyOfARunningServerAsync();
+        try
+        {
+            var config = new ServerConfig { Dir = copy, AppendOnly = true, Port = 0, LogLevel = ServerLogLevel.Nothing };
+            var host = Hosting.Build(config, new WatchedDisk { Faults = faults });
+            var core = host.Services.GetRequiredService<ServerCore>();
+            Assert.StartsWith(
+                "The journal cannot be started: Input/output error", core.Prepare() ?? core.LoadData(), StringComparison.Ordinal);
+            core.Journal?.Dispose();
+            await host.DisposeAsync();
+            await AssertComesBackAsync(TransportKind.Auto, copy);
+        }
+        finally
+        {
+            Directory.Delete(copy, recursive: true);
         }
     }
 
@@ -151,6 +211,17 @@ public sealed class FailingDiskTests : IDisposable
         }
     }
 
+    /// <summary>Repeats a write until it succeeds. A rebuild that began on the failing disk may close the connection.</summary>
+    private static async Task UntilWrittenAsync(RunningServer server, string line, Action refused)
+    {
+        for (int i = 0; Ask(server, line) is var answer && answer != "OK"; i++)
+        {
+            Assert.True(i < MostTries, $"{line} still answers {answer}");
+            refused();
+            await Task.Delay(10);
+        }
+    }
+
     /// <summary>What is durable is served; what shares a shard with something that never will be says so.</summary>
     private void AssertReads(RunningServer server)
     {
@@ -166,15 +237,11 @@ public sealed class FailingDiskTests : IDisposable
     }
 
     /// <summary>As after a crash now: another server on a copy of the files as they are.</summary>
-    private async Task AssertComesBackAsync(TransportKind transport)
+    private async Task AssertComesBackAsync(TransportKind transport, string? folder = null)
     {
-        string copy = Directory.CreateTempSubdirectory("redisclone-copy-").FullName;
+        string copy = CopyOf(folder ?? _folder);
         try
         {
-            string journal = Path.Combine(_folder, "appendonlydir");
-            Directory.CreateDirectory(Path.Combine(copy, "appendonlydir"));
-            foreach (string file in Directory.GetFiles(journal).Where(f => !f.EndsWith(".lock", StringComparison.Ordinal)))
-                File.Copy(file, Path.Combine(copy, "appendonlydir", Path.GetFileName(file)));
             await using RunningServer server = await StartAsync(copy, transport, new WatchedDisk());
             using TestClient client = server.Connect();
             foreach ((string key, string value) in _acknowledged) Assert.Equal(value, client.Run($"GET {key}"));
@@ -183,5 +250,24 @@ public sealed class FailingDiskTests : IDisposable
         {
             Directory.Delete(copy, recursive: true);
         }
+    }
+
+    /// <summary>The files of a server that has acknowledged writes, as after a kill.</summary>
+    private async Task<string> CopyOfARunningServerAsync()
+    {
+        await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk);
+        using TestClient client = server.Connect();
+        for (int i = 0; i < 50; i++) Set(client);
+        return CopyOf(_folder);
+    }
+
+    private static string CopyOf(string folder)
+    {
+        string copy = Directory.CreateTempSubdirectory("redisclone-copy-").FullName;
+        string journal = Path.Combine(folder, "appendonlydir");
+        Directory.CreateDirectory(Path.Combine(copy, "appendonlydir"));
+        foreach (string file in Directory.GetFiles(journal).Where(f => !f.EndsWith(".lock", StringComparison.Ordinal)))
+            File.Copy(file, Path.Combine(copy, "appendonlydir", Path.GetFileName(file)));
+        return copy;
     }
 }

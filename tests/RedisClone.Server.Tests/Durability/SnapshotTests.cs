@@ -178,13 +178,34 @@ public sealed class SnapshotTests : IDisposable
     }
 
     [Fact]
-    public void AFailedSaveIsSaidAndRemembered()
+    public void AFailedSaveIsReportedAndRefusesNoWrites()
     {
-        var host = new CommandHost(config => (config.Dir, config.DbFilename) = (Path.Combine(_folder, "missing"), "dump.rdb"));
+        var host = new CommandHost(config =>
+            (config.Dir, config.DbFilename, config.SavePoints) = (Path.Combine(_folder, "missing"), "dump.rdb", [new(3600, 1)]));
         Assert.StartsWith("ERR ", host.Run("SAVE"), StringComparison.Ordinal);
-        Assert.NotNull(host.Core.Snapshots.Failure);
-        Assert.Equal(0, host.Core.Snapshots.Saves);
         Assert.False(host.Core.Snapshots.SaveAtShutdown(ShutdownOptions.Save));
+        Assert.Equal("OK", host.Run("FLUSHALL"));
+        Assert.Null(host.Core.Snapshots.Failure);
+        Assert.False(host.Core.Snapshots.RefusesWrites);
+        Assert.Equal(0, host.Core.Snapshots.Saves);
+    }
+
+    /// <summary>An open of a FIFO for reading blocks until another process opens it for writing.</summary>
+    [Theory]
+    [InlineData("fifo")]
+    [InlineData("device")]
+    [InlineData("directory")]
+    public async Task ASnapshotThatIsNotARegularFileIsRefused(string kind)
+    {
+        string path = Path.Combine(_folder, "dump.rdb");
+        if (kind == "directory") Directory.CreateDirectory(path);
+        else if (kind == "device") File.CreateSymbolicLink(path, "/dev/zero");
+        else if (!OperatingSystem.IsLinux()) return;
+        else SpecialFile.MakeFifo(path);
+        CommandHost host = Host();
+        string? refusal = await Task.Run(() => host.Core.Snapshots.Load()).WaitAsync(TimeSpan.FromSeconds(60));
+        Assert.StartsWith("The snapshot dump.rdb cannot be read: ", refusal, StringComparison.Ordinal);
+        Assert.Contains(kind == "directory" ? "is a directory" : "is not a regular file", refusal, StringComparison.Ordinal);
     }
 
     private CommandHost Host() => new(config => (config.Dir, config.DbFilename, config.RdbCompression, config.RdbChecksum) = (_folder, "dump.rdb", true, true));

@@ -14,6 +14,8 @@ public enum Faults { None = 0, Open = 1, Write = 2, Flush = 4, Rename = 8, All =
 internal sealed class WatchedDisk : IDisk
 {
     private const int MarkLength = 11;
+    private const string NoSpace = "No space left on device";
+    private const int NoSpaceCode = 28; // ENOSPC
 
     private readonly RealDisk _disk = RealDisk.Instance;
     private readonly Lock _gate = new();
@@ -44,7 +46,7 @@ internal sealed class WatchedDisk : IDisk
 
     public IDiskFile Open(string path, DiskOpen how)
     {
-        if (how == DiskOpen.New) FailIf(Faults.Open, "No space left on device");
+        if (how == DiskOpen.New) FailIf(Faults.Open, NoSpace);
         return new WatchedFile(this, _disk.Open(path, how));
     }
 
@@ -70,7 +72,7 @@ internal sealed class WatchedDisk : IDisk
 
     private void FailIf(Faults fault, string reason)
     {
-        if ((_faults & fault) != 0) throw new IOException(reason);
+        if ((_faults & fault) != 0) throw new IOException(reason, reason == NoSpace ? NoSpaceCode : 0);
     }
 
     private sealed class WatchedFile(WatchedDisk disk, IDiskFile file) : IDiskFile
@@ -84,14 +86,14 @@ internal sealed class WatchedDisk : IDisk
 
         public void Write(long offset, ReadOnlySpan<byte> bytes)
         {
-            disk.FailIf(Faults.Write, "No space left on device");
+            disk.FailIf(Faults.Write, NoSpace);
             file.Write(offset, bytes);
             lock (_gate) _written.AddRange(MarksIn(Encoding.Latin1.GetString(bytes)));
         }
 
         public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts)
         {
-            disk.FailIf(Faults.Write, "No space left on device");
+            disk.FailIf(Faults.Write, NoSpace);
             file.Write(offset, parts);
             lock (_gate) _written.AddRange(MarksIn(string.Concat(parts.Select(p => Encoding.Latin1.GetString(p.Span)))));
         }
