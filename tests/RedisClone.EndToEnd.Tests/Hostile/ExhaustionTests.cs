@@ -4,7 +4,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>Clients that cost: much in one request, requests that never end, replies that are never read.</summary>
+/// <summary>Expensive clients: large requests, requests that never end, and replies that the client never reads.</summary>
 public sealed class ExhaustionTests
 {
     private const long Megabyte = 1024 * 1024;
@@ -39,8 +39,8 @@ public sealed class ExhaustionTests
     }
 
     /// <summary>
-    /// The count that a client announces takes no memory, however great. The arguments are limited as they arrive, even if they
-    /// are empty.
+    /// The count that a client announces takes no memory, however large it is. The arguments are limited as they arrive, even if
+    /// they are empty.
     /// </summary>
     [Theory]
     [MemberData(nameof(Transports))]
@@ -91,7 +91,7 @@ public sealed class ExhaustionTests
         }
         for (int i = 0; i < 1000; i++) other.Expect("+PONG", "PING");
         Assert.InRange(server.ResidentBytes - before, long.MinValue, 200 * Megabyte);
-        // Those whose request can still end get their answer.
+        // Clients whose requests can still be completed get their replies.
         for (int i = 2; i < held.Count; i += halves.Length)
         {
             held[i].SendRaw("HO\r\n$1\r\nx\r\n");
@@ -116,7 +116,7 @@ public sealed class ExhaustionTests
         {
             var client = new RespClient(server.Port, receiveBuffer: 4096);
             deaf.Add(client);
-            // It stops reading, or it closes the connection: both bound what it holds.
+            // The server stops reading from the client, or closes the connection. Both limit the memory of the client.
             client.SendWhatIsTaken(gets, patience: 2000);
         }
         for (int i = 0; i < 200; i++) Assert.Equal(valueLength, other.Call("GET", "big").Text!.Length);
@@ -136,7 +136,7 @@ public sealed class ExhaustionTests
         {
             using RespClient client = server.Connect();
             client.SendRaw(request.AsSpan(0, random.Next(request.Length + 1)));
-            if (random.Next(2) == 0) client.Socket.LingerState = new LingerOption(true, 0); // a reset instead of a close
+            if (random.Next(2) == 0) client.Socket.LingerState = new LingerOption(true, 0); // closes the connection with a reset
         }
         server.AssertWell();
         string clients = "";
@@ -167,7 +167,7 @@ public sealed class ExhaustionTests
             }
             catch (SocketException)
             {
-                // It did not wait for the end of the noise.
+                // The server closed the connection before the end of the random bytes.
             }
             client.ReadToClose();
         }

@@ -3,8 +3,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// A server whose managed heap has a hard limit, as in any small container: it refuses with errors or ends with a clear last
-/// line, never hangs, and after a restart with more memory everything that it acknowledged is there.
+/// A server whose managed heap has a hard limit, as in a small container. It refuses commands with errors or exits with a clear
+/// last line, and never hangs. After a restart with more memory all acknowledged writes are there.
 /// </summary>
 public sealed class HeapLimitTests
 {
@@ -36,7 +36,7 @@ public sealed class HeapLimitTests
                 }
                 catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
                 {
-                    // The connection may be what there was no memory for.
+                    // The server may have had no memory for the connection itself.
                     errors++;
                     client.Dispose();
                     client = new RespClient(server.Port);
@@ -46,7 +46,7 @@ public sealed class HeapLimitTests
         }
         catch (System.Net.Sockets.SocketException)
         {
-            // It has ended: how, is looked at below.
+            // The server exited. The exit code is checked below.
         }
         Assert.True(errors > 0, "the limit was not reached");
         Assert.NotEmpty(acknowledged);
@@ -60,7 +60,7 @@ public sealed class HeapLimitTests
         foreach (int i in acknowledged) Assert.Equal(size, reader.Call("STRLEN", $"key:{i}").Integer);
     }
 
-    /// <summary>A request of more arguments than memory holds ends its connection and writes few log lines.</summary>
+    /// <summary>A request with more arguments than the memory can hold closes its connection and writes few log lines.</summary>
     [Fact]
     public void Arguments_beyond_the_limit()
     {

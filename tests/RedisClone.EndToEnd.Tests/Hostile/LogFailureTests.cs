@@ -4,11 +4,12 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// A log that cannot be written costs its lines and nothing else: clients are served, and the server ends when it is asked to.
+/// A log that cannot be written loses its lines and has no other effect. Clients are served, and the server shuts down on
+/// request.
 /// </summary>
 public sealed class LogFailureTests
 {
-    /// <summary>Files of 128 KB at most; the runtime would otherwise map its code by a large file of its own.</summary>
+    /// <summary>Limits files to 128 KB. Without the first setting, the runtime would map its code through a large file.</summary>
     private const string Limited = "export DOTNET_EnableWriteXorExecute=0; ulimit -f 256; exec SERVER > log";
 
     [Theory]
@@ -54,7 +55,8 @@ public sealed class LogFailureTests
     }
 
     /// <summary>
-    /// RLIMIT_FSIZE: the kernel sends SIGXFSZ, of which a process dies unless it ignores it. The journal meets the same limit.
+    /// With RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a process unless the process ignores it. The journal has the same
+    /// limit.
     /// </summary>
     [Fact]
     public void A_limit_on_the_size_of_files()
@@ -73,7 +75,7 @@ public sealed class LogFailureTests
         using var server = new ShellServer(Limited, "--save ''", "--appendonly yes --appendfsync always --rdbcompression no");
         using RespClient client = server.Connect();
         Reply? refusal = null;
-        // A rewrite makes the journal whole again as long as the data fit into one file.
+        // A rewrite repairs the journal as long as the data fit into one file.
         for (int i = 0; i < 200 && refusal is null; i++)
         {
             using var writer = new RespClient(server.Port);
@@ -84,7 +86,7 @@ public sealed class LogFailureTests
             }
             catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
             {
-                // The write that failed: its client is not answered.
+                // The write failed, and its client gets no reply.
             }
         }
         Assert.StartsWith("MISCONF", refusal?.Text, StringComparison.Ordinal);

@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>What a burst took is the system's again once it is over.</summary>
+/// <summary>The server returns the memory of a burst to the system after the burst.</summary>
 public sealed class MemoryReturnTests
 {
     private const int Megabyte = 1024 * 1024;
@@ -27,7 +27,7 @@ public sealed class MemoryReturnTests
         }
         client.Expect(":1", "DEL", "huge");
         var waited = Stopwatch.StartNew();
-        // The runtime keeps some.
+        // The runtime keeps some memory.
         while (server.ResidentBytes > before + 2 * value)
         {
             Assert.True(waited.Elapsed < s_patience, $"{server.ResidentBytes / Megabyte} MB are resident, {before / Megabyte} before");

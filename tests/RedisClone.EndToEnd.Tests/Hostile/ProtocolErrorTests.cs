@@ -3,7 +3,9 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>What breaks the protocol: Redis's own error line, compared with redis-server's, and a close; everybody else is served.</summary>
+/// <summary>
+/// Protocol errors. The client gets the same error line as from redis-server and is closed, and other clients are served.
+/// </summary>
 public sealed class ProtocolErrorTests : IDisposable
 {
     private readonly ServerProcess _ours = ServerProcess.Ours();
@@ -50,7 +52,9 @@ public sealed class ProtocolErrorTests : IDisposable
         _redis.Dispose();
     }
 
-    /// <summary>A request before is answered; a PING and QUIT after show whether the connection lives on.</summary>
+    /// <summary>
+    /// The request before the error gets its reply. A PING and a QUIT after the error show whether the connection is still open.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Openings))]
     public void The_answer_is_that_of_redis_server(string what, string bytes)

@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>A server that a shell starts, so that its output goes where the shell says and its limits are the shell's.</summary>
+/// <summary>A server that a shell starts. The shell redirects its output and sets its limits.</summary>
 internal sealed class ShellServer : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
@@ -11,8 +11,8 @@ internal sealed class ShellServer : IDisposable
     private readonly Process _shell;
     private readonly Task<string> _errors;
 
-    /// <param name="command">SERVER stands for the program with its arguments.</param>
-    /// <param name="arguments">The server's.</param>
+    /// <param name="command">The command of the shell. SERVER stands for the program with its arguments.</param>
+    /// <param name="arguments">The arguments of the server.</param>
     public ShellServer(string command, params IEnumerable<string> arguments)
     {
         Port = Ports.Free();
@@ -31,10 +31,10 @@ internal sealed class ShellServer : IDisposable
 
     public string Folder { get; } = Directory.CreateTempSubdirectory("redisclone-shell-").FullName;
 
-    /// <summary>What came from standard error once it is closed.</summary>
+    /// <summary>The complete standard error, available after it is closed.</summary>
     public string Errors => _errors.GetAwaiter().GetResult();
 
-    /// <summary>Connects once the server serves.</summary>
+    /// <summary>Connects when the server accepts connections.</summary>
     public RespClient Connect()
     {
         for (long begun = Stopwatch.GetTimestamp(); ; Thread.Sleep(50))
@@ -47,7 +47,7 @@ internal sealed class ShellServer : IDisposable
             }
             catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException or EndOfStreamException)
             {
-                // Not yet.
+                // The server does not accept connections yet.
             }
             Assert.False(_shell.HasExited, "the server ended");
             Assert.True(Stopwatch.GetElapsedTime(begun) < s_patience, "the server does not serve");
@@ -61,7 +61,7 @@ internal sealed class ShellServer : IDisposable
         return WaitForExit();
     }
 
-    /// <summary>The same for a server that the shell's command became, and that may have ended by itself.</summary>
+    /// <summary>Stops a server that replaced the shell and that may have exited already. Returns the exit code.</summary>
     public int StopOrKill() => _shell.HasExited ? _shell.ExitCode : Stop(_shell.Id);
 
     public int WaitForExit()

@@ -5,15 +5,17 @@ using Xunit.Abstractions;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// A server with data and a password, a well-behaved client, and whoever a test lets loose on it. At the end all data is there, nothing of those
-/// who are gone, and what they cost was bounded and is given back.
+/// A server with data and a password, a well-behaved client, and the hostile clients of a test. At the end all data is there, no
+/// resource of a closed client remains, and the memory of the hostile clients was bounded and is returned.
 /// </summary>
 internal sealed class Siege : IDisposable
 {
     private const int Keys = 5_000;
     private const long Megabyte = 1 << 20;
 
-    /// <summary>By so much may resident memory rise, and by so much may it stay above what it was.</summary>
+    /// <summary>
+    /// The largest allowed rise of the resident memory during the test, and the largest rise that may remain after it.
+    /// </summary>
     private const long MostRise = 500 * Megabyte, MostLeft = 64 * Megabyte;
 
     private const string Password = "secret";
@@ -46,7 +48,7 @@ internal sealed class Siege : IDisposable
 
     public RespClient Admin => _admin;
 
-    /// <summary>A client that has given the password.</summary>
+    /// <summary>Connects a client that has sent the password.</summary>
     public RespClient Connect(int receiveBuffer = 0)
     {
         var client = new RespClient(Server.Port, receiveBuffer);
@@ -54,17 +56,17 @@ internal sealed class Siege : IDisposable
         return client;
     }
 
-    /// <summary>Clients that stay until the end, or until they are sent away.</summary>
+    /// <summary>Connects clients that stay until the end or until the server closes them.</summary>
     public List<RespClient> Loose(int count, Func<RespClient> connect)
     {
         for (int i = 0; i < count; i++) _hostile.Add(connect());
         return _hostile;
     }
 
-    /// <summary>A hostile client sends what it can; that it is sent away, or not read any more, is as well.</summary>
+    /// <summary>Sends bytes from a hostile client. The server may close the connection or stop reading.</summary>
     public static void Send(RespClient client, ReadOnlySpan<byte> bytes) => client.SendWhatIsTaken(bytes, patience: 500);
 
-    /// <summary>Lets the well-behaved client have some more replies while things are as they are.</summary>
+    /// <summary>Waits until the well-behaved client has received some more replies.</summary>
     public void Hold(int replies = 200)
     {
         int enough = _witness.Served + replies;
@@ -76,7 +78,7 @@ internal sealed class Siege : IDisposable
         }
     }
 
-    /// <summary>The hostile clients go; what they leave is looked at.</summary>
+    /// <summary>Closes the hostile clients and checks the state that they leave.</summary>
     public void End(string what)
     {
         _watch.Dispose();

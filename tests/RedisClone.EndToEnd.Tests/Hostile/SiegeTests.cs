@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// Many clients that mean harm, of one kind at a time, and one that does not. <c>tests/long hostile</c> lets more of them loose and shows how long
-/// the one waits.
+/// Many hostile clients, of one kind at a time, and one well-behaved client. <c>tests/long hostile</c> uses more hostile clients
+/// and prints the latency of the well-behaved client.
 /// </summary>
 public sealed class SiegeTests(ITestOutputHelper output)
 {
@@ -47,7 +47,7 @@ public sealed class SiegeTests(ITestOutputHelper output)
         {
             using var client = new RespClient(siege.Server.Port);
             if (random.Next(4) > 0) Siege.Send(client, request.AsSpan(0, random.Next(request.Length)));
-            if (random.Next(4) > 0) client.Socket.LingerState = new LingerOption(true, 0); // a reset instead of a close
+            if (random.Next(4) > 0) client.Socket.LingerState = new LingerOption(true, 0); // closes the connection with a reset
         }
         siege.End("storm");
     }
@@ -85,7 +85,7 @@ public sealed class SiegeTests(ITestOutputHelper output)
         byte[] commands = Repeat(Requests.Encode("SET", "never", new string('v', 1000)), 500);
         List<RespClient> clients = siege.Loose(20, () => siege.Connect());
         foreach (RespClient client in clients) Siege.Send(client, Requests.Encode("MULTI"));
-        // 200 MB, of which all clients together may hold half: the largest are sent away.
+        // The transactions hold 200 MB, and all clients together may hold half of it. The server closes the largest clients.
         for (int i = 0; i < LongRun.Times(20, 200); i++)
             foreach (RespClient client in clients) Siege.Send(client, commands);
         siege.Hold();
@@ -104,7 +104,7 @@ public sealed class SiegeTests(ITestOutputHelper output)
         siege.End("stalled subscribers");
     }
 
-    /// <summary>Clients in every state in which one can be, each killed in it.</summary>
+    /// <summary>Clients in every possible state, each of which is killed in this state.</summary>
     [Fact]
     public void Kills_in_every_state()
     {

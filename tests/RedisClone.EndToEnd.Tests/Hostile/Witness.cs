@@ -3,7 +3,9 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
-/// <summary>A client that does nothing wrong while others do: it must be served, get what it wrote, and soon.</summary>
+/// <summary>
+/// A well-behaved client beside hostile clients. It must be served, read the values that it wrote, and get its replies soon.
+/// </summary>
 internal sealed class Witness : IDisposable
 {
     private const int Keys = 100;
@@ -24,10 +26,10 @@ internal sealed class Witness : IDisposable
 
     public int Served => _waits.Count;
 
-    /// <summary>How long it waited for replies: so long or less for a share of them.</summary>
+    /// <summary>Returns the latency that this share of the replies did not exceed.</summary>
     public TimeSpan Wait(double share) => _waits.Order().ElementAt((int)((_waits.Count - 1) * share));
 
-    /// <summary>Ends it; fails if it was not served well.</summary>
+    /// <summary>Stops the client. Fails if the client was not served correctly.</summary>
     public void Stop()
     {
         _stopped = true;

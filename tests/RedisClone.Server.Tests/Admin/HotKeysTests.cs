@@ -3,7 +3,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;
 
-/// <summary>Which keys cost most.</summary>
+/// <summary>The report of the most expensive keys.</summary>
 public sealed class HotKeysTests
 {
     [Fact]
@@ -21,7 +21,7 @@ public sealed class HotKeysTests
         client.Run("SET cold x");
         client.Run("EXEC");
         string report = client.Run("HOTKEYS GET");
-        // *2 $3 GET $3 hot: 22 bytes in, $-1: 5 out.
+        // The request *2 $3 GET $3 hot has 22 bytes, and the reply $-1 has 5.
         Assert.Contains("by-net-bytes [hot 1350 warm 140]", report);
         Assert.StartsWith("[[tracking-active 1 sample-ratio 1 selected-slots [[0 16383]] all-commands-all-slots-us ", report);
         Assert.Equal("ERR hotkey tracking session in progress, stop tracking first", client.Run("HOTKEYS RESET"));

@@ -6,7 +6,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;
 
-/// <summary>What took too long, and how it is told.</summary>
+/// <summary>The latency monitor: slow commands and their reports.</summary>
 public sealed class LatencyTests
 {
     [Fact]

@@ -7,7 +7,7 @@ using RedisClone.Server.Embedding;
 
 namespace RedisClone.Server.Tests.Admin;
 
-/// <summary>No log line throws, whatever is wrong with it, with the logger, or with the file.</summary>
+/// <summary>No log line throws, even if the line, the logger or the file is faulty.</summary>
 public sealed class LogFailureTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-log-").FullName;

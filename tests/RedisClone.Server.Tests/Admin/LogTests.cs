@@ -6,7 +6,7 @@ using RedisClone.Engine;
 
 namespace RedisClone.Server.Tests.Admin;
 
-/// <summary>The two forms of a line of the log.</summary>
+/// <summary>The two formats of a log line.</summary>
 public sealed class LogTests : IDisposable
 {
     private readonly string _path = Path.Combine(Directory.CreateTempSubdirectory("redisclone-log-").FullName, "log");

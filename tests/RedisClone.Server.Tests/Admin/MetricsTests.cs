@@ -11,7 +11,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Admin;
 
-/// <summary>The metrics port: what Prometheus reads there, and whether it could.</summary>
+/// <summary>The metrics port: the page for Prometheus and the health checks.</summary>
 public sealed partial class MetricsTests
 {
     [GeneratedRegex("""^(?<name>[a-z_]+)(\{(?<labels>[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*)\})? (?<value>-?[0-9.]+(E[+-]?\d+)?)$""")]
@@ -208,7 +208,8 @@ public sealed partial class MetricsTests
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         await Assert.ThrowsAnyAsync<HttpRequestException>(async () =>
         {
-            // One of the idle may be taken a moment after who asks, and on a busy machine all of them sent away before it: then the next ones are not.
+            // The server may accept an idle connection after the connection of the request. On a busy machine it may close all
+            // idle connections before the request. The test therefore repeats the attempt.
             for (int attempt = 0; attempt < 100; attempt++)
             {
                 TestClient[] idle = [.. Enumerable.Range(0, Limits.MetricsConnections).Select(_ => server.Connect(server.Core.Config.MetricsPort))];
@@ -240,7 +241,7 @@ public sealed partial class MetricsTests
 
     private static Task<RunningServer> StartAsync(TransportKind transport) => RunningServer.StartAsync(transport, config => config.MetricsPort = Ports.Free());
 
-    /// <summary>With all that INFO can have.</summary>
+    /// <summary>Starts a server with all sections of INFO.</summary>
     private static Task<RunningServer> StartWithJournalAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.EventLoop, config =>
     {
         config.MetricsPort = Ports.Free();

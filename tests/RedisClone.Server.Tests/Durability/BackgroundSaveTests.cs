@@ -7,7 +7,10 @@ using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>BGSAVE of a whole server while clients write: what is found in the file was true at one moment, and nobody is kept out.</summary>
+/// <summary>
+/// BGSAVE of a complete server while clients write. The file has the contents of one moment, and clients are served during the
+/// save.
+/// </summary>
 public sealed class BackgroundSaveTests : IDisposable
 {
     private const int Clients = 4, Pairs = 40, Saves = 4, LargeMembers = 20_000;
@@ -103,7 +106,10 @@ public sealed class BackgroundSaveTests : IDisposable
         Assert.Equal("OK", admin.Run("SET key 2"));
     }
 
-    /// <summary>Two keys of different shards always have one value, a list is as long as its counter says, and the large set has what it had or one more.</summary>
+    /// <summary>
+    /// Writes with three invariants: two keys in different shards always have one value, a list is as long as its counter says,
+    /// and the large set has its old members and one member per increment.
+    /// </summary>
     private static void Write(RunningServer server, int id, CancellationToken stop)
     {
         using TestClient client = server.Connect();

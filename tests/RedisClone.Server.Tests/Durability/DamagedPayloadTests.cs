@@ -8,8 +8,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>
-/// RESTORE of payloads that somebody damaged and signed anew: an error, or a value that every later command can work with; nothing
-/// of what was refused stays. <c>tests/fuzz restore</c> runs it for long.
+/// RESTORE of damaged payloads with valid checksums. The result is an error, or a value with which every later command works. A
+/// refused payload leaves no data. <c>tests/fuzz restore</c> is the long run.
 /// </summary>
 public class DamagedPayloadTests(ITestOutputHelper output)
 {
@@ -18,7 +18,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
 
     private static readonly int s_payloads = LongRun.Times(10_000, 1_000_000);
 
-    /// <summary>What is done with a value that was accepted: reads and writes of every kind, whatever its type.</summary>
+    /// <summary>The commands that use an accepted value: reads and writes of every kind, independent of its type.</summary>
     private static readonly CommandHost.Prepared[] s_use =
     [
         .. ((string[])[
@@ -38,7 +38,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
         int seed = RunSeed.Take();
         output.WriteLine($"RC_SEED={seed}");
         var random = new Random(seed);
-        // Small limits: what is large in kind stays small in bytes, so that every byte has its turn.
+        // Small limits give the large encodings few bytes, so that each byte is damaged in turn.
         var host = new CommandHost(config => (config.HashMaxListpackEntries, config.SetMaxListpackEntries, config.ZsetMaxListpackEntries) = (6, 6, 6));
         byte[][] payloads = [.. Samples(host), .. OldPayloads.All()];
         foreach (byte[] payload in payloads)
@@ -124,7 +124,9 @@ public class DamagedPayloadTests(ITestOutputHelper output)
         return payload;
     }
 
-    /// <summary>Every byte of every payload with each bit turned, as 0 and as 255, one after the other in random order.</summary>
+    /// <summary>
+    /// Returns every payload with each bit of each byte flipped, and with each byte as 0 and as 255, in random order.
+    /// </summary>
     private static IEnumerable<byte[]> EveryFlip(byte[][] payloads, Random random)
     {
         var places = new List<(byte[] Payload, int At, int Way)>();
@@ -141,7 +143,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>Bytes overwritten, cut out, doubled; the type exchanged.</summary>
+    /// <summary>Returns payloads with overwritten, removed or duplicated bytes, or with another type.</summary>
     private static IEnumerable<byte[]> RandomDamage(byte[][] payloads, Random random)
     {
         while (true)

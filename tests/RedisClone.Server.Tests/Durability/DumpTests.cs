@@ -2,7 +2,7 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>DUMP and RESTORE: every form there and back, the options, the effects.</summary>
+/// <summary>DUMP and RESTORE: the round trip of every encoding, the options, the effects.</summary>
 public class DumpTests
 {
     [Fact]
@@ -31,7 +31,7 @@ public class DumpTests
         Assert.Equal("BUSYKEY Target key name already exists.", host.Call("RESTORE", "key", "-1", "damaged"));
         Assert.Equal("ERR Invalid TTL value, must be >= 0", host.Call("RESTORE", "new", "-1", "damaged"));
         Assert.Equal("ERR DUMP payload version or checksum are wrong", host.Call("RESTORE", "new", "0", "damaged"));
-        // Redis 7.4 takes no payload whose checksum was left out either.
+        // Redis 7.4 also refuses a payload without a checksum.
         Assert.Equal("ERR DUMP payload version or checksum are wrong", host.Call("RESTORE", "new", "0", payload[..^8] + new string('\0', 8)));
         Assert.Equal("ERR Invalid IDLETIME value, must be >= 0", host.Call("RESTORE", "key", "0", payload, "IDLETIME", "-1"));
         Assert.Equal("ERR Invalid FREQ value, must be >= 0 and <= 255", host.Call("RESTORE", "key", "0", payload, "FREQ", "256"));
@@ -52,7 +52,7 @@ public class DumpTests
         Assert.Empty(host.EffectsOf($"RESTORE other 1 {payload} ABSTTL"));
     }
 
-    /// <summary>DEBUG OBJECT tells what redis-server tells.</summary>
+    /// <summary>DEBUG OBJECT reports the same length as redis-server.</summary>
     [Theory]
     [InlineData("1", 2)]
     [InlineData("-5", 2)]

@@ -5,8 +5,8 @@ using RedisClone.Server.Tests.Clients;
 namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>
-/// With <c>appendfsync always</c> nobody learns of a write before the flush that covers it has returned: not who wrote it, not who reads it,
-/// not who is told of it. The disk says what is durable; every client asks it about all that it was sent.
+/// With <c>appendfsync always</c> no client learns of a write before the fsync that covers the write has returned: neither the
+/// writer, nor readers, nor subscribers. The disk knows which writes are durable. Every client checks all marks that it receives.
 /// </summary>
 public sealed class DurabilityOrderTests : IDisposable
 {
@@ -43,7 +43,7 @@ public sealed class DurabilityOrderTests : IDisposable
         watchers.Add(Start(server, client => Look(client.Run("EVAL return{redis.call('GET','key:1'),redis.call('GET','key:2')} 0"))));
         watchers.Add(Start(() =>
         {
-            // Ends with the connection.
+            // The loop ends when the connection is closed.
             while (!_ends) Look(listener.Read());
         }));
         for (int writer = 0; writer < 3; writer++) _threads.Add(Start(server, Write, Writes));
@@ -55,7 +55,9 @@ public sealed class DurabilityOrderTests : IDisposable
         Assert.True(_seen > Writes, $"{_seen} marks were seen");
     }
 
-    /// <summary>One of the ways to write a mark, to be told of it at once and, often, to tell others.</summary>
+    /// <summary>
+    /// Writes a mark in one of several ways. The writer learns of the mark at once, and in most cases other clients do, too.
+    /// </summary>
     private void Write(TestClient client)
     {
         string mark = WatchedDisk.MarkOf(Interlocked.Increment(ref _lastMark)), key = $"key:{Random.Shared.Next(8)}";
@@ -71,7 +73,7 @@ public sealed class DurabilityOrderTests : IDisposable
                 client.Run($"RPUSH queue {mark}");
                 break;
             case 3:
-                // The event names the key: who is told of it has seen the mark.
+                // The event contains the name of the key, so a subscriber of the event sees the mark.
                 client.Run($"SET {mark} x");
                 client.Run($"DEL {mark}");
                 return;

@@ -4,7 +4,7 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>A unit of effects holds whole commands, and no more than an array can.</summary>
+/// <summary>A unit of effects holds complete commands, and is not longer than an array can be.</summary>
 public sealed class EffectBufferTests
 {
     [Fact]
@@ -42,9 +42,9 @@ public sealed class EffectBufferTests
     }
 
     /// <summary>
-    /// Commands whose effects are longer than they are: one that would be too long is refused before it changes anything, and
-    /// leaves no part of itself in the unit; with room for it, it succeeds. Both by themselves and in the middle of a
-    /// transaction and of a script.
+    /// Commands whose effects are longer than their requests. A command whose effects would be too long is refused before it
+    /// changes data, and leaves no part in the unit. With enough room it succeeds. The test runs each command alone, within a
+    /// transaction and within a script.
     /// </summary>
     [Theory]
     [InlineData("SORT src STORE target", "RPUSH src 5 4 3 2 1;RPUSH target old")]
@@ -114,7 +114,7 @@ public sealed class EffectBufferTests
     }
 
     /// <summary>
-    /// What was reserved is added without another allocation, and a unit that is complete is ended without one.
+    /// Reserved effects are added without another allocation, and a complete unit is ended without an allocation.
     /// </summary>
     [Fact]
     public void WhatWasReservedIsAddedWithoutAnAllocation()
@@ -137,8 +137,8 @@ public sealed class EffectBufferTests
     }
 
     /// <summary>
-    /// The pending entries of a group are many, and the read can reach none or few of them: only for these is room reserved.
-    /// MULTI and EXEC around several effects count.
+    /// A group has many pending entries, but the read reaches few or none of them. Room is reserved only for entries that the
+    /// read can reach. MULTI and EXEC around several effects count.
     /// </summary>
     [Theory]
     [InlineData("XREADGROUP GROUP g d STREAMS s 0", 1)]

@@ -9,8 +9,8 @@ using RedisClone.Server.Tests.Embedding;
 namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>
-/// A disk that is full or broken while the server runs: writers are told so, what is durable is read, nothing that was acknowledged is
-/// lost, and once the disk is well again so is the server.
+/// A full or broken disk while the server runs. Writers get errors, durable data can be read, and no acknowledged write is lost.
+/// After the disk is repaired, the server accepts writes again.
 /// </summary>
 public sealed class FailingDiskTests : IDisposable
 {
@@ -59,7 +59,7 @@ public sealed class FailingDiskTests : IDisposable
             _disk.Faults = Faults.None;
             await UntilWrittenAsync(server, "SET well again", () => Ask(server, "BGREWRITEAOF"));
             _acknowledged["well"] = "again";
-            // A second rewrite may have begun: the files are copied when none changes them.
+            // A second rewrite may have begun. The files are copied only while no rewrite changes them.
             await other.UntilAsync("INFO persistence", info => info.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)
                 && info.Contains("aof_rewrite_scheduled:0", StringComparison.Ordinal));
             for (int i = 0; i < 20; i++) Set(other);
@@ -68,8 +68,8 @@ public sealed class FailingDiskTests : IDisposable
     }
 
     /// <summary>
-    /// A server that was killed is started again while there is no space. It serves what it loaded, refuses writes, and
-    /// recovers without a request when there is space.
+    /// The server was killed and starts again while there is no space. It serves the loaded data, refuses writes, and recovers
+    /// without a request when there is space.
     /// </summary>
     [Theory]
     [InlineData(Faults.Write)]
@@ -104,7 +104,9 @@ public sealed class FailingDiskTests : IDisposable
         }
     }
 
-    /// <summary>Other failures than a lack of space need an operator, so they refuse the start as they do in Redis.</summary>
+    /// <summary>
+    /// Other failures than a lack of space need an operator. The server refuses to start after them, as Redis does.
+    /// </summary>
     [Theory]
     [InlineData(Faults.Flush)]
     [InlineData(Faults.Rename)]
@@ -129,8 +131,8 @@ public sealed class FailingDiskTests : IDisposable
     }
 
     /// <summary>
-    /// A transaction with a write is refused as a whole, whether its commands were queued before the journal failed or are queued
-    /// after that. A transaction of reads runs. The answers are those of redis-server 7.4.1.
+    /// A transaction with a write is refused as a whole, whether its commands were queued before or after the failure of the
+    /// journal. A transaction of reads runs. The replies are those of redis-server 7.4.1.
     /// </summary>
     [Theory]
     [InlineData(TransportKind.Auto)]
@@ -177,7 +179,9 @@ public sealed class FailingDiskTests : IDisposable
         _acknowledged[key] = value;
     }
 
-    /// <summary>Writes of which the first may find the disk failing: its connection is closed, or it is refused.</summary>
+    /// <summary>
+    /// Sends writes. The first write may meet the failing disk: the server closes its connection or refuses it.
+    /// </summary>
     private void TryToSet(RunningServer server)
     {
         for (int i = 0; i < 5; i++)
@@ -189,12 +193,15 @@ public sealed class FailingDiskTests : IDisposable
             }
             catch (Exception e) when (e is EndOfStreamException or SocketException)
             {
-                // Not acknowledged.
+                // The write is not acknowledged.
             }
         }
     }
 
-    /// <summary>The answer to a client of its own; who comes while the server tries to begin anew may be cut off instead, and comes again.</summary>
+    /// <summary>
+    /// Returns the reply to a command on a new connection. The server may close a connection while it tries to reopen the
+    /// journal, so the command is then sent again.
+    /// </summary>
     private static string Ask(RunningServer server, string line)
     {
         while (true)
@@ -222,7 +229,7 @@ public sealed class FailingDiskTests : IDisposable
         }
     }
 
-    /// <summary>What is durable is served; what shares a shard with something that never will be says so.</summary>
+    /// <summary>Durable data is served. A shard with a write that can never become durable replies with an error.</summary>
     private void AssertReads(RunningServer server)
     {
         int served = 0;
@@ -236,7 +243,7 @@ public sealed class FailingDiskTests : IDisposable
         Assert.NotEqual(0, served);
     }
 
-    /// <summary>As after a crash now: another server on a copy of the files as they are.</summary>
+    /// <summary>Checks the data that a crash would leave: another server starts on a copy of the current files.</summary>
     private async Task AssertComesBackAsync(TransportKind transport, string? folder = null)
     {
         string copy = CopyOf(folder ?? _folder);
@@ -252,7 +259,7 @@ public sealed class FailingDiskTests : IDisposable
         }
     }
 
-    /// <summary>The files of a server that has acknowledged writes, as after a kill.</summary>
+    /// <summary>Returns a copy of the files of a server with acknowledged writes, as a kill would leave them.</summary>
     private async Task<string> CopyOfARunningServerAsync()
     {
         await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk);

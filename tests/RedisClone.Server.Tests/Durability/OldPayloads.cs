@@ -5,7 +5,10 @@ using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>Payloads in the forms that this server reads but does not write: those of Redis 2 to 7.2, and 7.4's listpacks of fields that expire.</summary>
+/// <summary>
+/// Payloads in encodings that this server reads but does not write: those of Redis 2 to 7.2, and the 7.4 listpacks of fields that
+/// expire.
+/// </summary>
 internal static class OldPayloads
 {
     public static IEnumerable<byte[]> All()

@@ -5,7 +5,9 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>What was allowed when it was written comes back, although clients are allowed less at the next start.</summary>
+/// <summary>
+/// A replay accepts commands that were allowed when they were written, even if the limits of clients are lower at the next start.
+/// </summary>
 public sealed class ReplayLimitTests : IDisposable
 {
     private static readonly string[] s_commands =
@@ -60,7 +62,7 @@ public sealed class ReplayLimitTests : IDisposable
         using TestClient reader = again.Connect();
         if (config.RequirePass.Length > 0)
         {
-            // The only user may do nothing there: what was loaded is looked at from within.
+            // The only user has no permissions in this case, so the test reads the data directly.
             Assert.Equal(digest, Convert.ToHexStringLower(KeyspaceDigest.OfAll(again.Core)));
             return;
         }
@@ -70,8 +72,8 @@ public sealed class ReplayLimitTests : IDisposable
     }
 
     /// <summary>
-    /// One command has another's name. The journal holds the names of the table, so it loads with the same renaming, with another
-    /// and with none.
+    /// One command is renamed to the name of another command. The journal contains the names of the command table, so it loads
+    /// with the same renaming, with another renaming and with none.
     /// </summary>
     [Theory]
     [InlineData("rename-command DEL mydel\nrename-command APPEND DEL\nrename-command XGROUP mygroup")]

@@ -6,8 +6,8 @@ using RedisClone.Server.Tests.Embedding;
 namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>
-/// What a replay brings back is what was there, although the shards' commands are replayed side by side: commands of one key and of several in
-/// different shards, of all keys, transactions and scripts, in two databases, all mixed.
+/// A replay restores the same data, although the commands of the shards are replayed in parallel: commands of one key, of several
+/// keys in different shards and of all keys, transactions and scripts, mixed in two databases.
 /// </summary>
 public sealed class ReplayTests : IDisposable
 {

@@ -3,7 +3,7 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>A key of every type in every form, with the edges of each.</summary>
+/// <summary>A key of every type in every encoding, with the edge cases of each.</summary>
 internal static class SampleData
 {
     public static readonly string[] Keys =

@@ -4,7 +4,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>A disk that takes less than clients write: they wait for it, and memory does not grow.</summary>
+/// <summary>A disk that is slower than the writes of clients. The clients wait for the disk, and memory does not grow.</summary>
 public sealed class SlowDiskTests : IDisposable
 {
     private const int Size = 1 << 20, Writes = 100;

@@ -9,8 +9,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>
-/// A snapshot is of one moment, whatever is done while it is taken: random commands between its slices, and what is loaded from it is what there was at
-/// the mark, key by key.
+/// A snapshot has the contents of one moment, even if commands change the data while it is taken. Random commands run between its
+/// slices. The loaded data equals the data at the mark, key by key.
 /// </summary>
 public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
 {
@@ -44,7 +44,8 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
                 if (random.Next(8) == 0) run.Slice();
                 if (abandoned && i == CommandsMeanwhile / 2) run.Fail("the test");
             }
-            // One that is given up half way must not harm the next: every other time its walk is not even brought to its end.
+            // An abandoned snapshot must not affect the next one. In half of these rounds, the test does not even complete the
+            // walk of the abandoned snapshot.
             if (abandoned && random.Next(2) == 0) continue;
             Assert.Equal(abandoned ? "the test" : null, run.Write(static _ => { }));
             Assert.Equal(!abandoned, File.Exists(file));
@@ -72,7 +73,7 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
         return host;
     }
 
-    /// <summary>Everything that can be told of every key, expired or not.</summary>
+    /// <summary>Returns all observable properties of every key, including expired keys.</summary>
     private static string[] Contents(CommandHost host)
     {
         bool expires = host.Core.ExpiryEnabled;
@@ -100,7 +101,7 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
         return [.. lines];
     }
 
-    /// <summary>Commands of every kind, on few keys, so that they meet.</summary>
+    /// <summary>Commands of every kind on few keys, so that they use the same keys.</summary>
     private sealed class RandomCommands(Random random, CommandHost host, bool trimsStreams)
     {
         private static readonly string[] Templates =
@@ -140,13 +141,13 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
                     break;
                 default:
                     string template = Templates[random.Next(Templates.Length)];
-                    // As commands, as in Redis, what is pending of an entry that was trimmed away cannot be told.
+                    // As in Redis, commands cannot express a pending entry that was trimmed from its stream.
                     if (trimsStreams || !template.Contains("MAXLEN", StringComparison.Ordinal)) host.Call([.. template.Split(' ').Select(Fill)]);
                     break;
             }
         }
 
-        /// <summary>Values that are taken in parts.</summary>
+        /// <summary>Adds values that the snapshot writes in parts.</summary>
         public void AddLarge()
         {
             string[] texts = [.. Enumerable.Range(0, 2600).Select(i => $"{i}-{random.Next()}-{new string('x', 420)}")];

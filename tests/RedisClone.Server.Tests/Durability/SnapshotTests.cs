@@ -7,7 +7,7 @@ using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>The dump file: all of it comes back, a damaged one is refused, and one that cannot be written leaves the old one.</summary>
+/// <summary>The dump file: all data is restored, a damaged file is refused, and a failed save keeps the old file.</summary>
 public sealed class SnapshotTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-snapshot-").FullName;
@@ -57,8 +57,8 @@ public sealed class SnapshotTests : IDisposable
     }
 
     /// <summary>
-    /// A large sorted set tells -0 from 0, before and after; a small one does not; one that is small only after a reload no
-    /// longer does.
+    /// A large sorted set distinguishes -0 from 0 before and after a reload. A small one does not. A set that becomes small in
+    /// the reload loses the difference.
     /// </summary>
     [Fact]
     public void NegativeZeroComesBack()
@@ -86,7 +86,9 @@ public sealed class SnapshotTests : IDisposable
         }
     }
 
-    /// <summary>Shorter values are read by several threads, those that are longer than the reader's buffer as they come from the file.</summary>
+    /// <summary>
+    /// Several threads read the short values. Values longer than the buffer of the reader are read directly from the file.
+    /// </summary>
     [Fact]
     public void ValuesOfEverySizeComeBack()
     {
@@ -114,7 +116,7 @@ public sealed class SnapshotTests : IDisposable
         });
     }
 
-    /// <summary>Whichever thread finds it, the damage that comes first in the file is the one that is named.</summary>
+    /// <summary>The error names the first damage in the file, independent of the thread that finds it.</summary>
     [Fact]
     public void TheFirstDamageIsNamed()
     {

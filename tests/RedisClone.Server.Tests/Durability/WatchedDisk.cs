@@ -3,13 +3,13 @@ using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>The calls that can be made to fail.</summary>
+/// <summary>The calls that can fail on demand.</summary>
 [Flags]
 public enum Faults { None = 0, Open = 1, Write = 2, Flush = 4, Rename = 8, All = 15 }
 
 /// <summary>
-/// The real disk, watched: it fails on demand, its flushes take time, and it knows which marks (<see cref="MarkOf"/>, somewhere in what was written)
-/// have been flushed. A mark is durable once the flush that covers it has returned, and not a moment earlier.
+/// The real disk with observation. It fails on demand, its fsyncs take time, and it knows which marks (<see cref="MarkOf"/>,
+/// anywhere in the written bytes) are durable. A mark is durable when the fsync that covers it has returned, and not earlier.
 /// </summary>
 internal sealed class WatchedDisk : IDisk
 {
@@ -32,7 +32,7 @@ internal sealed class WatchedDisk : IDisk
 
     public static string MarkOf(int number) => $"id:{number:x8}";
 
-    /// <summary>The marks in a text.</summary>
+    /// <summary>Returns the marks in a text.</summary>
     public static IEnumerable<string> MarksIn(string text)
     {
         for (int at = 0; (at = text.IndexOf("id:", at, StringComparison.Ordinal)) >= 0 && at + MarkLength <= text.Length; at += MarkLength)

@@ -12,7 +12,8 @@ using RedisClone.Transport.EventLoop;
 namespace RedisClone.Server.Tests.Failures;
 
 /// <summary>
-/// Failures for lack of memory outside commands write one line in ten seconds, with the number of those that wrote none.
+/// Failures for lack of memory outside of commands write at most one log line in ten seconds. The line contains the number of
+/// failures without a line.
 /// </summary>
 public sealed class FailureNoticeTests : IDisposable
 {
@@ -71,7 +72,7 @@ public sealed class FailureNoticeTests : IDisposable
         Assert.Single(File.ReadLines(path), static line => line.Contains("A round of an event loop", StringComparison.Ordinal));
     }
 
-    /// <summary>The limit is one for all threads, and no stopped line is forgotten or counted twice.</summary>
+    /// <summary>All threads share one limit. No suppressed line is lost or counted twice.</summary>
     [Fact]
     public async Task EveryStoppedLineIsCountedOnce()
     {

@@ -7,16 +7,16 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Tests.Failures;
 
 /// <summary>
-/// Every command of the table is made to fail at each of its allocations and at each of its calls of the storage in turn. Afterwards
-/// memory and the stream of effects agree, the thread has nothing left over, and the next command is served. Only a Debug build has the fault
-/// points; <c>tests/run</c> runs these tests in one.
+/// Every command of the table fails at each of its allocations and at each of its calls of the storage in turn. Afterwards the
+/// memory and the stream of effects agree, the thread has no leftover state, and the next command is served. Only a Debug build
+/// has the fault points; <c>tests/run</c> runs these tests in a Debug build.
 /// </summary>
 [Collection(nameof(Fatal))]
 public sealed class FaultInjectionTests : IDisposable
 {
     private const int MostFaults = 400;
 
-    /// <summary>They end the process when they fail half way: their effect has no form that tells what is left.</summary>
+    /// <summary>Commands that end the process when they fail halfway, because no effect describes the remaining data.</summary>
     private static readonly HashSet<string> s_mayEnd = ["flushall", "flushdb", "swapdb"];
 
     private readonly Random _random = new(RunSeed.Take());
@@ -49,7 +49,7 @@ public sealed class FaultInjectionTests : IDisposable
         Assert.True(_faults > 1000, $"only {_faults} faults were met");
     }
 
-    /// <summary>Runs a request until it no longer meets the n-th fault point.</summary>
+    /// <summary>Runs a request once for each of its fault points, until the n-th fault point no longer exists.</summary>
     private void Fail(CommandRow row, CommandHost.Prepared command, FaultKinds kinds, List<string> findings)
     {
         for (int nth = 1, step = 1; nth < MostFaults; nth += step)
@@ -78,7 +78,7 @@ public sealed class FaultInjectionTests : IDisposable
         }
     }
 
-    /// <summary>Null, or what is wrong after the run.</summary>
+    /// <summary>Runs a command. Returns null, or the error found after the run.</summary>
     private string? Run(CommandRow row, CommandHost.Prepared command, ref bool thrown)
     {
         _ended = null;
@@ -88,10 +88,10 @@ public sealed class FaultInjectionTests : IDisposable
         }
         catch (InvalidOperationException) when (_ended is not null)
         {
-            // In a server, the process has ended before.
+            // In a server, the process has ended at this point.
         }
         thrown = FaultPoint.Disarm();
-        // As background work does: until then, commands that take memory are refused.
+        // Background work does the same. Until then, commands that take memory are refused.
         _hosts.Host.Core.Failures.Tend();
         if (_ended is not null)
         {
@@ -112,6 +112,6 @@ public sealed class FaultInjectionTests : IDisposable
 
 }
 
-/// <summary>Tests that replace the end of the process run alone.</summary>
+/// <summary>Tests that replace the end of the process do not run in parallel with other tests.</summary>
 [CollectionDefinition(nameof(Fatal), DisableParallelization = true)]
 public sealed class FatalTests;

@@ -4,7 +4,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
 
-/// <summary>A shard has few places left for buffers: commands that take memory are refused before their first effect, the others are run.</summary>
+/// <summary>
+/// A shard has few places left for buffers. Commands that take memory are refused before their first effect, and other commands
+/// run.
+/// </summary>
 public sealed class FullShardTests
 {
     private readonly CommandHost _host = new();
@@ -14,7 +17,7 @@ public sealed class FullShardTests
     {
         string large = new('x', 300_000);
         for (int i = 0; i < _host.Core.Shards.Count; i++) _host.Core.Shards[i].Store.Arena.Restrict(chunks: 64, dedicated: 160);
-        // An eighth of 160 is left when a shard says so: enough for all keys of a request.
+        // A shard reports that it is full when an eighth of its 160 places is left. This is enough for all keys of a request.
         string[] keys = [.. Enumerable.Range(0, 20).Select(i => $"key:{i}")];
         string reply = "OK";
         for (int round = 0; reply == "OK"; round++)
@@ -47,7 +50,7 @@ public sealed class FullShardTests
         Assert.Equal($"{keys / 2 + 1}", _host.Call("DBSIZE"));
     }
 
-    /// <summary>Watched keys, as an example of memory that clients hold without any data.</summary>
+    /// <summary>Watched keys are an example of memory that clients hold without any data.</summary>
     [Fact]
     public void NamesThatClientsHoldHaveAPartOfTheHeap()
     {

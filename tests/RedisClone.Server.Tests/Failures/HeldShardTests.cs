@@ -10,7 +10,9 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
 
-/// <summary>Whatever fails while shards are held: they are released, clients that wait go on, and the other clients are served.</summary>
+/// <summary>
+/// A failure while shards are held. The shards are released, waiting clients continue, and other clients are served.
+/// </summary>
 [Collection(nameof(Fatal))]
 public sealed class HeldShardTests : IDisposable
 {
@@ -47,7 +49,7 @@ public sealed class HeldShardTests : IDisposable
         AssertIdle(_shards);
     }
 
-    /// <summary>Every command with keys, over a connection, made to fail at each of its fault points.</summary>
+    /// <summary>Sends every command with keys over a connection, and makes it fail at each of its fault points.</summary>
     [Fact]
     public async Task AFailedCommandLeavesNoShardHeld()
     {
@@ -82,7 +84,7 @@ public sealed class HeldShardTests : IDisposable
         await AssertReplayedAsync(other);
     }
 
-    /// <summary>The push fails after it has its effect: the client that it serves goes on, with its element or still waiting.</summary>
+    /// <summary>The push fails after its effect. The client that it serves continues with its element, or still waits.</summary>
     [Fact]
     public async Task AFailureWhileABlockedClientIsServedLeavesNoClientWaiting()
     {
@@ -100,7 +102,7 @@ public sealed class HeldShardTests : IDisposable
             pusher.Run("RPUSH queue a b");
             await OnLoopAsync(loop, () => thrown = FaultPoint.Disarm());
             server.Core.Failures.Tend();
-            // Whatever failed, what is pushed next serves the client, unless an error has answered it.
+            // After any failure, the next push serves the client, unless the client already got an error.
             pusher.Run("RPUSH queue c");
             Assert.NotEqual("", waiter.Read());
             pusher.Run("DEL queue");
@@ -116,7 +118,7 @@ public sealed class HeldShardTests : IDisposable
         config.IoLoops = 1;
     }, RealDisk.Instance);
 
-    /// <summary>What the journal brings back is what memory holds.</summary>
+    /// <summary>Checks that the journal restores the data in memory.</summary>
     private static Task AssertReplayedAsync(TestClient client)
     {
         string digest = client.Run("DEBUG DIGEST");

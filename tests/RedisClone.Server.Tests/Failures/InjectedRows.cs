@@ -3,15 +3,17 @@ using RedisClone.Engine.Commands;
 
 namespace RedisClone.Server.Tests.Failures;
 
-/// <summary>The requests with which the tests of failures run the rows of the command table, and the data that these find.</summary>
+/// <summary>
+/// The requests with which the tests of failures run the rows of the command table, and the data for these requests.
+/// </summary>
 internal static class InjectedRows
 {
-    /// <summary>They wait, end the server or the connection, or are not about data.</summary>
+    /// <summary>Commands that wait, that end the server or the connection, or that do not use data.</summary>
     private static readonly HashSet<string> s_left = ["shutdown", "debug", "monitor", "psync", "sync", "save", "bgsave", "bgrewriteaof", "client|kill", "quit"];
 
     private static readonly string[] s_types = ["string", "list", "hash", "set", "zset", "stream"];
 
-    /// <summary>Requests of a row for keys of each type, a small and a large one.</summary>
+    /// <summary>Returns requests of a row for a small and a large key of each type.</summary>
     public static IEnumerable<string[]> RequestsOf(CommandRow row, Random random)
     {
         if (row.Handler is null || s_left.Contains(row.FullName)) yield break;
@@ -22,13 +24,13 @@ internal static class InjectedRows
             foreach (Template template in templates.Take(4))
             {
                 string[] request = [.. template.Instance(arguments).Select(a => a.Text)];
-                // With members of several scores, what a range of names is depends on the form of the tree, in Redis too.
+                // In Redis too, the result of a lexicographical range over different scores depends on the form of the tree.
                 if (!request.Any(static word => word.EndsWith("LEX", StringComparison.OrdinalIgnoreCase))) yield return request;
             }
         }
     }
 
-    /// <summary>Makes a small and a large value of each type.</summary>
+    /// <summary>Creates a small and a large value of each type.</summary>
     public static void Prepare(Action<string> run)
     {
         run("SET string 12345");

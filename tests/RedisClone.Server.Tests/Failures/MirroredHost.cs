@@ -10,8 +10,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Server.Tests.Failures;
 
 /// <summary>
-/// A server that executes commands, and a mirror that only hears of the stream of effects: what a journal or a replica would have. Both must hold
-/// the same data after every command, whatever failed within it.
+/// A server that executes commands, and a mirror that only receives the stream of effects, as a journal or a replica does. Both
+/// must hold the same data after every command, even if a part of the command failed.
 /// </summary>
 internal sealed class MirroredHost : IEffectSink
 {
@@ -32,10 +32,10 @@ internal sealed class MirroredHost : IEffectSink
         return 0;
     }
 
-    /// <summary>What the effects so far have become.</summary>
+    /// <summary>The effects of the last commands, as text.</summary>
     public string LastEffects { get; private set; } = "";
 
-    /// <summary>Lets the mirror hear of the effects since the last call.</summary>
+    /// <summary>Sends the mirror the effects since the last call.</summary>
     public void Follow()
     {
         LastEffects = string.Concat(_units.Select(Encoding.Latin1.GetString));
@@ -43,7 +43,7 @@ internal sealed class MirroredHost : IEffectSink
         _units.Clear();
     }
 
-    /// <summary>Null, or how the two differ in the keys of a request.</summary>
+    /// <summary>Returns null, or the difference between the two servers in the keys of a request.</summary>
     public string? Difference(CommandHost.Prepared command, CommandRow row)
     {
         Follow();
@@ -55,14 +55,14 @@ internal sealed class MirroredHost : IEffectSink
         return found;
     }
 
-    /// <summary>Null, or that the two differ anywhere.</summary>
+    /// <summary>Returns null, or a message if the two servers differ in any key.</summary>
     public string? Difference()
     {
         Follow();
         return KeyspaceDigest.OfAll(Host.Core).AsSpan().SequenceEqual(KeyspaceDigest.OfAll(_mirror.Core)) ? null : "the digests differ";
     }
 
-    /// <summary>Null, or what a run has left behind on its thread.</summary>
+    /// <summary>Returns null, or the state that a run has left on its thread.</summary>
     public string? Remains()
     {
         Lane lane = Host.Core.Lanes.Current;
