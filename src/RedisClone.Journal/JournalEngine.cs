@@ -71,6 +71,9 @@ public sealed partial class JournalEngine : IDisposable
     /// <summary>The reason for the failure of the journal, or an empty string if it has not failed.</summary>
     public string Failure => State == JournalState.Failed ? Volatile.Read(ref _failure) : "";
 
+    /// <summary>The reason of the failure that a running rebuild recovers from; otherwise empty.</summary>
+    public string RecoversFrom => _writer.IsRecovering ? Volatile.Read(ref _failure) : "";
+
     /// <summary>The end of the stream: the position after the last appended unit.</summary>
     public long Lsn => _buffer.Lsn;
 

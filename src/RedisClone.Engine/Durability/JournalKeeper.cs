@@ -52,8 +52,14 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public bool IsOn => _engine.State != JournalState.Off;
 
-    /// <summary>The reason why writes are refused; empty if the journal has not failed.</summary>
+    /// <summary>The reason why the journal has failed; empty if it has not.</summary>
     public string Failure => _engine.State == JournalState.Failed ? _engine.Failure : "";
+
+    /// <summary>
+    /// The reason why writes are refused, or empty. During the rebuild after a failure, no file that a start reads contains a
+    /// new write. Writes are admitted then only if their replies wait until the rebuild is installed.
+    /// </summary>
+    public string WriteRefusal => _engine.Policy == FlushPolicy.Always || Failure.Length > 0 ? Failure : _engine.RecoversFrom;
 
     /// <summary>
     /// The error reply for a read of data that will never be durable. It is null unless the journal has failed and replies

@@ -167,9 +167,9 @@ internal sealed class ScriptEngine
         {
             if (Server.DiskRefusal is not null)
             {
-                return Server.Journal is { Failure.Length: > 0 } journal
+                return Server.Journal is { WriteRefusal.Length: > 0 } journal
                     ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +
-                        $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {Errors.Spell(journal.Failure)}"
+                        $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {Errors.Spell(journal.WriteRefusal)}"
                     : "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
                         "Writable scripts are blocked. Use 'no-writes' flag for read only scripts.";
             }

@@ -98,6 +98,9 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         return lsn;
     }
 
+    /// <summary>Whether a rebuild after a failure runs. Nothing is durable before it is installed.</summary>
+    public bool IsRecovering => State == JournalState.Rebuilding && _beforeRebuild == JournalState.Failed;
+
     /// <summary>
     /// Writes the oldest pending group. Returns false if there is none, or none that may be written now.
     /// </summary>

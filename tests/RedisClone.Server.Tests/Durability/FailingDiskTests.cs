@@ -1,10 +1,13 @@
 using System.Net.Sockets;
+using System.Text;
 using Microsoft.Extensions.DependencyInjection;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
+using RedisClone.Journal;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Durability;
 
@@ -147,7 +150,9 @@ public sealed class FailingDiskTests : IDisposable
         Assert.Equal("QUEUED", writer.Run("GET key"));
         Assert.Equal("QUEUED", reader.Run("GET key"));
         _disk.Faults = Faults.Write;
-        TryToSet(server);
+        // A read is refused if a change of its shard never became durable, so the failing writes concern another shard.
+        string lost = Enumerable.Range(0, 100).Select(n => $"lost:{n}").First(name => ShardOf(server, name) != ShardOf(server, "key"));
+        for (int i = 0; i < 5; i++) Ask(server, $"SET {lost} {i}");
         await other.UntilAsync("INFO persistence", info => info.Contains("aof_last_write_status:err", StringComparison.Ordinal));
 
         string misconf = other.Run("SET key 3");
@@ -164,6 +169,42 @@ public sealed class FailingDiskTests : IDisposable
         Assert.Equal(misconf, other.Run("PING"));
         Assert.Equal("EXECABORT Transaction discarded because of previous errors.", other.Run("EXEC"));
     }
+
+    /// <summary>
+    /// While a failed journal is rebuilt, a killed process would lose new writes. Under everysec, a write is refused until the
+    /// rebuild is installed.
+    /// </summary>
+    [Fact]
+    public async Task WritesAreRefusedUntilARebuildIsInstalled()
+    {
+        await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("CONFIG SET appendfsync everysec"));
+        _disk.Faults = Faults.Write;
+        JournalEngine journal = server.Core.Journal!.Engine;
+        for (int i = 0; journal.State != JournalState.Failed; i++)
+        {
+            Assert.True(i < MostTries);
+            Ask(server, $"SET key {i}");
+            await Task.Delay(10);
+        }
+        _disk.FlushTime = TimeSpan.FromMilliseconds(300);
+        _disk.Faults = Faults.None;
+        bool rebuilt = false;
+        for (int i = 0; ; i++)
+        {
+            Assert.True(i < MostTries);
+            rebuilt |= journal.State == JournalState.Rebuilding;
+            if (Ask(server, "SET key final") == "OK") break;
+            if (!rebuilt) Ask(server, "BGREWRITEAOF");
+            await Task.Delay(5);
+        }
+        Assert.True(rebuilt);
+        Assert.Equal(JournalState.Running, journal.State);
+        Assert.Contains("aof_last_write_status:ok", Ask(server, "INFO persistence"), StringComparison.Ordinal);
+    }
+
+    private static int ShardOf(RunningServer server, string key) => server.Core.Shards.Of(KeyHash.Of(Encoding.UTF8.GetBytes(key))).Index;
 
     private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) => RunningServer.StartAsync(new ServerConfig(), transport, config =>
     {
