@@ -7,7 +7,7 @@ internal static class Limits
     public const int ShardTurn = 256;
 
     /// <summary>One turn in this many prefers patient work, which otherwise comes after all other work of a shard.</summary>
-    public const int ImpatientWork = 8;
+    public const int WorkPerPatientWork = 8;
 
     /// <summary>Requests of one connection that its loop executes before it serves another connection.</summary>
     public const int BatchRequests = 512;

@@ -35,7 +35,7 @@ internal sealed class Shutdown(ServerCore server)
     }
 
     /// <summary>Cancels a shutdown that a signal requested. Returns false if there is none.</summary>
-    public bool CallOff()
+    public bool Cancel()
     {
         if (!_asked.Asked) return false;
         _asked = default;
@@ -102,7 +102,7 @@ internal sealed class Shutdown(ServerCore server)
     }
 
     /// <summary>Disconnects all clients after their pending replies are sent.</summary>
-    internal void LetClientsGo()
+    internal void DisconnectClients()
     {
         server.Scripts.Progress.Abandon();
         foreach (Session session in server.Sessions.Unordered) session.Connection!.Close();

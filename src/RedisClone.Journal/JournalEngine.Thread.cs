@@ -31,7 +31,7 @@ public sealed partial class JournalEngine
 
     private void TellAgain()
     {
-        lock (_role) Tell();
+        lock (_role) NotifyObserver();
     }
 
     private void FailOnThread(Exception error)
@@ -108,7 +108,7 @@ public sealed partial class JournalEngine
             {
                 _writer.Flushed(covers);
                 _flushes++;
-                Tell();
+                NotifyObserver();
             }
         }
     }

@@ -290,7 +290,7 @@ public sealed partial class JournalEngine : IDisposable
             lock (_role)
             {
                 string? error = Guarded(_writer.Stop, isFinal: true);
-                if (error is null) Tell();
+                if (error is null) NotifyObserver();
                 return error;
             }
     }
@@ -322,7 +322,7 @@ public sealed partial class JournalEngine : IDisposable
                     Abandon();
                     return error;
                 }
-                Tell();
+                NotifyObserver();
                 return null;
             }
     }
@@ -334,7 +334,7 @@ public sealed partial class JournalEngine : IDisposable
     private void Abandon()
     {
         _writer.AbandonBase();
-        Tell();
+        NotifyObserver();
     }
 
     /// <summary>
@@ -400,7 +400,7 @@ public sealed partial class JournalEngine : IDisposable
             Fail(error);
             return false;
         }
-        Tell();
+        NotifyObserver();
         return true;
     }
 
@@ -448,7 +448,7 @@ public sealed partial class JournalEngine : IDisposable
     /// Reports the durable position to the observer. If the call fails for lack of memory, the journal thread repeats
     /// it, because clients wait for it.
     /// </summary>
-    private void Tell()
+    private void NotifyObserver()
     {
         try
         {

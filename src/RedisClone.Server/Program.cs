@@ -13,7 +13,7 @@ internal static class Program
 {
     internal static async Task<int> Main(string[] args)
     {
-        SignalLifetime.HeedInterrupts();
+        SignalLifetime.AcceptInterrupts();
         SignalLifetime.IgnoreWriteSignals();
         // The runtime reads this variable when it creates the first socket. It makes completions run on the thread that polled
         // them.

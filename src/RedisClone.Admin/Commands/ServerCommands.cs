@@ -82,7 +82,7 @@ internal static class ServerCommands
         }
         bool contradicts = options.HasFlag(ShutdownOptions.NoSave | ShutdownOptions.Save) || abort && options != ShutdownOptions.Default;
         if (contradicts) c.FailSyntax();
-        else if (abort && c.Server.Shutdown.CallOff()) c.Reply.Ok();
+        else if (abort && c.Server.Shutdown.Cancel()) c.Reply.Ok();
         else if (abort) c.Fail("ERR No shutdown in progress.");
         if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
         if (c.Failed || abort) return;

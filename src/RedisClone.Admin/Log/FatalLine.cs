@@ -36,9 +36,9 @@ internal sealed class FatalLine
         if (cause is not null)
         {
             Add(_text, ref length, ": ");
-            Add(_text, ref length, Told(cause, message: false));
+            Add(_text, ref length, TextOf(cause, message: false));
             Add(_text, ref length, ": ");
-            Add(_text, ref length, Told(cause, message: true));
+            Add(_text, ref length, TextOf(cause, message: true));
         }
         ReadOnlySpan<byte> text = _text.AsSpan(0, length);
         _length = 0;
@@ -93,7 +93,7 @@ internal sealed class FatalLine
     }
 
     /// <summary>The members of an exception may throw.</summary>
-    private static string Told(Exception cause, bool message)
+    private static string TextOf(Exception cause, bool message)
     {
         try
         {

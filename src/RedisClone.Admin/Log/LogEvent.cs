@@ -26,7 +26,7 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
         text.Length <= Limits.LogText ? text : text[..(char.IsHighSurrogate(text[Limits.LogText - 1]) ? Limits.LogText - 1 : Limits.LogText)];
 
     /// <summary>The text of an exception, or its type if the text cannot be read.</summary>
-    public static string Told(Exception exception)
+    public static string TextOf(Exception exception)
     {
         try
         {
@@ -34,7 +34,7 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
         }
         catch (Exception e)
         {
-            return $"{exception.GetType().FullName} (its text cannot be had: {e.GetType().Name})";
+            return $"{exception.GetType().FullName} (its text cannot be read: {e.GetType().Name})";
         }
     }
 

@@ -17,7 +17,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
     private bool _isWriting;
     private bool _ended;
 
-    private long _told = LostLines.Count; // _told and _torn are used only on the log thread
+    private long _reported = LostLines.Count; // _reported and _torn are used only on the log thread
     private bool _torn; // standard output ends with a partial line
 
     /// <summary>Queues a line. Never blocks; drops the line if the queue is full.</summary>
@@ -113,8 +113,8 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
     private void Write(byte[] line)
     {
         long lost = LostLines.Count;
-        if (lost != _told && TryPut(lossNotice(lost - _told))) _told = lost;
-        if (lost != _told || !TryPut(line)) LostLines.Add();
+        if (lost != _reported && TryPut(lossNotice(lost - _reported))) _reported = lost;
+        if (lost != _reported || !TryPut(line)) LostLines.Add();
     }
 
     private bool TryPut(byte[] line)

@@ -67,7 +67,7 @@ internal sealed class RedisLog : ILoggerProvider
             try
             {
                 string text = LogEvent.Bounded(formatter(state, exception));
-                if (exception is not null) text = LogEvent.Bounded(text + ": " + LogEvent.Told(exception));
+                if (exception is not null) text = LogEvent.Bounded(text + ": " + LogEvent.TextOf(exception));
                 owner._writer.Add(owner.Format(new LogEvent(DateTime.Now, logLevel, text,
                     state as IReadOnlyList<KeyValuePair<string, object?>> ?? [])));
             }

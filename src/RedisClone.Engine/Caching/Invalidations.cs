@@ -105,7 +105,7 @@ internal sealed class Invalidations(ServerCore server)
     internal void Deliver(PendingInvalidations pending)
     {
         foreach ((ClientTracking client, Invalidation message) in pending.Messages) Send(client, message);
-        if (pending.Changed.Count > 0) _prefixes.Tell(pending.Changed, Send);
+        if (pending.Changed.Count > 0) _prefixes.Notify(pending.Changed, Send);
         pending.Clear();
     }
 

@@ -28,7 +28,7 @@ internal sealed class Prefixes
     /// Sends the invalidations of changed keys, one for each prefix and client. A client with NOLOOP does not receive the keys
     /// that it changed last itself.
     /// </summary>
-    public void Tell(Dictionary<byte[], ClientTracking?> changed, Action<ClientTracking, Invalidation> send)
+    public void Notify(Dictionary<byte[], ClientTracking?> changed, Action<ClientTracking, Invalidation> send)
     {
         foreach (Prefix prefix in _all)
         {

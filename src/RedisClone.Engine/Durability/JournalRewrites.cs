@@ -75,7 +75,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (on == server.Journal is not null) return null;
         if (!on)
         {
-            if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is called off");
+            if (IsRunning) server.Log.LogInformation("Killing running AOF rewrite child: there is none, the rewrite is cancelled");
             slot.Cancel(SnapshotKind.Rewrite);
             _scheduled = false;
             // Order: effects from here on are in no journal, and no client may be told that they are durable.
@@ -157,7 +157,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         Seconds = run.Seconds;
         if (run.IsCancelled)
         {
-            server.Log.LogWarning("Background AOF rewrite was called off");
+            server.Log.LogWarning("Background AOF rewrite was cancelled");
             // SAVE or DEBUG RELOAD cancelled it, so it is repeated. A journal that was turned off does not need it.
             _scheduled = server.Config.AppendOnly;
             return;

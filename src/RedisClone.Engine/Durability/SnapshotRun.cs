@@ -202,7 +202,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     public void Cancel()
     {
         IsCancelled = true;
-        Fail("it was called off");
+        Fail("it was cancelled");
     }
 
     /// <summary>

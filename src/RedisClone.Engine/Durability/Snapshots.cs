@@ -134,7 +134,7 @@ internal sealed class Snapshots
     }
 
     /// <summary>Cancels a background save because all data was deleted.</summary>
-    public void CallOff() => Slot.Cancel(SnapshotKind.Save);
+    public void CancelSave() => Slot.Cancel(SnapshotKind.Save);
 
     /// <summary>Deletes incomplete files before the process ends at once.</summary>
     public void Discard()
@@ -268,7 +268,7 @@ internal sealed class Snapshots
         SaveSeconds = run.Seconds;
         if (run.IsCancelled)
         {
-            _server.Log.LogWarning("Background saving was called off");
+            _server.Log.LogWarning("Background saving was cancelled");
             return;
         }
         if (failure is null || isBackground) Failure = failure;

@@ -92,7 +92,7 @@ internal sealed class ScriptProgress(ServerCore server)
     public LuaString? Check(long now)
     {
         if (_routine is not { } routine) return null;
-        if (now - _lastRound > LoopPause) GoOn(routine, now);
+        if (now - _lastRound > LoopPause) ServeOthers(routine, now);
         if (_isKilled)
         {
             server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
@@ -103,7 +103,7 @@ internal sealed class ScriptProgress(ServerCore server)
         return LuaString.From("Script abandoned, the server ends");
     }
 
-    private void GoOn(Routine routine, long now)
+    private void ServeOthers(Routine routine, long now)
     {
         LongRun run = _long ??= new LongRun(_caller!, routine, _started);
         long threshold = server.Config.BusyReplyThreshold;

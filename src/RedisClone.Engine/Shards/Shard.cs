@@ -125,11 +125,11 @@ internal sealed class Shard : IThreadPoolWorkItem
     }
 
     /// <summary>
-    /// Takes the next work of the mailbox. Patient work comes last, but one turn in <see cref="Limits.ImpatientWork"/>
+    /// Takes the next work of the mailbox. Patient work comes last, but one turn in <see cref="Limits.WorkPerPatientWork"/>
     /// prefers it, so that it cannot starve.
     /// </summary>
     private bool TryTake([MaybeNullWhen(false)] out IShardWork work) =>
-        ++_taken % Limits.ImpatientWork == 0 && _patient.TryDequeue(out work) || _mailbox.TryDequeue(out work) || _patient.TryDequeue(out work);
+        ++_taken % Limits.WorkPerPatientWork == 0 && _patient.TryDequeue(out work) || _mailbox.TryDequeue(out work) || _patient.TryDequeue(out work);
 
     private void ScheduleDrain()
     {

@@ -108,7 +108,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     {
         if (_file is null && State == JournalState.Rebuilding) OpenTemporaryIncrement();
         if (!buffer.TryTake(maySwitch, out PendingGroup group)) return false;
-        if (_file is null) GoOn(group.Lsn);
+        if (_file is null) ContinueStream(group.Lsn);
         if (group.Length > 0) _file!.Write(group, _flushed, fillAhead);
         buffer.Return(group);
         Volatile.Write(ref _written, group.End);
@@ -246,7 +246,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// Prepares the first write. A last file of Redis is rewritten as a file of this server. After a last file of this
     /// server, a new increment is opened.
     /// </summary>
-    private void GoOn(long lsn)
+    private void ContinueStream(long lsn)
     {
         JournalFileReport last = _last!;
         if (last.IsOurs) OpenIncrement(lsn, _directory!.Manifest);

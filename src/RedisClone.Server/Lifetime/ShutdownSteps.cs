@@ -25,7 +25,7 @@ internal sealed class ShutdownSteps(
 
     public Task StoppingAsync(CancellationToken cancellationToken)
     {
-        server.Shutdown.LetClientsGo();
+        server.Shutdown.DisconnectClients();
         if (OperatingSystem.IsLinux()) EventLoops?.BeginToEnd();
         return Task.CompletedTask;
     }

@@ -26,7 +26,7 @@ internal sealed partial class SignalLifetime(ServerCore server) : IHostLifetime,
     /// Enables SIGINT. A shell starts background processes with SIGINT ignored, and the runtime keeps it ignored if it finds it
     /// so at its first use of signals. Must be called before all else.
     /// </summary>
-    public static void HeedInterrupts()
+    public static void AcceptInterrupts()
     {
         if (!OperatingSystem.IsWindows()) SetAction(Interrupt, DefaultAction);
     }

@@ -32,7 +32,7 @@ public sealed class LogFailureTests : IDisposable
         }
         Assert.InRange(LostLines.Count, lost + 1, long.MaxValue);
         string text = File.ReadAllText(LogPath);
-        Assert.Contains("UntellableException (its text cannot be had: InvalidOperationException)", text,
+        Assert.Contains("UntellableException (its text cannot be read: InvalidOperationException)", text,
             StringComparison.Ordinal);
         Assert.Contains("This can", text, StringComparison.Ordinal);
     }

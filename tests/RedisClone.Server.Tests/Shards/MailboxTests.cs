@@ -10,7 +10,7 @@ public sealed class MailboxTests
     [Fact]
     public async Task PatientWorkWaitsForOtherWorkButNotForever()
     {
-        const int each = 100, most = each / (Limits.ImpatientWork - 1) + 2;
+        const int each = 100, most = each / (Limits.WorkPerPatientWork - 1) + 2;
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         Shard shard = server.Core.Shards[0];
         var taken = new List<Noted>();
@@ -23,7 +23,7 @@ public sealed class MailboxTests
 
         foreach (IGrouping<bool, Noted> kind in taken.GroupBy(work => work.IsPatient)) Assert.Equal(Enumerable.Range(0, each), kind.Select(work => work.Number));
         int first = taken.FindIndex(work => work.IsPatient), last = taken.FindLastIndex(work => !work.IsPatient);
-        Assert.InRange(first, 0, Limits.ImpatientWork);
+        Assert.InRange(first, 0, Limits.WorkPerPatientWork);
         Assert.InRange(last, each, each + most);
 
         void Take(Noted work)

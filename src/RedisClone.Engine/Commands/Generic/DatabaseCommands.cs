@@ -35,7 +35,7 @@ internal static class DatabaseCommands
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
         if (c.Data.Snapshots.SavesWhenFlushed && c.MoveToWorker(long.MaxValue)) return;
-        c.Data.Snapshots.CallOff();
+        c.Data.Snapshots.CancelSave();
         for (int database = 0; database < c.Data.Config.Databases; database++) Flush(ref c, database, waits);
         c.Data.Invalidations.InvalidateAll(c.Lane);
         c.Changed();
