@@ -33,7 +33,7 @@ internal ref partial struct CommandContext
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
         bool servedWithoutValue = false, long againAfter = 0)
     {
-        if (keyCount > 1 && (Server.ClientMemory.IsHeldMuch || Server.Failures.IsShortOfMemory))
+        if (Server.ClientMemory.IsHeldMuch || Server.ClientMemory.IsFull || Server.Failures.IsShortOfMemory)
         {
             Fail(Errors.AllocationFailed);
             return;
