@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Engine;
 
 /// <summary>All fixed limits of the server. Limits that a user can set are in the configuration.</summary>
@@ -42,6 +44,17 @@ internal static class Limits
     /// </summary>
     public const long UnitBytes = 2_000_000_000;
 
+    /// <summary>
+    /// Bytes that a script may always use in a heap with a limit: a 16th. It may use more if data and clients leave it.
+    /// </summary>
+    public static readonly long LeastScriptMemory = HeapLimit.Part(16, ScriptMemory);
+
+    /// <summary>
+    /// Bytes of the stream that a replica may not have received, whatever client-output-buffer-limit says: an eighth of a heap
+    /// with a limit.
+    /// </summary>
+    public static readonly long ReplicaBacklog = HeapLimit.Part(8, long.MaxValue);
+
     /// <summary>Bytes reserved for handling a failed allocation.</summary>
     public const int FailureReserve = 8 << 20;
 
@@ -63,8 +76,17 @@ internal static class Limits
     /// </summary>
     public const long ReplyElements = 1 << 22;
 
-    /// <summary>A client that uses less memory than this is not disconnected when the heap is full.</summary>
+    /// <summary>
+    /// A client that uses less memory than this is not disconnected when the heap is full, unless all clients together use more
+    /// than half of their part of the heap.
+    /// </summary>
     public const long MuchForAClient = 64 << 10;
+
+    /// <summary>
+    /// Memory cost of a connection that has sent one request and waits: pipes, parser, batch, reply writer, session, and the
+    /// objects of Kestrel. It was measured with thousands of connections.
+    /// </summary>
+    public const int BytesPerConnection = 8 << 10;
 
     /// <summary>
     /// Bytes that must be free for the reply of a write command before the command runs: enough for a number or a status.
@@ -83,11 +105,23 @@ internal static class Limits
     /// </summary>
     public const int UncountedOutput = 8 * 1024;
 
+    /// <summary>Bytes of an announced argument for which there is room before it arrives.</summary>
+    public const int TrustedLength = 1024 * 1024;
+
+    /// <summary>In a small heap, the room for an announced argument is this part of the heap: a 2048th.</summary>
+    public const int TrustedPart = 2048;
+
+    /// <summary>In a heap with a limit, arrays of requests up to this part of the heap are pooled: a 1024th.</summary>
+    public const int PooledPart = 1024;
+
     /// <summary>Bytes of an incomplete request from a client that has not authenticated.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
-    /// <summary>Memory cost of a watched key or a subscription, in addition to its name.</summary>
-    public const int BytesPerName = 64;
+    /// <summary>
+    /// Memory cost of a watched key or a subscription, in addition to its name: two arrays, and entries in tables of the session
+    /// and of the shard or channel.
+    /// </summary>
+    public const int BytesPerName = 256;
 
     /// <summary>
     /// Memory cost of a key that a blocked client waits for, in addition to its name: a queue and a table entry.
@@ -138,8 +172,11 @@ internal static class Limits
     /// <summary>Time limit of one TLS handshake.</summary>
     public static readonly TimeSpan TlsHandshakePatience = TimeSpan.FromSeconds(10);
 
-    /// <summary>Bytes that may wait to be written to the journal before write commands wait for the disk.</summary>
-    public const long JournalBacklog = 64 << 20;
+    /// <summary>
+    /// Bytes that may wait to be written to the journal before write commands wait for the disk: at most a 32nd of a heap with a
+    /// limit.
+    /// </summary>
+    public static readonly long JournalBacklog = HeapLimit.Part(32, 64 << 20);
 
     /// <summary>Interval at which a command that waits for the disk checks again.</summary>
     public static readonly TimeSpan DiskPatience = TimeSpan.FromMilliseconds(1);

@@ -16,6 +16,7 @@ using RedisClone.Engine.Replication;
 using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine;
@@ -37,7 +38,12 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Statistics = new Statistics(Lanes);
         SlowLog = new SlowLog(config);
         Latency = new LatencyMonitor(config);
-        RequestLimits = new RequestLimits { MaxBulkLength = config.ProtoMaxBulkLen, MaxBatchRequests = Limits.BatchRequests };
+        RequestLimits = new RequestLimits
+        {
+            MaxBulkLength = config.ProtoMaxBulkLen,
+            MaxBatchRequests = Limits.BatchRequests,
+            TrustedLength = (int)HeapLimit.Part(Limits.TrustedPart, Limits.TrustedLength),
+        };
         Shards = new ShardMap(ShardCount(config), config.Databases);
         Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);

@@ -20,14 +20,17 @@ public sealed class BufferPool
 
     /// <summary>
     /// The bytes that a pool keeps of each size, at least two arrays. Two arrays serve a client that receives one long reply
-    /// after another.
+    /// after another. In a heap with a limit of less than a gigabyte, a pool keeps less, and no large arrays.
     /// </summary>
-    private const int KeptPerSize = 1024 * 1024;
-    private const int KeptOfUsual = 4 * 1024 * 1024;
+    private const int MostKeptPerSize = 1024 * 1024;
+    private const int MostKeptOfUsual = 4 * MostKeptPerSize;
+    private const int SmallHeapPart = 1024;
 
     /// <summary>An array of at least this size that no pool keeps returns its pages to the system at once.</summary>
     private const int LeastReleased = 1024 * 1024;
 
+    private static readonly int KeptPerSize = (int)HeapLimit.Part(SmallHeapPart, MostKeptPerSize);
+    private static readonly int KeptOfUsual = (int)HeapLimit.Part(SmallHeapPart / 4, MostKeptOfUsual);
     private static readonly Lock SharedGate = new();
     private static readonly BufferPool Shared = new();
 
@@ -59,7 +62,7 @@ public sealed class BufferPool
                 if (Shared.TryTake(size) is { } pooled) return pooled;
             }
         }
-        return GC.AllocateUninitializedArray<byte>(SizeFor(size), pinned: true);
+        return PinnedMemory.Allocate(SizeFor(size));
     }
 
     /// <summary>
@@ -95,13 +98,17 @@ public sealed class BufferPool
     private byte[]? TryTake(int size) =>
         size <= LargestPooled && _free[IndexOf(SizeFor(size))].TryPop(out byte[]? buffer) ? buffer : null;
 
-    private static int KeptBytes(int size) => size == UsualSize ? KeptOfUsual : Math.Max(KeptPerSize, 2 * size);
+    private static int KeptBytes(int size)
+    {
+        if (size == UsualSize) return KeptOfUsual;
+        return KeptPerSize < MostKeptPerSize ? KeptPerSize : Math.Max(KeptPerSize, 2 * size);
+    }
 
     private bool TryKeep(byte[] buffer)
     {
         if (buffer.Length > LargestPooled) return false;
         Stack<byte[]> stack = _free[IndexOf(buffer.Length)];
-        if ((long)stack.Count * buffer.Length >= KeptBytes(buffer.Length)) return false;
+        if ((stack.Count + 1L) * buffer.Length > KeptBytes(buffer.Length)) return false;
         Poison(buffer);
         stack.Push(buffer);
         return true;

@@ -17,6 +17,12 @@ internal sealed class SliceList
     /// <summary>Bytes of the slices in the list.</summary>
     public long UsedBytes => (long)Count * Unsafe.SizeOf<ArgSlice>();
 
+    /// <summary>Bytes of the array.</summary>
+    public long ArrayBytes => (long)_items.Length * Unsafe.SizeOf<ArgSlice>();
+
+    /// <summary>The same, if the array is kept for the next request, or else 0.</summary>
+    public long KeptBytes => _items.Length > KeptCapacity ? 0 : ArrayBytes;
+
     /// <summary>Bytes of the unused room of a list that one huge request has enlarged.</summary>
     public long SpareBytes => _items.Length > KeptCapacity ? (long)(_items.Length - Count) * Unsafe.SizeOf<ArgSlice>() : 0;
 

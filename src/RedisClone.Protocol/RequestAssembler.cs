@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Runtime.CompilerServices;
 
 namespace RedisClone.Protocol;
@@ -11,13 +10,8 @@ namespace RedisClone.Protocol;
 internal sealed class RequestAssembler(RequestLimits limits)
 {
     /// <summary>
-    /// A bulk string up to this length gets its final buffer when it is announced. The room for a longer one never exceeds the
-    /// larger of this and <see cref="Growth"/> times the bytes received, so a client cannot make the server allocate memory by an
-    /// announcement.
-    /// </summary>
-    private const int TrustedLength = 1024 * 1024;
-
-    /// <summary>
+    /// The room for a bulk string longer than <see cref="RequestLimits.TrustedLength"/> never exceeds the larger of that length
+    /// and the bytes received times this factor.
     /// The factor by which the room for a long bulk string grows. With a factor of two, copying makes a string of 64 MB cost half
     /// as much again; with this factor, the cost is not measurable.
     /// </summary>
@@ -73,6 +67,14 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     /// <summary>The part of the room of an announced argument, and of the positions, that is not filled yet.</summary>
     public long RoomBytes => _slices.SpareBytes + (_step is Step.Bulk ? Math.Min(_bulkLeft, _buffer.Length - _length) : 0);
+
+    /// <summary>
+    /// Bytes of the arrays of the incomplete request, without those that are kept for the next one. Any thread may read it.
+    /// </summary>
+    public long ArrayBytes => _buffer.Length + _slices.ArrayBytes - _slices.KeptBytes;
+
+    /// <summary>Bytes of the array of positions that is kept for the next request. Any thread may read it.</summary>
+    public long KeptBytes => _slices.KeptBytes;
 
     /// <summary>Whether to keep the copied bytes, because parsing the request again would copy too many.</summary>
     public bool IsLarge => _wireLength > 4096 || (_step is Step.Bulk or Step.BulkEnd && _bulkLength > BigBulk);
@@ -131,7 +133,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
     /// <summary>Discards the request.</summary>
     public void Reset()
     {
-        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        if (_buffer.Length > 0) RequestBuffers.Return(_buffer);
         _buffer = [];
         _slices.Clear();
         _step = Step.Start;
@@ -211,7 +213,7 @@ internal sealed class RequestAssembler(RequestLimits limits)
         _bulkLeft = _bulkLength;
         _step = Step.Bulk;
         if (_bulkLength == 0) StartBulkEnd();
-        else MakeRoom(Math.Min(_bulkLength, TrustedLength));
+        else MakeRoom(Math.Min(_bulkLength, limits.TrustedLength));
         return Outcome.More;
     }
 
@@ -277,9 +279,9 @@ internal sealed class RequestAssembler(RequestLimits limits)
 
     private void Resize(long wanted)
     {
-        byte[] bigger = ArrayPool<byte>.Shared.Rent((int)wanted);
+        byte[] bigger = RequestBuffers.Rent((int)wanted);
         _buffer.AsSpan(0, _length).CopyTo(bigger);
-        if (_buffer.Length > 0) ArrayPool<byte>.Shared.Return(_buffer);
+        if (_buffer.Length > 0) RequestBuffers.Return(_buffer);
         _buffer = bigger;
     }
 

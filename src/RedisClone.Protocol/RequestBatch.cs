@@ -1,4 +1,4 @@
-using System.Buffers;
+using System.Runtime.CompilerServices;
 using System.Text;
 
 namespace RedisClone.Protocol;
@@ -21,6 +21,9 @@ public sealed class RequestBatch
 
     /// <summary>Bytes of the requests so far on the wire.</summary>
     public long WireBytes { get; private set; }
+
+    /// <summary>Bytes of the arrays that the batch keeps for the next parse. Any thread may read it.</summary>
+    public long ArrayBytes => _slices.ArrayBytes + (long)_entries.Length * Unsafe.SizeOf<Entry>();
 
     public Request this[int index]
     {
@@ -48,7 +51,7 @@ public sealed class RequestBatch
         if (_rented.Count > 0)
         {
             Array.Clear(_entries, 0, Count);
-            foreach (byte[] buffer in _rented) ArrayPool<byte>.Shared.Return(buffer);
+            foreach (byte[] buffer in _rented) RequestBuffers.Return(buffer);
             _rented.Clear();
         }
         _slices.Clear();

@@ -9,6 +9,12 @@ public sealed record RequestLimits
     /// <summary>The longest bulk string (<c>proto-max-bulk-len</c>).</summary>
     public long MaxBulkLength { get; set; } = 512L * 1024 * 1024;
 
+    /// <summary>
+    /// A bulk string up to this length gets its final buffer when it is announced. For a longer one, the announcement takes no
+    /// more than this.
+    /// </summary>
+    public int TrustedLength { get; init; } = 1024 * 1024;
+
     /// <summary>The longest inline request, and the longest header line of any other request.</summary>
     public int MaxInlineLength { get; set; } = 64 * 1024;
 

@@ -44,6 +44,12 @@ public sealed class RequestParser(RequestLimits limits)
     /// <summary>Bytes that it holds in addition, for arguments that have not arrived completely.</summary>
     public long RoomBytes => _assembling ? _assembler.RoomBytes : 0;
 
+    /// <summary>Bytes of the arrays that an incomplete request holds. Any thread may read it.</summary>
+    public long ArrayBytes => _assembling ? _assembler.ArrayBytes : 0;
+
+    /// <summary>Bytes of the array that is kept for the next request that needs it. Any thread may read it.</summary>
+    public long KeptBytes => _assembler.KeptBytes;
+
     /// <summary>
     /// Parses the complete requests of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
     /// After an error, every call consumes all input and reports the same error.
@@ -142,7 +148,7 @@ public sealed class RequestParser(RequestLimits limits)
     private static ArraySegment<byte> ArrayOf(ReadOnlyMemory<byte> segment, RequestBatch batch)
     {
         if (MemoryMarshal.TryGetArray(segment, out ArraySegment<byte> array)) return array;
-        byte[] copy = ArrayPool<byte>.Shared.Rent(segment.Length);
+        byte[] copy = RequestBuffers.Rent(segment.Length);
         batch.Own(copy);
         segment.CopyTo(copy);
         return new ArraySegment<byte>(copy, 0, segment.Length);

@@ -1,3 +1,5 @@
+using System.Runtime;
+using System.Text;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
@@ -12,6 +14,8 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
+using RedisClone.Protocol;
 using RedisClone.Server.Embedding;
 using RedisClone.Server.Lifetime;
 using RedisClone.Server.Net;
@@ -37,6 +41,7 @@ internal static class Hosting
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddHostedService<Garbage>();
+        if (HeapLimit.IsSmall) GCSettings.LatencyMode = GCLatencyMode.Batch;
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
         return Complete(builder);
     }
@@ -102,15 +107,22 @@ internal static class Hosting
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);
                 // Clients that do not read their replies must not fill a small heap.
-                loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 8);
-                loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 32);
+                loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 16);
+                loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 64);
                 loops.StopPatience = Limits.ShutdownPatience;
                 loops.End = static (why, cause) => Fatal.End(why, cause);
             });
             builder.Services.AddOptions<EventLoopOptions>().Configure<ServerCore>(static (loops, server) =>
-                loops.Failed = (_, failure, work) => server.Failures.WorkFailed(work, failure));
+            {
+                loops.Failed = (_, failure, work) => server.Failures.WorkFailed(work, failure);
+                loops.TryOpen = server.ClientMemory.TryOpen;
+                loops.Closed = server.ClientMemory.Closed;
+                loops.Refusal = Encoding.ASCII.GetBytes(RedisConnectionHandler.TooMany);
+            });
         }
         builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
+        builder.Logging.AddProvider(new ListenerWatch());
+        RequestBuffers.LargestPooled = (int)HeapLimit.Part(Limits.PooledPart, int.MaxValue);
         return builder;
     }
 

@@ -66,6 +66,33 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     public void BudgetLeavesPartOfHeapFree(long heap, long arenas) => Assert.Equal(arenas << 20, HeapBudget.PartOf(heap << 20));
 
     [Fact]
+    public void ArenasAndClientsShareTheHeap()
+    {
+        const long heap = 128 << 20, room = 104 << 20, least = heap / 16, most = heap / 4;
+        var budget = new HeapBudget(heap, room);
+        Assert.Equal(room - least, budget.Limit);
+        Assert.Equal(most, budget.ClientLimit);
+        // Clients may take a sixteenth without any effect on arenas. What they take beyond it, arenas cannot take.
+        budget.ClientsChanged(least);
+        Assert.Equal(budget.Limit, budget.Left);
+        budget.ClientsChanged(most - least);
+        Assert.Equal(room - most, budget.Left);
+        var arena = new Arena();
+        arena.Restrict(budget);
+        uint handle = arena.Allocate((int)(room - most) - Chunk);
+        Assert.Throws<InsufficientMemoryException>(() => arena.Allocate(2 * Chunk));
+        // As arenas take more, clients must take less.
+        Assert.InRange(budget.ClientLimit, most, most + Chunk);
+        budget.ClientsChanged(-most);
+        uint further = arena.Allocate((int)(most - least) - Chunk);
+        Assert.InRange(budget.ClientLimit, least, least + 3 * Chunk);
+        arena.Free(handle);
+        arena.Free(further);
+        Assert.Equal(most, budget.ClientLimit);
+        Assert.False(new HeapBudget(room).LimitsClients);
+    }
+
+    [Fact]
     public void NearlyFullArenaStillHasRoom()
     {
         var arena = new Arena();

@@ -41,6 +41,9 @@ internal sealed class ClientTracking(Session client, TrackingModes modes, long r
 
     public byte[][] Prefixes => prefixes;
 
+    /// <summary>The memory that the prefixes take, their entries in the prefix tables included.</summary>
+    public long PrefixBytes { get; } = prefixes.Sum(static prefix => (long)Limits.BytesPerPrefix + prefix.Length);
+
     /// <summary>Whether CLIENT CACHING was sent for the next command or transaction.</summary>
     public bool CachingGiven { get; set; }
 

@@ -10,10 +10,8 @@ namespace RedisClone.Engine.Clients;
 /// </summary>
 internal static class ClientDescription
 {
-    /// <summary>
-    /// The cost of a connection before it has sent or received anything: pipes, parser, batch, reply writer and session.
-    /// </summary>
-    private const int FixedBytes = 4096;
+    /// <summary>Output up to this size lies in buffers that every client has.</summary>
+    private const int SmallOutput = 4096;
 
     public static string Of(Session session)
     {
@@ -70,9 +68,11 @@ internal static class ClientDescription
     public static long MemoryOf(Session session)
     {
         if (session.Connection is not { } connection) return 0;
-        long buffers = Math.Max(FixedBytes, connection.QueryBytes + connection.QueryRoom) + Math.Max(0, connection.OutputBytes - FixedBytes);
-        long prefixes = (session.Tracking?.Prefixes.Length ?? 0) * (long)Limits.BytesPerPrefix;
-        return buffers + prefixes + session.HeldBytes + (session.Transaction?.HeldBytes ?? 0);
+        bool waits = session.Waiter is not null || session.IsPaused;
+        long query = Math.Max(connection.QueryBytes + connection.QueryRoom, connection.InputRoom(waits));
+        long buffers = Math.Max(Limits.BytesPerConnection, query) + Math.Max(0, connection.OutputBytes - SmallOutput);
+        return buffers + connection.BatchRoom + session.HeldBytes
+            + (session.Tracking?.PrefixBytes ?? 0) + (session.Fieldsets?.HeldBytes ?? 0) + (session.Transaction?.HeldBytes ?? 0);
     }
 
     private static void AppendFlags(StringBuilder line, Session session)

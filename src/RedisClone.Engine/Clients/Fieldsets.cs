@@ -13,13 +13,21 @@ internal sealed class Fieldsets
 
     public int Count => _sets.Count;
 
+    /// <summary>Bytes of the lists.</summary>
+    public long HeldBytes { get; private set; }
+
     /// <summary>Adds or replaces a list. Returns false if there are too many.</summary>
     public bool TryPut(byte[] name, FieldNames fields)
     {
         int at = IndexOf(name);
-        if (at >= 0) _sets[at] = (name, fields);
-        else if (_sets.Count == Limits.Fieldsets) return false;
-        else _sets.Add((name, fields));
+        if (at < 0 && _sets.Count == Limits.Fieldsets) return false;
+        if (at < 0) _sets.Add((name, fields));
+        else
+        {
+            HeldBytes -= SizeOf(_sets[at]);
+            _sets[at] = (name, fields);
+        }
+        HeldBytes += SizeOf((name, fields));
         return true;
     }
 
@@ -29,10 +37,14 @@ internal sealed class Fieldsets
     {
         int at = IndexOf(name);
         if (at < 0) return false;
+        HeldBytes -= SizeOf(_sets[at]);
         _sets.RemoveAt(at);
         _last = 0;
         return true;
     }
+
+    private static long SizeOf((byte[] Name, FieldNames Fields) set) =>
+        Limits.BytesPerName + set.Name.Length + set.Fields.HeldBytes;
 
     private int IndexOf(ReadOnlySpan<byte> name)
     {

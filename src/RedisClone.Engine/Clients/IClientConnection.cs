@@ -28,6 +28,14 @@ internal interface IClientConnection : IMessageTarget, IThreadPoolWorkItem
     /// <summary>Bytes reserved for an argument whose length the client has announced.</summary>
     long QueryRoom { get; }
 
+    /// <summary>
+    /// Bytes of the arrays that hold the input, if they are larger than usual, or if the client waits and keeps them.
+    /// </summary>
+    long InputRoom(bool waits);
+
+    /// <summary>Bytes that the batch keeps for later requests, beyond what every client has.</summary>
+    long BatchRoom { get; }
+
     /// <summary>Bytes of replies that are not handed to the transport yet.</summary>
     long ReplyBytes { get; }
 

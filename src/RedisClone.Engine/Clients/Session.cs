@@ -29,11 +29,17 @@ internal enum ReplyMode : byte
 /// </summary>
 internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 {
+    /// <summary>The value of <see cref="CountedMemory"/> of a client that is gone.</summary>
+    internal const long Gone = -1;
+
+    /// <summary>Names up to this length count as a part of the connection.</summary>
+    private const int ShortText = 64;
+
     private HashSet<byte[]>[]? _subscriptions;
+    private string _name = "", _libraryName = "", _libraryVersion = "";
+    private long _heldBytes;
 
     public ServerCore Server => server;
-
-    private long _heldBytes;
 
     public long Id => id;
 
@@ -55,11 +61,23 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>The user whose permissions apply.</summary>
     public User User { get; set; } = server.Access.Users.Default;
 
-    public string Name { get; set; } = "";
+    public string Name
+    {
+        get => _name;
+        set => SetText(ref _name, value);
+    }
 
-    public string LibraryName { get; set; } = "";
+    public string LibraryName
+    {
+        get => _libraryName;
+        set => SetText(ref _libraryName, value);
+    }
 
-    public string LibraryVersion { get; set; } = "";
+    public string LibraryVersion
+    {
+        get => _libraryVersion;
+        set => SetText(ref _libraryVersion, value);
+    }
 
     /// <summary>The client's address.</summary>
     public string PeerName { get; init; } = "?:0";
@@ -147,7 +165,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long NetOutput { get; set; }
 
-    /// <summary>Bytes of the keys that the client watches or waits for and of the channels that it listens to.</summary>
+    /// <summary>
+    /// Bytes of the keys that the client watches or waits for, of the channels that it listens to, and of its name.
+    /// </summary>
     public long HeldBytes
     {
         get => _heldBytes;
@@ -159,9 +179,16 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     }
 
     /// <summary>
-    /// The bytes of this client in the sum of <see cref="ClientMemory"/>. It is changed only by an atomic exchange.
+    /// The bytes of this client in the sum of <see cref="ClientMemory"/>, or <see cref="Gone"/>. Like the next two fields, it is
+    /// changed only by an atomic exchange.
     /// </summary>
     internal long CountedMemory;
+
+    /// <summary>The part of <see cref="CountedMemory"/> that a disconnected client has not released yet.</summary>
+    internal long LeavingMemory;
+
+    /// <summary>The bytes of this client in the sum of the clients that have not authenticated.</summary>
+    internal long StrangerMemory;
 
     /// <summary>Watches a key of the current database. The caller holds the key's shard.</summary>
     public void Watch(Shard shard, ReadOnlySpan<byte> key, bool expired)
@@ -218,6 +245,14 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     {
         if (ReplyMode == ReplyMode.SkipNext) SetReplyMode(ReplyMode.Skip);
         else if (ReplyMode == ReplyMode.Skip) SetReplyMode(ReplyMode.On);
+    }
+
+    private void SetText(ref string text, string value)
+    {
+        HeldBytes += SizeOf(value) - SizeOf(text);
+        text = value;
+
+        static long SizeOf(string text) => text.Length > ShortText ? text.Length * (long)sizeof(char) : 0;
     }
 
     /// <summary>Restores the state of a new connection, as RESET does. The library name stays.</summary>

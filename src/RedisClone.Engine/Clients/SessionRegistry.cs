@@ -19,7 +19,8 @@ internal sealed class SessionRegistry
     /// <summary>The sessions in the order of their connections.</summary>
     public IEnumerable<Session> All => _byId.Values.OrderBy(s => s.Id);
 
-    public IEnumerable<Session> Unordered => _byId.Values;
+    /// <summary>The sessions without a copy of their list. A session that comes or goes meanwhile may be missing.</summary>
+    public IEnumerable<Session> Unordered => _byId.Select(static entry => entry.Value);
 
     /// <summary>
     /// Waits until everything that clients have sent so far was received, on every event loop, so that a list of clients is up

@@ -17,14 +17,20 @@ internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource,
 
     public void Set()
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            scheduler.Schedule(this);
-        }
-        catch (OutOfMemoryException failure)
-        {
-            // Only this signal can wake the waiter, so a lost signal would suspend it permanently.
-            Fatal.End("a client that waits cannot be woken", failure);
+            try
+            {
+                scheduler.Schedule(this);
+                return;
+            }
+            catch (OutOfMemoryException failure)
+            {
+                // Only this signal can wake the waiter, so a lost signal would suspend it permanently. An event loop has not
+                // queued the work. The thread pool may have queued it, and it must not run twice.
+                if (scheduler is not IEventLoop || !MemoryReserve.TryWait(attempt))
+                    Fatal.End("a client that waits cannot be woken", failure);
+            }
         }
     }
 

@@ -33,7 +33,7 @@ internal ref partial struct CommandContext
         long milliseconds, ValueType wanted, int firstKey, int keyCount, bool nullIsArray, WaitTest? test = null, object? state = null,
         bool servedWithoutValue = false, long againAfter = 0)
     {
-        if (keyCount > 1 && (_server.ClientMemory.IsHeldMuch || _server.Failures.IsShortOfMemory))
+        if (_server.ClientMemory.IsHeldMuch || _server.ClientMemory.IsFull || _server.Failures.IsShortOfMemory)
         {
             Fail(Errors.AllocationFailed);
             return;

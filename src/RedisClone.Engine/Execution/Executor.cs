@@ -271,7 +271,8 @@ internal sealed class Executor(ServerCore server)
     private string? RefuseGrowth(ref CommandContext c)
     {
         if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
-        if (c.Row.Has(CommandFlags.Grows)) return server.ClientMemory.IsHeldMuch ? Errors.AllocationFailed : null;
+        if (c.Row.Has(CommandFlags.Grows))
+            return server.ClientMemory.IsHeldMuch || server.ClientMemory.IsFull ? Errors.AllocationFailed : null;
         if (server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
         return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
     }

@@ -16,7 +16,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     private readonly KeyImages _images = new(server);
     private readonly NoticeLimit _commandNotices = new(), _otherNotices = new();
     private volatile bool _isHeapFull;
-    private readonly MemoryReserve _reserve = new(Limits.FailureReserve);
+    private readonly MemoryReserve _reserve = new MemoryReserve(Limits.FailureReserve).Publish();
 
     /// <summary>Whether memory was exhausted, which is not a bug.</summary>
     public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
@@ -142,7 +142,15 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     /// <summary>Handles an exception that ends a connection while none of its commands was running.</summary>
     public void ConnectionFailed(Exception failure)
     {
-        Note(failure);
+        try
+        {
+            Note(failure);
+        }
+        catch (OutOfMemoryException)
+        {
+            // The thread has no lane yet. Nothing handles an exception of its work.
+            InternalErrors.Add();
+        }
         LogWork("A connection failed unexpectedly", failure);
     }
 
@@ -154,7 +162,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     {
         _reserve.Refill();
         _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
-        if (IsShortOfMemory) server.ClientMemory.EvictLargest(Limits.FailureReserve);
+        server.ClientMemory.Tend(IsShortOfMemory);
         long now = _clock();
         if (_commandNotices.TryTakeLeftOut(now, out long commands))
             server.Log.LogWarning("Out of memory: {Count} more commands failed", commands);
@@ -167,6 +175,9 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     /// memory are refused.
     /// </summary>
     public bool IsShortOfMemory => _reserve.IsOut || _isHeapFull;
+
+    /// <summary>True from a failed allocation until the reserve is allocated again, usually a tenth of a second later.</summary>
+    public bool IsReserveOut => _reserve.IsOut;
 
     /// <summary>Logs a bug with its stack. A lack of memory is logged with a limit, and without a stack.</summary>
     private void Log(ref CommandContext c, Exception failure)

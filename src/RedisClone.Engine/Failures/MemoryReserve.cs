@@ -6,7 +6,33 @@ namespace RedisClone.Engine.Failures;
 /// </summary>
 internal sealed class MemoryReserve(int bytes)
 {
+    /// <summary>Attempts of work that must not fail. Each waits a millisecond longer than the one before.</summary>
+    private const int Attempts = 20;
+
+    private static Action? s_releaseAll;
+
     private byte[]? _memory = GC.AllocateUninitializedArray<byte>(bytes);
+
+    /// <summary>
+    /// Makes this reserve available to <see cref="TryWait"/>. The reserve lives as long as the process.
+    /// </summary>
+    public MemoryReserve Publish()
+    {
+        s_releaseAll = Release;
+        return this;
+    }
+
+    /// <summary>
+    /// Called after work that must not fail has failed for lack of memory: releases the reserve, and waits until other threads
+    /// may have released memory too. Returns false after several attempts.
+    /// </summary>
+    public static bool TryWait(int attempt)
+    {
+        s_releaseAll?.Invoke();
+        if (attempt == Attempts) return false;
+        Thread.Sleep(attempt);
+        return true;
+    }
 
     /// <summary>True while the memory is released and not yet allocated again.</summary>
     public bool IsOut => Volatile.Read(ref _memory) is null;

@@ -89,6 +89,16 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         foreach (Replica follower in _followers) follower.HasGap = true;
     }
 
+    /// <summary>
+    /// Disconnects the followers for which more of the stream is kept than the heap allows. Otherwise a single slow replica would
+    /// fill the heap.
+    /// </summary>
+    private void LoseSlow()
+    {
+        foreach (Replica follower in _followers)
+            if (follower.Behind > Limits.ReplicaBacklog) follower.HasGap = true;
+    }
+
     /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>
     void IMessageTarget.PushNow(byte[] message)
     {
@@ -186,6 +196,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// </summary>
     private bool TryReserve(int bytes)
     {
+        if (Limits.ReplicaBacklog != long.MaxValue) LoseSlow();
         int room = _last.Bytes.Length - _last.Length;
         for (StreamPiece? spare = _spare; spare is not null; spare = spare.Next) room += spare.Bytes.Length;
         try

@@ -6,6 +6,7 @@ using RedisClone.Engine.Effects;
 using RedisClone.Lua.Running;
 using RedisClone.Lua.Values;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Scripting;
 
@@ -25,6 +26,7 @@ internal sealed class ScriptEngine
     private readonly LibraryLoader _loader;
     private readonly LuaString _keys, _argv;
 
+    private readonly long _mostMemory;
     private long _timeMicroseconds;
 
     /// <summary>The latest known time while a script runs: its start, or the end of its last command.</summary>
@@ -35,7 +37,8 @@ internal sealed class ScriptEngine
         Server = server;
         // At the limit of scripts only the script fails. At the limit of the runtime other work may fail too.
         long half = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 2;
-        State = new LuaState(Math.Min(Limits.ScriptMemory, half)) { OnBudget = OnBudget };
+        _mostMemory = Math.Min(Limits.ScriptMemory, half);
+        State = new LuaState(_mostMemory) { OnBudget = OnBudget };
         Output = new CapturedReply(State);
         Fields = new ReplyFields(State);
         ToLua = new ReplyToLua(State, Fields);
@@ -196,6 +199,10 @@ internal sealed class ScriptEngine
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
         _timeMicroseconds = 0;
+        // A script may use what data and clients leave, so that its limit is reached before the limit of the heap.
+        HeapBudget budget = Server.Shards.Budget;
+        if (budget.LimitsClients)
+            State.MemoryLimit = Math.Min(_mostMemory, Math.Max(State.AllocatedBytes + Limits.LeastScriptMemory, budget.Left));
         return Clock = Progress.Begin(c.Session, routine);
     }
 

@@ -16,7 +16,8 @@ internal sealed class LuaMeter
     /// </summary>
     private const long LeastGarbage = 1 << 20;
 
-    private readonly long _heapLimit;
+    private long _heapLimit;
+    private long _limit;
     private long _live;
     private long _reserved;
     private long _garbage;
@@ -29,7 +30,6 @@ internal sealed class LuaMeter
     public LuaMeter(long limit)
     {
         Limit = limit;
-        _heapLimit = limit + (limit / 8);
         CensusAt = Math.Min(FirstCensus, limit / 2);
     }
 
@@ -39,7 +39,12 @@ internal sealed class LuaMeter
     /// </summary>
     public int Budget;
 
-    public long Limit { get; }
+    /// <summary>The most bytes of all objects. It may change while no script runs.</summary>
+    public long Limit
+    {
+        get => _limit;
+        set => (_limit, _heapLimit) = (value, value + (value / 8));
+    }
 
     /// <summary>The live bytes at the last census plus all bytes allocated since.</summary>
     public long Allocated { get; private set; }

@@ -86,6 +86,13 @@ public sealed partial class LuaState
     /// </summary>
     public long AllocatedBytes => Meter.Allocated;
 
+    /// <summary>The maximum size of strings, tables and functions in bytes. It may be set while no script runs.</summary>
+    public long MemoryLimit
+    {
+        get => Meter.Limit;
+        set => Meter.Limit = value;
+    }
+
     /// <summary>
     /// Declares everything allocated since <see cref="AllocatedBytes"/> had this value to be garbage. The host calls
     /// this after a script that could not keep any objects.

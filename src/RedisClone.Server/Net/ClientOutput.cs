@@ -46,6 +46,11 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 
+    /// <summary>
+    /// The same as <see cref="Held"/>, as the bytes of the arrays: a chunk of output may be much larger than what it holds.
+    /// </summary>
+    public long HeldRoom => Math.Max(Held, (IsHeldBack ? Unflushed : 0) + (loop?.OutputRoom ?? 0) + _pushes.Bytes);
+
     public int Messages => _pushes.Count;
 
     public bool HasMessages => _pushes.Any || Replica is { HasNews: true };

@@ -112,6 +112,11 @@ internal sealed partial class Connection
             }
             else if (Session.Transaction is { } transaction && !row!.Has(CommandFlags.NotQueued))
             {
+                if (_server.Failures.IsShortOfMemory || _server.ClientMemory.IsFull)
+                {
+                    if (!Reject(row, request, Errors.AllocationFailed, lane, ref started)) return Pace.EndOfBatch;
+                    continue;
+                }
                 transaction.Add(row, request, row.FlagsFor(request, Session));
                 Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);

@@ -1,12 +1,15 @@
 using System.IO.Pipelines;
+using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Execution;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
@@ -20,6 +23,9 @@ namespace RedisClone.Server.Net;
 /// </summary>
 internal sealed partial class Connection : IClientConnection, IHeldWork, IGatheredWork
 {
+    /// <summary>Bytes of the arrays of a batch of usual size, which count as a part of the connection.</summary>
+    private const int UsualBatch = 4096;
+
     private readonly ServerCore _server;
     private readonly SecurityCheck _security;
     private readonly ConnectionContext _transport;
@@ -68,11 +74,20 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     public long UnsentBytes => _output.Unsent;
 
-    public long OutputBytes => _output.Held;
+    public long OutputBytes => _output.HeldRoom;
+
+    public long BatchRoom =>
+        Math.Max(0, _batch.ArrayBytes + _parser.KeptBytes + (long)_prepared.Length * Unsafe.SizeOf<Prepared>() - UsualBatch);
 
     public int PendingMessages => _output.Messages;
 
     public long Descriptor => _loop?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
+
+    public long InputRoom(bool waits)
+    {
+        long room = _loop?.InputRoom ?? 0;
+        return _parser.ArrayBytes + (waits || QueryBytes > 0 && _batch.Count == 0 || room > BufferPool.UsualSize ? room : 0);
+    }
 
     public bool IsClosed => _transport.ConnectionClosed.IsCancellationRequested;
 
@@ -81,7 +96,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         _killed = true;
         Session.CloseAfterReply = true;
         _server.Sessions.Remove(Session);
-        _server.ClientMemory.Forget(Session);
+        _server.ClientMemory.Leave(Session);
         _transport.Abort();
     }
 
@@ -206,7 +221,11 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             _batch.Clear();
             input.AdvanceTo(consumed, examined);
             QueryBytes = _parser.BufferedBytes;
-            if (QueryBytes > 0) KillIfQueryTooLong();
+            if (QueryBytes > 0)
+            {
+                KillIfQueryTooLong();
+                NoteMemory();
+            }
             if (_output.HasMessages) WriteMessages();
             if (KillIfOverLimit()) break;
             if (!await SendAsync(rounds)) break;
@@ -263,7 +282,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     internal async ValueTask LeaveAsync()
     {
         _killed = true;
-        _server.ClientMemory.Forget(Session);
         _batch.Clear();
         Session.Transaction?.Release();
         Leave(static c => c._server.Replicas.Remove(c.Session.Replica));

@@ -9,6 +9,7 @@ using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Metrics;
 using RedisClone.Scheduling;
+using RedisClone.Transport.EventLoop;
 using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server.Net;
@@ -16,7 +17,7 @@ namespace RedisClone.Server.Net;
 /// <summary>Takes a new connection from the transport, and serves it or refuses it with a reason.</summary>
 internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHandler
 {
-    private const string TooMany = "-ERR max number of clients reached\r\n";
+    public const string TooMany = "-ERR max number of clients reached\r\n";
 
     private const string Denied =
         "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode " +
@@ -34,9 +35,13 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     public override async Task OnConnectedAsync(ConnectionContext transport)
     {
         bool fits = Interlocked.Increment(ref _connections) <= server.Config.MaxClients;
+        // The event loop has counted its connections before it accepted them.
+        bool isCounted = transport.Features.Get<IEventLoopFeature>() is not null;
+        bool isOpen = isCounted || server.ClientMemory.TryOpen();
         try
         {
-            if (!fits) await RefuseAsync(transport, TooMany);
+            if (!isOpen) await WriteAsync(transport, TooMany);
+            else if (!fits) await RefuseAsync(transport, TooMany);
             else if (IsDenied(transport)) await RefuseAsync(transport, Denied);
             else await ServeAsync(transport);
         }
@@ -52,6 +57,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         finally
         {
             Interlocked.Decrement(ref _connections);
+            if (isOpen && !isCounted) server.ClientMemory.Closed();
         }
     }
 
@@ -70,7 +76,15 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         finally
         {
             server.Sessions.Remove(connection.Session);
-            await connection.LeaveAsync();
+            try
+            {
+                await connection.LeaveAsync();
+            }
+            finally
+            {
+                connection.Session.HeldBytes = 0;
+                server.ClientMemory.Forget(connection.Session);
+            }
         }
     }
 
@@ -93,8 +107,11 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     private async Task RefuseAsync(ConnectionContext transport, string why)
     {
         server.Statistics.Count(RareEvent.RejectedConnection);
-        await transport.Transport.Output.WriteAsync(Encoding.ASCII.GetBytes(why));
+        await WriteAsync(transport, why);
     }
+
+    private static async Task WriteAsync(ConnectionContext transport, string text) =>
+        await transport.Transport.Output.WriteAsync(Encoding.ASCII.GetBytes(text));
 
     /// <summary>
     /// Applies to Kestrel's sockets. The event loop sets keepalive on its listening socket, and accepted sockets inherit it.

@@ -118,7 +118,7 @@ public sealed partial class Arena
         {
             FaultPoint.Allocation();
             // Pages fresh from the system are zero already, and buffers have undefined content, so the array is not cleared.
-            byte[] bytes = GC.AllocateUninitializedArray<byte>(length, pinned: true);
+            byte[] bytes = PinnedMemory.Allocate(length);
             _taken += length;
             return bytes;
         }

@@ -1,54 +1,106 @@
 using System.Diagnostics.CodeAnalysis;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 
 /// <summary>
-/// The part of the process's heap that arenas may take. The rest is for requests, replies and the runtime: those allocations
-/// cannot be refused, so the arenas refuse keys and values before the heap is full. Thread-safe.
+/// The parts of the process's heap that arenas and clients may take. The rest is the reserve: garbage, replies, scripts and the
+/// runtime take it, and those allocations cannot be refused. Arenas and clients share one sum, so that together they never take
+/// the reserve: arenas refuse keys and values, and clients are disconnected. Thread-safe.
 /// </summary>
-public sealed class HeapBudget(long limit)
+public sealed class HeapBudget
 {
     private const long LeastReserve = 24 << 20;
     private const int ReserveShift = 4;
 
+    /// <summary>The clients may take this part of the heap: a quarter.</summary>
+    private const int ClientShift = 2;
+
+    /// <summary>Arenas leave at least this part of the heap to the clients: a sixteenth, or 64 MB if that is less.</summary>
+    private const int LeastClientShift = 4;
+    private const long MostOfLeast = 64 << 20;
+
+    private readonly long _room;             // of arenas and clients together
+    private readonly long _mostOfClients;
+    private readonly long _leastOfClients;
     private long _taken;
+    private long _clients;
+
+    /// <summary>A budget of arenas only. The memory of clients is not limited.</summary>
+    /// <param name="limit">The bytes that arenas may take.</param>
+    public HeapBudget(long limit) => (_room, _mostOfClients, Limit) = (limit, long.MaxValue, limit);
+
+    /// <summary>A budget for a heap with a hard limit.</summary>
+    /// <param name="heap">The limit of the heap.</param>
+    /// <param name="room">The bytes that arenas and clients may take together.</param>
+    public HeapBudget(long heap, long room)
+    {
+        _room = room;
+        _mostOfClients = heap >> ClientShift;
+        _leastOfClients = Math.Min(heap >> LeastClientShift, MostOfLeast);
+        Limit = room - _leastOfClients;
+    }
 
     /// <summary>
-    /// The budget of all arenas of the process. Without a configured heap limit, the limit is the memory of the machine.
+    /// The budget of all arenas and clients of the process. Without a hard limit of the heap, arenas may take the memory of the
+    /// machine, and the memory of clients is not limited.
     /// </summary>
-    public static HeapBudget OfProcess { get; } = new(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
+    public static HeapBudget OfProcess { get; } = HeapLimit.Bytes > 0
+        ? new HeapBudget(HeapLimit.Bytes, PartOf(HeapLimit.Bytes))
+        : new HeapBudget(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
 
-    /// <summary>Bytes that arenas may take.</summary>
-    public long Limit => limit;
+    /// <summary>Bytes that arenas may take while clients take little.</summary>
+    public long Limit { get; }
+
+    /// <summary>Whether the memory of clients is limited.</summary>
+    public bool LimitsClients => _mostOfClients != long.MaxValue;
+
+    /// <summary>
+    /// Bytes that clients may take: a quarter of the heap, or what the arenas leave if that is less.
+    /// </summary>
+    public long ClientLimit =>
+        LimitsClients ? Math.Clamp(_room - Volatile.Read(ref _taken), _leastOfClients, _mostOfClients) : long.MaxValue;
+
+    /// <summary>Bytes that clients hold, those included that are being disconnected.</summary>
+    public long Clients => Volatile.Read(ref _clients);
 
     /// <summary>
     /// Little is left, so a command that may take this many bytes must be refused before its first effect. The last sixteenth is
     /// reserved for commands that need memory to complete.
     /// </summary>
-    public bool IsShortFor(int bytes) => limit - Volatile.Read(ref _taken) < (limit >> ReserveShift) + bytes;
+    public bool IsShortFor(int bytes) => Left < (Limit >> ReserveShift) + bytes;
 
     /// <summary>
-    /// Whether live objects took more than a quarter of what arenas leave to others when the collector ran last. A collector that has not run
-    /// since saw no need.
+    /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. A
+    /// collector that has not run since saw no need.
     /// </summary>
     public bool IsHeapFull()
     {
         GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
         long live = last.HeapSizeBytes - last.FragmentedBytes;
-        return live > limit + (last.TotalAvailableMemoryBytes - limit) / 4;
+        return live > _room + (last.TotalAvailableMemoryBytes - _room) / 4;
     }
 
-    /// <summary>The part of a heap that arenas may take.</summary>
+    /// <summary>Adds a change of the bytes that clients hold.</summary>
+    public void ClientsChanged(long bytes) => Interlocked.Add(ref _clients, bytes);
+
+    /// <summary>The part of a heap that arenas and clients may take together.</summary>
     internal static long PartOf(long heap) => heap - Math.Max(heap >> ReserveShift, Math.Min(LeastReserve, heap / 2));
 
     internal void Take(long bytes)
     {
-        if (Interlocked.Add(ref _taken, bytes) <= limit) return;
+        if (Interlocked.Add(ref _taken, bytes) <= Limit - Lent) return;
         Give(bytes);
         ThrowSpent();
     }
 
     internal void Give(long bytes) => Interlocked.Add(ref _taken, -bytes);
+
+    /// <summary>Bytes that arenas may still take.</summary>
+    public long Left => Limit - Lent - Volatile.Read(ref _taken);
+
+    /// <summary>Bytes of the arenas' part that clients use, beyond the part that arenas leave to them always.</summary>
+    private long Lent => LimitsClients ? Math.Max(0, Volatile.Read(ref _clients) - _leastOfClients) : 0;
 
     [DoesNotReturn]
     private static void ThrowSpent() =>

@@ -89,8 +89,9 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             }
             if (fd >= 0)
             {
-                if (TryTake(fd, peer)) continue;
-                return;
+                if (!_loop.Options.TryOpen()) Refuse(fd);
+                else if (!TryTake(fd, peer)) return;
+                continue;
             }
             if (fd == -Native.WouldBlock) return;
             // These errors concern one connection that was not established. Any other error (EMFILE, for example) concerns all
@@ -107,6 +108,13 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     private void Attach()
     {
         if (!_isUnbound && !_loop.TryAdd(_fd, Native.EpollIn, this)) Unbind();
+    }
+
+    /// <summary>The socket is new, so it takes the few bytes at once.</summary>
+    private void Refuse(int fd)
+    {
+        Native.SendAtOnce(fd, _loop.Options.Refusal);
+        _ = Native.Close(fd);
     }
 
     /// <summary>Returns false if there is no memory for another connection.</summary>
@@ -130,8 +138,12 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         {
             _loop.Options.Failed(_log, e, "A connection could not be accepted");
             // Once the connection is attached to its event loop, the connection closes the descriptor.
-            if (attached is null) _ = Native.Close(fd);
-            else Drop(attached);
+            if (attached is not null) Drop(attached);
+            else
+            {
+                _ = Native.Close(fd);
+                _loop.Options.Closed();
+            }
             PauseAccepting(e.GetType().Name);
             return false;
         }
@@ -152,13 +164,24 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _resume.Change(PauseMilliseconds, Timeout.Infinite);
     }
 
-    private void ResumeAccepting() => _loop.Post(
-        static self =>
+    /// <summary>Runs on a timer, where nothing handles an exception. Without memory it tries again later.</summary>
+    private void ResumeAccepting()
+    {
+        try
         {
-            var listener = (EventLoopListener)self!;
-            if (!listener._isUnbound) listener._loop.Change(listener._fd, Native.EpollIn);
-        },
-        this);
+            _loop.Post(
+                static self =>
+                {
+                    var listener = (EventLoopListener)self!;
+                    if (!listener._isUnbound) listener._loop.Change(listener._fd, Native.EpollIn);
+                },
+                this);
+        }
+        catch (OutOfMemoryException)
+        {
+            _resume.Change(PauseMilliseconds, Timeout.Infinite);
+        }
+    }
 
     private void Unbind()
     {

@@ -14,6 +14,18 @@ public sealed class EventLoopOptions
     /// <summary>Ends the process after many rounds of an event loop have failed in a row. It must not return.</summary>
     public Action<string, Exception> End { get; set; } = static (why, cause) => Environment.FailFast(why, cause);
 
+    /// <summary>
+    /// Asked before memory is allocated for an accepted connection. If it returns false, the connection gets <see
+    /// cref="Refusal"/> and is closed. It must not throw.
+    /// </summary>
+    public Func<bool> TryOpen { get; set; } = static () => true;
+
+    /// <summary>Called once for each connection that <see cref="TryOpen"/> let in, when it is closed. It must not throw.</summary>
+    public Action Closed { get; set; } = static () => { };
+
+    /// <summary>The last words to a connection that is refused.</summary>
+    public byte[] Refusal { get; set; } = [];
+
     /// <summary>The longest time that a stop waits until all endpoints are closed.</summary>
     public TimeSpan StopPatience { get; set; } = TimeSpan.FromSeconds(5);
 

@@ -16,6 +16,15 @@ public interface IEventLoopFeature
     /// </summary>
     long UnsentBytes { get; }
 
+    /// <summary>Bytes of the array that holds input which is not consumed. Any thread may read it.</summary>
+    long InputRoom { get; }
+
+    /// <summary>
+    /// Bytes of the arrays that hold unsent output, if they are more than usual or if the peer does not read. Any thread may read
+    /// it.
+    /// </summary>
+    long OutputRoom { get; }
+
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     long MostUnread { get; set; }
 

@@ -342,6 +342,9 @@ internal sealed class Loop : IEventLoop
         }
     }
 
+    /// <summary>Reports a failure of work that the event loop started elsewhere. Any thread may call it.</summary>
+    public void Report(Exception failure, string work) => Options.Failed(_log, failure, work);
+
     /// <summary>
     /// Aborts a connection that failed for lack of memory or because of a bug. The event loop and its other connections
     /// continue.

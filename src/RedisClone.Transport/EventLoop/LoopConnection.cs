@@ -62,6 +62,10 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public long UnsentBytes => _writer.UnsentBytes;
 
+    public long InputRoom => _reader.Room;
+
+    public long OutputRoom => _writer.Room;
+
     public long MostUnread
     {
         get => _writer.MostUnread;
@@ -219,6 +223,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _reader.End();
         Loop.CloseAtEndOfRound(Fd);
         Loop.Release();
+        Loop.Options.Closed();
         _closed.SetResult();
     }
 
@@ -227,6 +232,19 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         if (_toldClosed) return;
         _toldClosed = true;
         // The registered callbacks are arbitrary code and must not run on the event loop.
-        ThreadPool.UnsafeQueueUserWorkItem(static source => source.Cancel(), _closedSource, preferLocal: false);
+        ThreadPool.UnsafeQueueUserWorkItem(static self => self.CancelClosed(), this, preferLocal: false);
+    }
+
+    /// <summary>An exception of a callback would end the process, because nothing awaits this work.</summary>
+    private void CancelClosed()
+    {
+        try
+        {
+            _closedSource.Cancel();
+        }
+        catch (Exception failure)
+        {
+            Loop.Report(failure, "The end of a connection could not be announced");
+        }
     }
 }

@@ -38,6 +38,9 @@ internal sealed class LoopPipeReader : PipeReader
     /// <summary>On the event loop: whether a read waits.</summary>
     public bool AwaitsInput => _read.IsArmed;
 
+    /// <summary>Bytes of the array. Any thread may read it.</summary>
+    public long Room => Volatile.Read(ref _buffer)?.Length ?? 0;
+
     private int Length => _end - _start;
 
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)

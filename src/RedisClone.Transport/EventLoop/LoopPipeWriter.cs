@@ -51,6 +51,16 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     public long UnsentBytes => Volatile.Read(ref _unsent) + Volatile.Read(ref _posted);
 
+    /// <inheritdoc cref="IEventLoopFeature.OutputRoom"/>
+    public long Room
+    {
+        get
+        {
+            long room = _sending.Room + Volatile.Read(ref _posted);
+            return _blocked || room > BufferPool.UsualSize ? room : 0;
+        }
+    }
+
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     public long MostUnread { get; set; }
 

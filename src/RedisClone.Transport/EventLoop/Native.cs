@@ -114,6 +114,12 @@ internal static unsafe partial class Native
         return (int)Checked(SendMsg(fd, &message, NoSignal));
     }
 
+    /// <summary>Sends what the socket takes at once. A failure is ignored.</summary>
+    public static void SendAtOnce(int fd, ReadOnlySpan<byte> bytes)
+    {
+        fixed (byte* from = bytes) _ = Send(fd, (nint)from, bytes.Length, NoSignal);
+    }
+
     [LibraryImport("libc", EntryPoint = "shutdown")]
     public static partial int Shutdown(int fd, int how);
 

@@ -29,8 +29,12 @@ internal struct OutputChunks
     private OutputChunk[]? _items;
     private int _head;
     private int _tail;
+    private long _room;
 
     public readonly bool IsEmpty => _head == _tail;
+
+    /// <summary>Bytes of the arrays of all chunks. Any thread may read it.</summary>
+    public readonly long Room => Volatile.Read(in _room);
 
     public readonly Span<OutputChunk> Items => _items.AsSpan(_head, _tail - _head);
 
@@ -40,6 +44,7 @@ internal struct OutputChunks
     {
         EnsureRoom(1);
         _items![_tail++] = chunk;
+        _room += chunk.Buffer.Length;
     }
 
     /// <summary>Makes room for more chunks, so that adding them cannot fail. If this call fails, nothing has changed.</summary>
@@ -62,6 +67,7 @@ internal struct OutputChunks
                 return;
             }
             bytes -= first.Count;
+            _room -= first.Buffer.Length;
             loop.Return(first.Buffer);
             first = default;
             _head++;
@@ -89,6 +95,7 @@ internal struct OutputChunks
     private void Reset()
     {
         _head = _tail = 0;
+        _room = 0;
         if (_items?.Length > 8) _items = null;
     }
 

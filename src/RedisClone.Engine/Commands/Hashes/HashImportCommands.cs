@@ -23,7 +23,7 @@ internal static class HashImportCommands
             Subcommands =
             [
                 new("PREPARE fieldset-name field [field ...]",
-                    -4, Keys.None, DenyOom, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
+                    -4, Keys.None, DenyOom | Grows, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
                     { Complexity = "O(N*log(N)) where N is the number of fields." },
                 new("SET key fieldset-name value [value ...]",
                     -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list " +

@@ -4,6 +4,7 @@ using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
+using RedisClone.Engine.Failures;
 
 namespace RedisClone.Server.Net.Listening;
 
@@ -74,7 +75,15 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
 
     private async Task AcceptAllAsync(IConnectionListener listener)
     {
-        while (await listener.AcceptAsync() is { } connection) _accepted.Writer.TryWrite(connection);
+        try
+        {
+            while (await listener.AcceptAsync() is { } connection) _accepted.Writer.TryWrite(connection);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // Nothing starts the loop again.
+            Fatal.End("No more connections can be accepted", failure);
+        }
     }
 
     private async Task CloseAsync(IPEndPoint[] endPoints)

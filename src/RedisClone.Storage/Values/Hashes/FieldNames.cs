@@ -3,6 +3,9 @@ namespace RedisClone.Storage.Values.Hashes;
 /// <summary>A list of field names for a series of new hashes.</summary>
 public sealed class FieldNames
 {
+    /// <summary>The memory cost of one name's array, in addition to its bytes.</summary>
+    private const int ArrayBytes = 32;
+
     private readonly byte[][] _names;
 
     public FieldNames(byte[][] names)
@@ -15,6 +18,9 @@ public sealed class FieldNames
     }
 
     public int Count => _names.Length;
+
+    /// <summary>Bytes of the names, in both forms.</summary>
+    public long HeldBytes => 2L * Packed.Length + _names.Length * ArrayBytes;
 
     public ReadOnlySpan<byte> this[int index] => _names[index];
 

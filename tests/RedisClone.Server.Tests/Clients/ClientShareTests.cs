@@ -1,0 +1,109 @@
+using RedisClone.Engine;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Tests.Clients;
+
+/// <summary>The part of a limited heap that clients may take: what counts, what is refused, and which clients are disconnected.</summary>
+public sealed class ClientShareTests
+{
+    private const int Mega = 1 << 20;
+
+    /// <summary>The clients' part of this heap is 16 MB.</summary>
+    private const long Heap = 64 * Mega, Room = 40 * Mega;
+
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task Each_kind_of_memory_counts_until_the_client_has_gone(TransportKind transport)
+    {
+        await using RunningServer server = await StartAsync(transport);
+        ClientMemory memory = server.Core.ClientMemory;
+        using TestClient client = server.Connect();
+        client.Run("PING");
+        long before = memory.Total;
+        (string Line, int Least)[] kinds =
+        [
+            ("CLIENT SETNAME " + new string('n', 50_000), 100_000), ("WATCH " + new string('w', 50_000), 50_000),
+            ("HIMPORT PREPARE set " + new string('f', 50_000), 100_000), ("SUBSCRIBE " + new string('c', 50_000), 50_000),
+            ("BLPOP " + new string('b', 50_000) + " 0", 50_000),
+        ];
+        foreach ((string line, int least) in kinds)
+        {
+            TestClient holder = server.Connect();
+            holder.SendRaw(line + "\r\n");
+            await client.UntilAsync("PING", _ => memory.Total >= before + least + Limits.BytesPerConnection);
+            holder.Dispose();
+            await client.UntilAsync("PING", _ => memory.Total == before);
+        }
+        Assert.Equal(0, memory.Leaving);
+    }
+
+    [Fact]
+    public async Task The_largest_of_small_clients_are_disconnected_until_there_is_room()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        var small = new List<TestClient>();
+        for (int i = 0; i < 40; i++) small.Add(server.Connect());
+        for (int i = 0; i < 400; i++)
+        {
+            TestClient large = server.Connect();
+            large.SendRaw("*1\r\n$500000\r\n" + new string('x', 60_000));
+            small.Add(large);
+        }
+        await client.UntilAsync("INFO stats", stats => !stats.Contains("evicted_clients:0\r\n", StringComparison.Ordinal));
+        await client.UntilAsync("PING", _ => server.Core.ClientMemory is { Leaving: 0, IsFull: false });
+        Assert.InRange(server.Core.ClientMemory.Total, 1, 16 * Mega);
+        for (int i = 0; i < 40; i++) Assert.Equal("PONG", small[i].Run("PING"));
+        foreach (TestClient one in small) one.Dispose();
+    }
+
+    [Fact]
+    public async Task Clients_that_have_not_authenticated_have_a_quarter()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop, "secret");
+        using TestClient client = server.Connect();
+        client.Run("AUTH secret");
+        var strangers = new List<TestClient>();
+        for (int i = 0; i < 100; i++)
+        {
+            strangers.Add(server.Connect());
+            strangers[^1].SendRaw(new string('x', 60_000));
+        }
+        await client.UntilAsync("INFO stats", stats => !stats.Contains("evicted_clients:0\r\n", StringComparison.Ordinal));
+        await client.UntilAsync("PING", _ => server.Core.ClientMemory.Strangers <= 4 * Mega);
+        Assert.Equal("PONG", client.Run("PING"));
+        foreach (TestClient one in strangers) one.Dispose();
+    }
+
+    [Fact]
+    public async Task Commands_that_add_to_the_clients_memory_are_refused_while_their_part_is_full()
+    {
+        await using RunningServer server = await StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("MULTI");
+        HeapBudget budget = server.Core.Shards.Budget;
+        // As if another server of the process had disconnected clients that have not released their memory.
+        long others = budget.ClientLimit;
+        server.Core.Debug.BackgroundWork = false;
+        budget.ClientsChanged(others);
+        Assert.Equal(Errors.AllocationFailed, client.Run("SET k v"));
+        Assert.StartsWith("EXECABORT", client.Run("EXEC"), StringComparison.Ordinal);
+        Assert.Equal(Errors.AllocationFailed, client.Run("BLPOP k 0"));
+        Assert.Equal(Errors.AllocationFailed, client.Run("WATCH k"));
+        Assert.Equal(Errors.AllocationFailed, client.Run("SUBSCRIBE c"));
+        Assert.Equal(Errors.AllocationFailed, client.Run("HIMPORT PREPARE set field"));
+        Assert.Equal("OK", client.Run("SET k v"));
+        budget.ClientsChanged(-others);
+        Assert.Equal("OK", client.Run("WATCH k"));
+    }
+
+    private static async Task<RunningServer> StartAsync(TransportKind transport, string password = "")
+    {
+        RunningServer server = await RunningServer.StartAsync(transport, config => config.RequirePass = password);
+        server.Core.Shards.Restrict(new HeapBudget(Heap, Room));
+        return server;
+    }
+}
