@@ -23,7 +23,7 @@ internal sealed class ClientMemory(ServerCore server)
     /// <summary>Clients that have not authenticated may hold this part of what clients may hold: a quarter.</summary>
     private const int StrangerShift = 2;
 
-    /// <summary>An eviction frees this part of the clients' part of the heap too, so that evictions are rare: an eighth.</summary>
+    /// <summary>An eviction frees an eighth more of the clients' part of the heap, so that evictions are rare.</summary>
     private const int FreedShift = 3;
 
     /// <summary>Size classes of clients for one power of two.</summary>

@@ -20,7 +20,9 @@ public sealed class EventLoopOptions
     /// </summary>
     public Func<bool> TryOpen { get; set; } = static () => true;
 
-    /// <summary>Called once for each connection that <see cref="TryOpen"/> let in, when it is closed. It must not throw.</summary>
+    /// <summary>
+    /// Called once for each connection that <see cref="TryOpen"/> let in, when it is closed. It must not throw.
+    /// </summary>
     public Action Closed { get; set; } = static () => { };
 
     /// <summary>The last words to a connection that is refused.</summary>

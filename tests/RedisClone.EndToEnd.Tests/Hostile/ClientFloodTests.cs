@@ -6,8 +6,8 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
 /// <summary>
-/// Many clients that each hold little memory, on a server whose heap has a limit. Together they would need more than the heap. The
-/// server disconnects or refuses some of them, stays up, answers new clients, and loses nothing that it acknowledged.
+/// Many clients that each hold little memory, on a server whose heap has a limit. Together they would need more than the heap.
+/// The server disconnects or refuses some of them, stays up, answers new clients, and loses nothing that it acknowledged.
 /// </summary>
 public sealed class ClientFloodTests
 {
@@ -58,7 +58,8 @@ public sealed class ClientFloodTests
     [Fact]
     public void Clients_that_have_not_authenticated()
     {
-        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''", "--requirepass pw");
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''",
+            "--requirepass pw");
         RespClient? first = null;
         while (first is null) first = TryOpen(server.Port, []);
         first.Expect("+OK", "AUTH", "pw");

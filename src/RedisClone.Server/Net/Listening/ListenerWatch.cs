@@ -30,7 +30,8 @@ internal sealed class ListenerWatch : ILoggerProvider
         public void Log<TState>(
             LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
-            if (IsEnabled(logLevel) && formatter(state, null) == Text) Fatal.End("No more connections can be accepted", exception);
+            if (IsEnabled(logLevel) && formatter(state, null) == Text)
+                Fatal.End("No more connections can be accepted", exception);
         }
     }
 }
