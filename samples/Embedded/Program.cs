@@ -1,4 +1,4 @@
-// A web application that counts its visits in the server that it hosts. A real one would have a client library where this one speaks for itself.
+// A web application that counts its visits in the server that it hosts. A real application would use a client library; this one writes the protocol itself.
 using RedisClone.Server.Embedding;
 
 WebApplicationBuilder builder = WebApplication.CreateBuilder(args);

@@ -122,7 +122,7 @@ public sealed partial class JournalEngine : IDisposable
     /// </remarks>
     public string? Start(JournalDirectory directory, JournalReport report)
     {
-        if (Lsn > report.Lsn) 
+        if (Lsn > report.Lsn)
             throw new InvalidOperationException("The stream has advanced without a journal. It requires a rebuild.");
         lock (_flushGate)
             lock (_role)

@@ -199,7 +199,7 @@ internal sealed partial class Connection
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held) 
+        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held)
         {
             Now = _now, CannotMove = onWorker, ReportedMisses = _reportedMisses, EarlierDeadline = _deadline,
         };

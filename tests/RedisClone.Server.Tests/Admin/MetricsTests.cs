@@ -23,7 +23,7 @@ public sealed partial class MetricsTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Every_sample_belongs_to_a_metric_that_says_what_it_is(TransportKind transport)
+    public async Task EverySampleBelongsToADescribedMetric(TransportKind transport)
     {
         await using RunningServer server = await StartAsync(transport);
         Work(server);
@@ -49,7 +49,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task A_key_that_is_looked_up_again_on_a_worker_counts_once()
+    public async Task ALookupRepeatedOnAWorkerCountsOnce()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -63,7 +63,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task The_figures_are_those_of_info()
+    public async Task TheFiguresAreThoseOfInfo()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         Work(server);
@@ -84,7 +84,7 @@ public sealed partial class MetricsTests
     [InlineData("1.2.3.4,port=1\r\nused_memory:abc", "ERR REPLCONF ip-address provided by replica instance is not a host")]
     [InlineData("a b", "ERR REPLCONF ip-address provided by replica instance is not a host")]
     [InlineData("fe80::1%eth0", "OK")]
-    public async Task What_a_replica_says_of_itself_forges_no_figure(string address, string answer)
+    public async Task TheAddressOfAReplicaForgesNoFigure(string address, string answer)
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -96,7 +96,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task Every_metric_of_the_table_has_a_figure_and_what_counts_is_called_so()
+    public async Task EveryMetricHasAFigureAndCountersAreNamedSo()
     {
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
@@ -109,7 +109,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task Every_exported_metric_has_a_row_and_help()
+    public async Task EveryExportedMetricHasARowAndHelp()
     {
         string[] ownOfThePage = ["redis_up", "redis_instance_info", "redis_commands_latencies_usec"];
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
@@ -130,7 +130,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task A_metric_and_info_show_the_same_number()
+    public async Task AMetricAndInfoShowTheSameNumber()
     {
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
@@ -152,7 +152,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public void A_value_has_a_text_and_a_number()
+    public void AValueHasATextAndANumber()
     {
         Assert.Equal(new FigureValue("-1", -1), -1);
         Assert.Equal(new FigureValue("1", 1), true);
@@ -164,7 +164,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task The_board_shows_only_metrics_that_there_are()
+    public async Task TheDashboardShowsOnlyExistingMetrics()
     {
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
@@ -178,7 +178,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task It_says_whether_it_lives_and_whether_it_is_ready()
+    public async Task TheEndpointReportsLivenessAndReadiness()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         Assert.Equal("alive\n", await GetAsync(server, "/health/live"));
@@ -191,7 +191,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task While_data_is_loaded_it_lives_and_is_not_ready()
+    public async Task DuringLoadingTheServerIsLiveAndNotReady()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         Assert.Null(server.Core.Prepare());
@@ -203,7 +203,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task Connections_are_bounded()
+    public async Task ConnectionsAreLimited()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         await Assert.ThrowsAnyAsync<HttpRequestException>(async () =>

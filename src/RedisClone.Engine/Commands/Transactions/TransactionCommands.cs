@@ -138,7 +138,7 @@ internal static class TransactionCommands
             }
             // Queued commands write no effects of their own. Their effects form one unit, which is appended at the end of
             // EXEC.
-            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held) 
+            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held)
             {
                 Now = c.Now, CannotMove = true, LacksMemory = c.LacksMemory,
             };
