@@ -68,7 +68,7 @@ internal sealed class ClientMemory(ServerCore server)
     {
         get
         {
-            long lasting = Total - Volatile.Read(ref _leaving);
+            long lasting = Total - Leaving;
             return Volatile.Read(ref _evicting) == 0 ? lasting : Math.Min(lasting, Limit);
         }
     }
@@ -172,11 +172,11 @@ internal sealed class ClientMemory(ServerCore server)
         Notice("Out of memory.", count, bytes);
     }
 
-    private bool IsOver => Total - Volatile.Read(ref _leaving) > Limit || HeapExcess > 0 || StrangerExcess > 0;
+    private bool IsOver => Total - Leaving > Limit || HeapExcess > 0 || StrangerExcess > 0;
 
-    private long HeapExcess => Budget.LimitsClients ? Budget.Clients - Volatile.Read(ref _leaving) - Budget.ClientLimit : 0;
+    private long HeapExcess => Budget.LimitsClients ? Budget.Clients - Leaving - Budget.ClientLimit : 0;
 
-    private long StrangerExcess => Budget.LimitsClients ? Volatile.Read(ref _strangers) - StrangerLimit : 0;
+    private long StrangerExcess => Budget.LimitsClients ? Strangers - StrangerLimit : 0;
 
     private void Add(long bytes)
     {
@@ -233,7 +233,7 @@ internal sealed class ClientMemory(ServerCore server)
 
     private int EvictToConfigured()
     {
-        long excess = Total - Volatile.Read(ref _leaving) - Limit;
+        long excess = Total - Leaving - Limit;
         return excess > 0 ? Evict(new Choice(excess, 1) { IsLogged = true }).Count : 0;
     }
 

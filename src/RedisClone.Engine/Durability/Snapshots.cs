@@ -215,36 +215,34 @@ internal sealed class Snapshots
         if (_scheduled)
         {
             if (now - _lastTry < RetryMilliseconds && Failure is not null) return;
-            Slot.TryStart(SnapshotKind.Save, () =>
-            {
-                _scheduled = false;
-                return new SaveJob(this);
-            }, isHeld: false);
+            TrySave(() => _scheduled = false);
             return;
         }
         if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
         if (RefusesWrites)
         {
             // Refused writes are not changes, so a save point may never be reached.
-            Slot.TryStart(SnapshotKind.Save, () =>
-            {
-                _server.Log.LogInformation("Writes are refused because the last background save failed. Saving again...");
-                return new SaveJob(this);
-            }, isHeld: false);
+            TrySave(() => _server.Log.LogInformation("Writes are refused because the last background save failed. Saving again..."));
             return;
         }
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
             if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
-            Slot.TryStart(SnapshotKind.Save, () =>
-            {
-                _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds);
-                return new SaveJob(this);
-            }, isHeld: false);
+            TrySave(() => _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds));
             return;
         }
     }
+
+    /// <summary>
+    /// Starts a background save as soon as every shard is held. <paramref name="begins"/> runs first, if no other snapshot has
+    /// the slot.
+    /// </summary>
+    private void TrySave(Action begins) => Slot.TryStart(SnapshotKind.Save, () =>
+    {
+        begins();
+        return new SaveJob(this);
+    }, isHeld: false);
 
     /// <summary>Saves at shutdown if the options or the save points require it. False if that failed.</summary>
     public bool SaveAtShutdown(ShutdownOptions options)

@@ -249,10 +249,7 @@ internal sealed class Executor(ServerCore server)
         long ended = Stopwatch.GetTimestamp();
         long ticks = ended - started;
         started = ended;
-        Count(row, ticks, lane);
-        bool isError = c.Reply.Errors - errorsBefore > c.CountedErrors;
-        if (isError) lane.CountError(c.Reply.LastErrorCode);
-        if (isError || c.FailsWithPart) lane.Calls[row.Id].Failed++;
+        Count(c.Reply, row, ticks, lane, c.Reply.Errors - errorsBefore - c.CountedErrors, c.FailsWithPart);
         // The commands of a script have a session without a connection. The slow log records the script itself.
         if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
         if (ticks >= server.Latency.Threshold && session.Connection is not null)
@@ -318,12 +315,16 @@ internal sealed class Executor(ServerCore server)
         if (row is not null) lane.Calls[row.Id].Rejected++;
     }
 
-    /// <summary>Counts a command that was answered.</summary>
-    public void Count(CommandRow row, long ticks, Lane lane)
+    /// <summary>
+    /// Counts a command that was answered, and the error of its reply if <paramref name="errors"/> errors were not counted yet.
+    /// </summary>
+    public void Count(ReplyWriter reply, CommandRow row, long ticks, Lane lane, int errors, bool failsWithPart = false)
     {
         ref CommandCounters counters = ref lane.Calls[row.Id];
         counters.Calls++;
         counters.Ticks += ticks;
         if (server.Config.LatencyTracking) lane.CountLatency(row.Id, ticks);
+        if (errors > 0) lane.CountError(reply.LastErrorCode);
+        if (errors > 0 || failsWithPart) counters.Failed++;
     }
 }

@@ -1,10 +1,10 @@
 namespace RedisClone.Engine.Failures;
 
 /// <summary>
-/// Lets one log line of a kind pass in ten seconds, and counts the lines that it stops. Clients can cause a failure thousands
+/// Lets one log line of a kind pass in a time, ten seconds by default, and counts the lines that it stops. Clients can cause a failure thousands
 /// of times a second. Any thread may call it.
 /// </summary>
-internal sealed class NoticeLimit
+internal sealed class NoticeLimit(long milliseconds = NoticeLimit.Milliseconds)
 {
     public const int Milliseconds = 10_000;
 
@@ -16,7 +16,7 @@ internal sealed class NoticeLimit
     {
         leftOut = 0;
         long next = Volatile.Read(ref _next);
-        if (now < next || Interlocked.CompareExchange(ref _next, now + Milliseconds, next) != next)
+        if (now < next || Interlocked.CompareExchange(ref _next, now + milliseconds, next) != next)
         {
             Interlocked.Increment(ref _leftOut);
             return false;

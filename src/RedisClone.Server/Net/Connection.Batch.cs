@@ -298,11 +298,7 @@ internal sealed partial class Connection
                 break;
         }
         if (waiter.Reason == WakeReason.Served) return;
-        Lane lane = _server.Lanes.Current;
-        _server.Executor.Count(row, 0, lane);
-        if (Session.Reply.Errors == errors) return;
-        lane.Calls[row.Id].Failed++;
-        lane.CountError(Session.Reply.LastErrorCode);
+        _server.Executor.Count(Session.Reply, row, 0, _server.Lanes.Current, Session.Reply.Errors - errors);
     }
 
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)

@@ -1,6 +1,7 @@
 using System.Text;
 using Microsoft.Extensions.Logging;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Failures;
 using RedisClone.Protocol;
 
 namespace RedisClone.Server.Net;
@@ -13,16 +14,14 @@ internal sealed class SecurityCheck(ILogger log)
 {
     private const long ReportEveryMilliseconds = 60_000;
 
-    private long _lastReport = -ReportEveryMilliseconds;
+    private readonly NoticeLimit _reports = new(ReportEveryMilliseconds);
 
     public static bool IsFromBrowser(in Request request) =>
         Ascii.EqualsIgnoreCase(request[0], "POST"u8) || Ascii.EqualsIgnoreCase(request[0], "Host:"u8);
 
     public void Report(Session session)
     {
-        long now = Environment.TickCount64;
-        long last = Volatile.Read(ref _lastReport);
-        if (now - last < ReportEveryMilliseconds || Interlocked.CompareExchange(ref _lastReport, now, last) != last) return;
+        if (!_reports.TryPass(Environment.TickCount64, out _)) return;
         log.LogWarning(
             "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. This is likely due to an attacker " +
             "attempting to use Cross Protocol Scripting to compromise your Redis instance. Connection from {Peer} aborted.", session.PeerName);
