@@ -1,7 +1,7 @@
 namespace RedisClone.Scheduling;
 
 /// <summary>
-/// One thread that owns many connections. It works in rounds. A round receives everything that is readable; the readers continue
+/// One thread at a time that owns many connections. It works in rounds. A round receives everything that is readable; the readers continue
 /// at once or gather their work. Then it runs the gathered work, some of the postponed work, the posted callbacks, and the
 /// end-of-round callbacks. Last, it sends all replies, and a part of the messages and of the long replies.
 /// </summary>
@@ -37,10 +37,11 @@ public interface IEventLoop : IConnectionScheduler
     void AtEndOfRound(Action<object?> callback, object? state);
 
     /// <summary>
-    /// Runs a whole round within the present one, without waiting for events. Long work on the event loop's thread uses it so
-    /// that other connections are served meanwhile. Only the event loop's thread may call it.
+    /// Before long work on the event loop's thread: another thread becomes the event loop's thread and serves the other
+    /// connections meanwhile. The calling thread is then an ordinary thread, until its call stack has returned to the event
+    /// loop. Returns false if no other thread can be had. Only the event loop's thread may call it.
     /// </summary>
-    void RunRound();
+    bool TryHandOver();
 
     /// <summary>
     /// Completes when everything that has arrived so far was handed to its readers. If input never stops arriving, it completes

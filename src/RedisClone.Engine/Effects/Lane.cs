@@ -12,7 +12,6 @@ namespace RedisClone.Engine.Effects;
 internal sealed class Lane
 {
     [ThreadStatic] private static Lane? t_lane;
-    [ThreadStatic] private static Lane? t_nested;
 
     private readonly LaneSet _owner;
     private readonly KeyMap<bool> _absent = new();
@@ -92,20 +91,7 @@ internal sealed class Lane
         _latencies = new LatencyHistogram?[_latencies.Length];
     }
 
-    /// <summary>
-    /// Gives the thread a second lane for commands that it runs while a command on its present lane has not ended, because
-    /// the effects of both must not mix. Returns the present lane.
-    /// </summary>
-    internal static Lane EnterNested(LaneSet set)
-    {
-        Lane outer = Current(set);
-        t_lane = t_nested is { } nested && nested._owner == set ? nested : t_nested = set.OfThread(nested: true);
-        return outer;
-    }
-
-    internal static void LeaveNested(Lane outer) => t_lane = outer;
-
-    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.OfThread(nested: false);
+    internal static Lane Current(LaneSet set) => t_lane is { } lane && lane._owner == set ? lane : t_lane = set.OfThread();
 }
 
 /// <summary>The counters of one command on one lane.</summary>
@@ -118,7 +104,7 @@ internal struct CommandCounters
 internal sealed class LaneSet(int commands, ErrorStatistics errors)
 {
     private readonly Lock _adding = new();
-    private readonly Dictionary<(int Thread, bool Nested), Lane> _ofThreads = [];
+    private readonly Dictionary<int, Lane> _ofThreads = [];
     private Lane[] _lanes = [];
 
     public int Commands => commands;
@@ -126,11 +112,6 @@ internal sealed class LaneSet(int commands, ErrorStatistics errors)
     public ErrorStatistics Errors => errors;
 
     public Lane Current => Lane.Current(this);
-
-    /// <inheritdoc cref="Lane.EnterNested"/>
-    internal Lane EnterNested() => Lane.EnterNested(this);
-
-    internal static void LeaveNested(Lane outer) => Lane.LeaveNested(outer);
 
     public ReadOnlySpan<Lane> All => _lanes;
 
@@ -145,13 +126,13 @@ internal sealed class LaneSet(int commands, ErrorStatistics errors)
     /// The lane of the calling thread for this server. A thread that serves several servers gets the same lane back each
     /// time. A new thread takes over the lane of an ended thread with the same ID.
     /// </summary>
-    internal Lane OfThread(bool nested)
+    internal Lane OfThread()
     {
         lock (_adding)
         {
-            if (_ofThreads.TryGetValue((Environment.CurrentManagedThreadId, nested), out Lane? known)) return known;
+            if (_ofThreads.TryGetValue(Environment.CurrentManagedThreadId, out Lane? known)) return known;
             var lane = new Lane(this);
-            _ofThreads.Add((Environment.CurrentManagedThreadId, nested), lane);
+            _ofThreads.Add(Environment.CurrentManagedThreadId, lane);
             _lanes = [.. _lanes, lane];
             return lane;
         }

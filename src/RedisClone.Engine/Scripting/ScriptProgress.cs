@@ -8,21 +8,21 @@ using RedisClone.Scheduling;
 namespace RedisClone.Engine.Scripting;
 
 /// <summary>
-/// The state of the running script for other threads: how long it has run and whether it may be ended. A long script on an event
-/// loop runs a round of the loop from time to time. Past busy-reply-threshold, new commands and commands that already wait are
+/// The state of the running script for other threads: how long it has run and whether it may be ended. A long script hands its
+/// event loop over to another thread. Past busy-reply-threshold, new commands and commands that already wait are
 /// answered with BUSY. The thread that runs the script writes the state; any thread may read it and request an end.
 /// </summary>
 internal sealed class ScriptProgress(ServerCore server)
 {
-    /// <summary>How often a long script runs a round of its event loop.</summary>
-    private static readonly long LoopPause = Stopwatch.Frequency / 1000;
+    /// <summary>How long a script may keep its event loop, and how often a long script looks at the time.</summary>
+    private static readonly long LoopPatience = Stopwatch.Frequency / 1000;
 
     /// <summary>How often waiting commands are checked again, so that they reply BUSY.</summary>
     private static readonly long AnswerPause = Stopwatch.Frequency / 20;
 
     private Session? _caller;
     private IEventLoop? _loop;
-    private long _started, _lastRound, _lastAnswer;
+    private long _started, _lastLook, _lastAnswer;
     private volatile Routine? _routine;
     private volatile LongRun? _long;
     private volatile bool _hasWritten;
@@ -55,7 +55,7 @@ internal sealed class ScriptProgress(ServerCore server)
         _caller = caller;
         _loop = caller.Connection?.Loop is { IsOnLoop: true } loop ? loop : null;
         _hasWritten = _isKilled = _isAbandoned = false;
-        _started = _lastRound = Stopwatch.GetTimestamp();
+        _started = _lastLook = Stopwatch.GetTimestamp();
         _routine = routine;
         return _started;
     }
@@ -92,7 +92,7 @@ internal sealed class ScriptProgress(ServerCore server)
     public LuaString? Check(long now)
     {
         if (_routine is not { } routine) return null;
-        if (now - _lastRound > LoopPause) ServeOthers(routine, now);
+        if (now - _lastLook > LoopPatience) ServeOthers(routine, now);
         if (_isKilled)
         {
             server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
@@ -116,24 +116,8 @@ internal sealed class ScriptProgress(ServerCore server)
             run.IsBusy = true;
         }
         if (run.IsBusy) AnswerWaiting(now);
-        if (_loop is not null) RunRound(_loop);
-        _lastRound = Stopwatch.GetTimestamp();
-    }
-
-    /// <summary>
-    /// Work of other connections on this thread must not mix with the script's effects, so it uses a separate lane.
-    /// </summary>
-    private void RunRound(IEventLoop loop)
-    {
-        Lane outer = server.Lanes.EnterNested();
-        try
-        {
-            loop.RunRound();
-        }
-        finally
-        {
-            LaneSet.LeaveNested(outer);
-        }
+        if (_loop is { IsOnLoop: true }) _loop.TryHandOver();
+        _lastLook = Stopwatch.GetTimestamp();
     }
 
     /// <summary>Commands that began to wait before the script was busy are checked again, so that they reply BUSY too.</summary>

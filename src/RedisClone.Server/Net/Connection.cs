@@ -215,8 +215,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                     if (!await SendAsync(rounds)) return;
                 }
             }
-            // A long script runs rounds of its event loop within this round. Its effects must still belong to a round.
-            if (any) rounds?.Enter();
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
             _batch.Clear();
             input.AdvanceTo(consumed, examined);

@@ -14,8 +14,9 @@ internal interface ILoopTarget
 }
 
 /// <summary>
-/// A thread with an epoll instance; <see cref="IEventLoop"/> describes its rounds. Descriptors are watched edge-triggered: a
-/// round asks the kernel once for new events, and the event loop remembers which connections have unfinished work.
+/// An epoll instance and the thread that serves it; <see cref="IEventLoop"/> describes its rounds. Descriptors are watched
+/// edge-triggered: a round asks the kernel once for new events, and the event loop remembers which connections have unfinished
+/// work. Each step of a round takes its work from a queue, so another thread can continue at any call that left the loop.
 /// </summary>
 internal sealed class Loop : IEventLoop
 {
@@ -38,7 +39,7 @@ internal sealed class Loop : IEventLoop
     private const int RoundsThatMayFail = 100;
 
     private readonly ILogger _log;
-    private readonly Thread _thread;
+    private readonly LoopThreads _threads;
     private readonly int _epoll = Native.CreateEpoll();
     private readonly int _wakeup = Native.CreateWakeup();
     private readonly byte[] _events = new byte[EventsPerRound * Native.EventBytes];
@@ -52,7 +53,6 @@ internal sealed class Loop : IEventLoop
 
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
     private int _eventCount, _nextEvent;      // the received events that are not dispatched yet
-    private int _threadId;
     private int _sleeping;
     private int _connections;
     private long _unsent;
@@ -66,13 +66,13 @@ internal sealed class Loop : IEventLoop
         if (_epoll < 0 || _wakeup < 0) throw new IOException($"Cannot create an event loop: errno {-Math.Min(_epoll, _wakeup)}.");
         Options = options;
         _log = log;
-        _thread = new Thread(Run) { IsBackground = true, Name = $"loop-{number}" };
+        _threads = new LoopThreads(number, Serve);
         TryAdd(_wakeup, Native.EpollIn | Native.EpollEdge, target: null);
     }
 
     public EventLoopOptions Options { get; }
 
-    public bool IsOnLoop => Environment.CurrentManagedThreadId == _threadId;
+    public bool IsOnLoop => _threads.IsServing;
 
     /// <summary>On the event loop: the number of receives that returned data.</summary>
     public long Received { get; set; }
@@ -97,13 +97,13 @@ internal sealed class Loop : IEventLoop
 
     public bool RoundIsFull => _moved >= _roundIsFull;
 
-    public void Start() => _thread.Start();
+    public void Start() => _threads.Start();
 
-    /// <summary>Aborts the open connections and ends the thread.</summary>
+    /// <summary>Aborts the open connections and ends the threads.</summary>
     public void Stop()
     {
         Post(static self => ((Loop)self!)._stopping = true, this);
-        if (!IsOnLoop) _thread.Join();
+        if (!IsOnLoop) _threads.WaitForEnd();
     }
 
     public void Post(Action<object?> callback, object? state)
@@ -215,10 +215,10 @@ internal sealed class Loop : IEventLoop
         },
         this);
 
-    public void RunRound()
+    public bool TryHandOver()
     {
-        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can run a round.");
-        Round(mayWait: false);
+        if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can hand itself over.");
+        return _threads.TryHandOver();
     }
 
     public Task ReceiveAllAsync()
@@ -228,15 +228,19 @@ internal sealed class Loop : IEventLoop
         return receipt.Task;
     }
 
-    private void Run()
+    /// <summary>
+    /// Runs rounds until the event loop stops, and returns true then. Returns false if the calling thread has handed the event
+    /// loop over; it must not touch the event loop's state any more.
+    /// </summary>
+    private bool Serve()
     {
-        _threadId = Environment.CurrentManagedThreadId;
         int failures = 0;
+        int turn = _threads.Turn;
         while (!_stopping)
         {
             try
             {
-                Round(mayWait: true);
+                Round(turn);
                 failures = 0;
             }
             catch (Exception bug)
@@ -245,40 +249,46 @@ internal sealed class Loop : IEventLoop
                 Options.Failed(_log, bug, "A round of an event loop was cut short");
                 if (++failures == RoundsThatMayFail) Options.End("An event loop cannot go on", bug);
             }
+            if (turn != _threads.Turn) return false;
         }
-        RunGathered();
+        RunToTheEnd();
+        return true;
+    }
+
+    private void RunToTheEnd()
+    {
+        int turn = _threads.StayToTheEnd();
+        RunGathered(turn);
         _roundIsFull = long.MaxValue;
-        RunPostponed();
-        RunPosted();
+        RunPostponed(turn);
+        RunPosted(turn);
         foreach (ILoopTarget? target in _targets) target?.OnLoopStopping();
-        RunPosted();
+        RunPosted(turn);
         CloseQueued();
         _ = Native.Close(_wakeup);
         _ = Native.Close(_epoll);
     }
 
-    /// <summary>Each step takes its work from a queue, so a nested round continues where the outer round stopped.</summary>
-    private void Round(bool mayWait)
+    /// <summary>
+    /// Each step but the last ones calls other code, which may hand the event loop over. The thread's turn is over then.
+    /// </summary>
+    private void Round(int turn)
     {
         BeginTurn();
-        DispatchEvents();
-        ReceiveEvents(mayWait);
-        DispatchEvents();
-        ReceiveFromReadable();
-        RunGathered();
-        RunPostponed();
-        RunPosted();
-        RunEndOfRound();
+        if (!DispatchEvents(turn)) return;
+        ReceiveEvents();
+        if (!DispatchEvents(turn) || !ReceiveFromReadable(turn) || !RunGathered(turn) || !RunPostponed(turn) || !RunPosted(turn)
+            || !RunEndOfRound(turn)) return;
         SendQueued();
         CloseQueued();
     }
 
     private void BeginTurn() => _roundIsFull = _moved + Options.MaxBytesPerRound;
 
-    private void ReceiveEvents(bool mayWait)
+    private void ReceiveEvents()
     {
         int timeout = 0;
-        if (mayWait && _readable.Count == 0 && _gathered.Count == 0 && _postponed.Count == 0
+        if (_readable.Count == 0 && _gathered.Count == 0 && _postponed.Count == 0
             && _toSend.Count == 0 && _toSendLast.Count == 0 && _endOfRound.Count == 0)
         {
             Volatile.Write(ref _sleeping, 1);
@@ -297,14 +307,14 @@ internal sealed class Loop : IEventLoop
         _stalled.Clear();
     }
 
-    private void DispatchEvents()
+    private bool DispatchEvents(int turn)
     {
-        while (_nextEvent < _eventCount)
+        while (turn == _threads.Turn && _nextEvent < _eventCount)
         {
             ILoopTarget? target = null;
             try
             {
-                while (_nextEvent < _eventCount)
+                while (turn == _threads.Turn && _nextEvent < _eventCount)
                 {
                     (uint events, int fd) = Native.ReadEvent(_events, _nextEvent++);
                     // The wake-up descriptor has no target. Because it is edge-triggered, it need not be read.
@@ -317,22 +327,22 @@ internal sealed class Loop : IEventLoop
                 Failed(target, bug);
             }
         }
+        return turn == _threads.Turn;
     }
 
-    private void ReceiveFromReadable()
+    private bool ReceiveFromReadable(int turn)
     {
         int budget = _readable.Count;
-        while (budget > 0)
+        while (turn == _threads.Turn && budget > 0)
         {
             LoopConnection? connection = null;
             try
             {
-                for (; budget > 0 && _readable.TryDequeue(out connection); budget--)
+                for (; turn == _threads.Turn && budget > 0 && _readable.TryDequeue(out connection); budget--)
                 {
                     connection.IsQueuedToRead = false;
                     connection.Receive();
                 }
-                return;
             }
             catch (Exception bug)
             {
@@ -340,6 +350,7 @@ internal sealed class Loop : IEventLoop
                 Failed(connection, bug);
             }
         }
+        return turn == _threads.Turn;
     }
 
     /// <summary>Reports a failure of work that the event loop started elsewhere. Any thread may call it.</summary>
@@ -355,7 +366,7 @@ internal sealed class Loop : IEventLoop
         if (target is not LoopConnection connection) return;
         try
         {
-            connection.AbortOnLoop();
+            RunOrPost(static connection => ((LoopConnection)connection!).AbortOnLoop(), connection);
         }
         catch (Exception again)
         {
@@ -363,31 +374,37 @@ internal sealed class Loop : IEventLoop
         }
     }
 
-    private void RunGathered()
+    private bool RunGathered(int turn)
     {
         foreach (IGatheredWork work in _gathered) work.Fetch();
-        for (int budget = _gathered.Count; budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--) work.Run();
+        for (int budget = _gathered.Count; turn == _threads.Turn && budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--)
+            work.Run();
+        return turn == _threads.Turn;
     }
 
     /// <summary>Runs at least one item, and more while the round has room for them.</summary>
-    private void RunPostponed()
+    private bool RunPostponed(int turn)
     {
-        for (int budget = _postponed.Count; budget > 0 && _postponed.TryDequeue(out IGatheredWork? work); budget--)
+        for (int budget = _postponed.Count; turn == _threads.Turn && budget > 0 && _postponed.TryDequeue(out IGatheredWork? work); budget--)
         {
             work.Run();
             if (RoundIsFull) break;
         }
+        return turn == _threads.Turn;
     }
 
-    private void RunPosted()
+    private bool RunPosted(int turn)
     {
         // Runs only the callbacks that are queued now. Callbacks that these post run in the next round.
-        for (int budget = _posted.Count; budget > 0 && _posted.TryDequeue(out Callback callback); budget--) Run(callback);
+        for (int budget = _posted.Count; turn == _threads.Turn && budget > 0 && _posted.TryDequeue(out Callback callback); budget--)
+            Run(callback);
+        return turn == _threads.Turn;
     }
 
-    private void RunEndOfRound()
+    private bool RunEndOfRound(int turn)
     {
-        while (_endOfRound.TryDequeue(out Callback callback)) Run(callback);
+        while (turn == _threads.Turn && _endOfRound.TryDequeue(out Callback callback)) Run(callback);
+        return turn == _threads.Turn;
     }
 
     private void SendQueued()
