@@ -44,6 +44,17 @@ public interface IEventLoop : IConnectionScheduler
     bool TryHandOver();
 
     /// <summary>
+    /// Consulted at the end of each round in which output is held. It is set before output is held, and not replaced.
+    /// </summary>
+    IOutputGate? OutputGate { get; set; }
+
+    /// <summary>
+    /// Whether output is held. Any thread may read it. When the gate opens further, a callback must be posted, so that a round
+    /// consults the gate.
+    /// </summary>
+    bool HoldsOutput { get; }
+
+    /// <summary>
     /// Completes when everything that has arrived so far was handed to its readers. If input never stops arriving, it completes
     /// after a number of rounds. Any thread may call it, but the event loop's thread must not wait for it.
     /// </summary>

@@ -3,7 +3,7 @@ using RedisClone.Engine.Clients;
 namespace RedisClone.Engine.Durability;
 
 /// <summary>
-/// The connections of one event loop, or of the thread pool, whose replies wait until the effects they saw are durable.
+/// The connections without an event loop whose replies wait until the effects that they saw are durable.
 /// </summary>
 internal sealed class DurableGate
 {

@@ -92,7 +92,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     };
 
     /// <summary>Adopts a changed setting of appendfsync.</summary>
-    public void Adapt() => _engine.Policy = PolicyOf(_server.Config.AppendFsync);
+    public void Adapt()
+    {
+        _engine.Policy = PolicyOf(_server.Config.AppendFsync);
+        TellGates();
+    }
 
     /// <summary>
     /// Loads the journal from its directory and continues it. Returns null, or the reason why the server must not start.
@@ -258,8 +262,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     void IJournalObserver.OnDurable(long lsn)
     {
-        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
-        _pool.Durable();
+        TellGates();
         WakeWaiters();
     }
 
@@ -271,28 +274,29 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     void IJournalObserver.OnFailed(string reason)
     {
         _server.Log.LogError("The journal has failed: {Reason}. Writes are refused until a rewrite succeeds", reason);
-        foreach ((_, LoopRounds rounds) in _loops) rounds.Durable();
-        _pool.Durable();
+        TellGates();
     }
 
     /// <summary>The rounds of a connection's loop; null if the transport has no event loops.</summary>
-    public LoopRounds? RoundsOf(IConnectionScheduler scheduler) =>
-        scheduler is IEventLoop loop
-            ? _loops.GetOrAdd(loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine))
-            : null;
+    public LoopRounds? RoundsOf(IConnectionScheduler scheduler)
+    {
+        if (scheduler is not IEventLoop loop) return null;
+        LoopRounds rounds = _loops.GetOrAdd(
+            loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine));
+        loop.OutputGate ??= rounds;
+        return rounds;
+    }
 
     /// <summary>
-    /// Registers a connection whose replies have seen effects that are not durable yet. The connection is resumed once they
-    /// are durable or the journal has failed.
+    /// Registers a connection without an event loop whose replies have seen effects that are not durable yet. The connection is
+    /// resumed once they are durable or the journal has failed.
     /// </summary>
-    public void Hold(long lsn, IClientConnection connection, LoopRounds? rounds)
+    public void Hold(long lsn, IClientConnection connection)
     {
-        (rounds?.Gate ?? _pool.Gate).Add(lsn, connection);
+        _pool.Gate.Add(lsn, connection);
         // Race: the LSN may have become durable after the connection checked it and before it was registered. That report did
         // not include the connection.
-        if (_engine.DurableLsn < lsn && IsKept(_engine)) return;
-        if (rounds is not null) rounds.Durable();
-        else _pool.Durable();
+        if (ReleasedLsn >= lsn) _pool.Durable();
     }
 
     /// <summary>Resumes a blocked client once an LSN is durable (WAITAOF).</summary>
@@ -353,13 +357,24 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     }
 
     /// <summary>
-    /// The LSN up to which connections are released. A journal that failed releases all of them, and they are closed. One
-    /// that was turned off releases all of them too, and they continue.
+    /// The LSN up to which output may leave. A journal that was turned off, or whose setting changed from <c>always</c>, holds
+    /// nothing.
     /// </summary>
-    private long ReleasedLsn => IsKept(_engine) ? _engine.DurableLsn : long.MaxValue;
+    public static long OpenUpTo(JournalEngine engine) =>
+        engine.State == JournalState.Failed || engine.State != JournalState.Off && engine.Policy == FlushPolicy.Always
+            ? engine.DurableLsn
+            : long.MaxValue;
 
-    /// <summary>Whether appended effects will become durable, unless the journal fails.</summary>
-    public static bool IsKept(JournalEngine engine) => engine.State is JournalState.Running or JournalState.Rebuilding;
+    /// <summary>
+    /// The LSN up to which waiting connections are resumed. A journal that failed resumes all of them, and they are closed.
+    /// </summary>
+    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : OpenUpTo(_engine);
+
+    private void TellGates()
+    {
+        foreach ((_, LoopRounds rounds) in _loops) rounds.Moved();
+        _pool.Durable();
+    }
 
     /// <summary>The gate for connections without an event loop. The thread pool resumes them.</summary>
     private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem

@@ -4,17 +4,23 @@ using RedisClone.Scheduling;
 namespace RedisClone.Engine.Durability;
 
 /// <summary>
-/// Group commit for one event loop. The loop reports when it begins and ends executing commands, and its connections wait
-/// here for the flush. The end of a round closes the group; the replies that it made durable leave in the same round.
+/// Group commit for one event loop. The loop reports when it begins and ends executing commands, and holds the output of its
+/// connections until the effects that the output saw are durable. The end of a round closes the group; the replies that it made
+/// durable leave in the same round.
 /// </summary>
-internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engine)
+internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engine) : IOutputGate
 {
     private static readonly Action<object?> EndRound = static state => ((LoopRounds)state!).End();
-    private static readonly Action<object?> ReleaseGate = static state => ((LoopRounds)state!).Release();
+
+    // Race: the flag is reset before the gate is consulted at the end of the round, so a later durable LSN posts again.
+    private static readonly Action<object?> Consult = static state => Interlocked.Exchange(ref ((LoopRounds)state!)._posted, 0);
     private bool _inRound;
     private int _posted;
 
-    public DurableGate Gate { get; } = new();
+    /// <summary>A journal that failed releases nothing more: what it has not made durable may never be.</summary>
+    public bool IsFinal => engine.State == JournalState.Failed;
+
+    public long Open => JournalKeeper.OpenUpTo(engine);
 
     /// <summary>Called before a connection executes commands. It has an effect only on the loop's thread.</summary>
     public void Enter()
@@ -25,15 +31,15 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
         loop.AtEndOfRound(EndRound, this);
     }
 
-    /// <summary>
-    /// Called when the durable LSN has advanced or the journal has failed; schedules a release of the gate on the loop.
-    /// </summary>
-    public void Durable()
+    /// <summary>Called when the gate has opened further or will not open any more.</summary>
+    public void Moved()
     {
-        if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
+        Interlocked.MemoryBarrier(); // See HeldOutput.Release.
+        // On the event loop, the end of the present round consults the gate.
+        if (!loop.HoldsOutput || loop.IsOnLoop || Interlocked.Exchange(ref _posted, 1) != 0) return;
         try
         {
-            loop.Post(ReleaseGate, this);
+            loop.Post(Consult, this);
         }
         catch
         {
@@ -47,19 +53,5 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     {
         _inRound = false;
         engine.RoundEnding(index);
-        if (Gate.Any) Gate.Release(Released);
     }
-
-    private void Release()
-    {
-        // Race: the flag is reset before the release, so a later durable LSN posts again.
-        Interlocked.Exchange(ref _posted, 0);
-        Gate.Release(Released);
-    }
-
-    /// <summary>
-    /// The LSN up to which connections are released. A journal that failed releases all of them, and they are closed. One
-    /// that was turned off releases all of them too.
-    /// </summary>
-    private long Released => JournalKeeper.IsKept(engine) ? engine.DurableLsn : long.MaxValue;
 }

@@ -35,7 +35,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// </summary>
     public long Unsent => Queued + (Replica?.Behind ?? 0);
 
-    /// <summary>Whether the written output waits until its effects are durable.</summary>
+    /// <summary>
+    /// Whether the written output waits until its effects are durable. An event loop holds the output itself.
+    /// </summary>
     public bool IsHeldBack { get; set; }
 
     /// <summary>
@@ -79,8 +81,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     /// <summary>
     /// Hands the written output to the transport and waits while the client does not read. Returns false if the client is gone.
+    /// The output of a connection with an event loop is held there if <paramref name="heldAt"/> is the LSN that it depends on.
     /// </summary>
-    public ValueTask<bool> FlushAsync(Session session, Lane lane)
+    public ValueTask<bool> FlushAsync(Session session, Lane lane, long heldAt = 0)
     {
         Reply.Commit();
         long bytes = Unflushed;
@@ -88,7 +91,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         session.NetOutput += bytes;
         lane.NetOutput += bytes;
         if (bytes > 0) lane.Writes++;
-        ValueTask<FlushResult> flush = pipe.FlushAsync();
+        ValueTask<FlushResult> flush = heldAt > 0 ? loop!.FlushHeldAsync(heldAt) : pipe.FlushAsync();
         return flush.IsCompletedSuccessfully ? new ValueTask<bool>(!flush.Result.IsCompleted) : AwaitAsync(flush, bytes);
     }
 

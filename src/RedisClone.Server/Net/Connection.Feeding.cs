@@ -1,6 +1,5 @@
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Durability;
 using RedisClone.Engine.Replication;
 
 namespace RedisClone.Server.Net;
@@ -18,7 +17,7 @@ internal sealed partial class Connection
     /// Sends the replica a snapshot of one moment. Later effects wait until the snapshot is sent. Returns false if the
     /// connection ends.
     /// </summary>
-    private async ValueTask<bool> FillAsync(Replica replica, LoopRounds? rounds)
+    private async ValueTask<bool> FillAsync(Replica replica)
     {
         if (replica.State == ReplicaState.Follows) return true;
         while (!replica.HasSnapshot)
@@ -27,14 +26,14 @@ internal sealed partial class Connection
             if (_killed || IsClosed) return false;
             if (replica.HasSnapshot) break;
             replica.WriteSign(Session.Reply);
-            if (!await SendAsync(rounds)) return false;
+            if (!await SendAsync()) return false;
         }
         replica.WriteHead(Session.Reply, _server.ReplicationId);
         // The snapshot may also contain effects that are not durable yet.
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
         do
         {
-            if (!await SendAsync(rounds)) return false;
+            if (!await SendAsync()) return false;
         }
         while (replica.WritePart(Session.Reply));
         replica.Follow(ServerCore.UnixMilliseconds());

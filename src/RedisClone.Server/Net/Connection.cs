@@ -34,6 +34,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private readonly RequestParser _parser;
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
+    private LoopRounds? _rounds;        // of the journal, for the connection's event loop
     private bool _killed;
     private bool _idle;                 // waits for input; exact only on its event loop's thread
     private long _now;
@@ -158,7 +159,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     internal async Task RunAsync()
     {
         PipeReader input = _transport.Transport.Input;
-        LoopRounds? rounds = _server.Journal?.RoundsOf(_scheduler);
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
             static state => ((Connection)state!).OnClosed(), this);
         while (true)
@@ -166,7 +166,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             _idle = true;
             ReadResult read = await input.ReadAsync();
             _idle = false;
-            rounds ??= _server.Journal?.RoundsOf(_scheduler);
+            _rounds ??= _server.Journal?.RoundsOf(_scheduler);
             _now = ServerCore.UnixMilliseconds();
             _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
@@ -197,7 +197,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                     Prepare();
                     Fetch();
                 }
-                rounds?.Enter();
+                _rounds?.Enter();
                 // Messages from before the request precede its reply.
                 if (_output.HasMessages) WriteMessages();
                 _current = 0;
@@ -212,7 +212,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                         if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
                     if (KillIfOverLimit()) return;
-                    if (!await SendAsync(rounds)) return;
+                    if (!await SendAsync()) return;
                 }
             }
             if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
@@ -226,8 +226,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             }
             if (_output.HasMessages) WriteMessages();
             if (KillIfOverLimit()) break;
-            if (!await SendAsync(rounds)) break;
-            if (Session.IsReplica && !await FillAsync(Session.Replica!, rounds)) break;
+            if (!await SendAsync()) break;
+            if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
     }
@@ -239,26 +239,39 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     }
 
     /// <summary>
-    /// Hands the output to the transport once its effects are durable, and waits while the client does not read. Returns false
-    /// if the connection ends.
+    /// Hands the output to the transport and waits while the client does not read. The output leaves once its effects are
+    /// durable. Returns false if the connection ends.
     /// </summary>
-    private ValueTask<bool> SendAsync(LoopRounds? rounds)
+    private ValueTask<bool> SendAsync()
     {
         if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
-        return _server.Journal is { HoldsReplies: true } journal && Session.SeenLsn > journal.DurableLsn
-            ? SendDurableAsync(journal, rounds)
-            : FlushAsync();
+        if (_server.Journal is not { HoldsReplies: true } journal || Session.SeenLsn <= journal.DurableLsn) return FlushAsync();
+        return _loop is null ? SendDurableAsync(journal) : SendHeldAsync(journal);
     }
 
-    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal, LoopRounds? rounds)
+    /// <summary>The event loop holds the output, and the connection goes on with its next requests.</summary>
+    private ValueTask<bool> SendHeldAsync(JournalKeeper journal)
+    {
+        if (journal.Failure.Length > 0) return new ValueTask<bool>(false);
+        // Only a round of the event loop closes a group. For effects of another thread the journal's thread does.
+        if (_rounds is null || !_loop!.EventLoop.IsOnLoop)
+        {
+            _rounds ??= journal.RoundsOf(_scheduler);
+            journal.AppendedElsewhere();
+        }
+        return FlushAsync(Session.SeenLsn);
+    }
+
+    /// <summary>Without an event loop, the connection itself waits with its output.</summary>
+    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal)
     {
         _output.IsHeldBack = true;
         NoteMemory();
-        if (rounds is null) journal.AppendedElsewhere();
+        journal.AppendedElsewhere();
         bool lost = false;
-        while (journal.IsOn && Session.SeenLsn > journal.DurableLsn && !(lost = journal.Failure.Length > 0))
+        while (journal.HoldsReplies && Session.SeenLsn > journal.DurableLsn && !(lost = journal.Failure.Length > 0))
         {
-            journal.Hold(Session.SeenLsn, this, rounds);
+            journal.Hold(Session.SeenLsn, this);
             await _resumed.Wait();
         }
         _output.IsHeldBack = false;
@@ -269,9 +282,9 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     /// Flushes, and only then counts the output as the client's memory. The output was compared with the client's own limit
     /// before, so a client that exceeds that limit does not cause the eviction of others.
     /// </summary>
-    private ValueTask<bool> FlushAsync()
+    private ValueTask<bool> FlushAsync(long heldAt = 0)
     {
-        ValueTask<bool> flushed = _output.FlushAsync(Session, _server.Lanes.Current);
+        ValueTask<bool> flushed = _output.FlushAsync(Session, _server.Lanes.Current, heldAt);
         NoteMemory();
         return flushed;
     }

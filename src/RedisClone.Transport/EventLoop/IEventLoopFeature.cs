@@ -1,3 +1,4 @@
+using System.IO.Pipelines;
 using RedisClone.Scheduling;
 
 namespace RedisClone.Transport.EventLoop;
@@ -27,6 +28,13 @@ public interface IEventLoopFeature
 
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     long MostUnread { get; set; }
+
+    /// <summary>
+    /// Flushes the pipe's output. It is held until the event loop's <see cref="IOutputGate"/> is open up to <paramref
+    /// name="position"/>, and all later output of the connection is held behind it. The writer does not wait for that, unless
+    /// the unsent output exceeds the limit of a flush.
+    /// </summary>
+    ValueTask<FlushResult> FlushHeldAsync(long position);
 
     /// <summary>
     /// Sends a message at the end of the round without the connection's pipe. The caller must be on the event loop, and the

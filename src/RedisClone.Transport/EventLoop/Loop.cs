@@ -51,6 +51,9 @@ internal sealed class Loop : IEventLoop
     private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
     private readonly List<LoopConnection> _stalled = [];
 
+    /// <summary>On the event loop: flushed output that waits for the gate.</summary>
+    public HeldOutput Held { get; } = new();
+
     private ILoopTarget?[] _targets = new ILoopTarget?[256];
     private int _eventCount, _nextEvent;      // the received events that are not dispatched yet
     private int _sleeping;
@@ -71,6 +74,14 @@ internal sealed class Loop : IEventLoop
     }
 
     public EventLoopOptions Options { get; }
+
+    public IOutputGate? OutputGate
+    {
+        get => Held.Gate;
+        set => Held.Gate = value;
+    }
+
+    public bool HoldsOutput => Held.Any;
 
     public bool IsOnLoop => _threads.IsServing;
 
@@ -279,6 +290,7 @@ internal sealed class Loop : IEventLoop
         ReceiveEvents();
         if (!DispatchEvents(turn) || !ReceiveFromReadable(turn) || !RunGathered(turn) || !RunPostponed(turn) || !RunPosted(turn)
             || !RunEndOfRound(turn)) return;
+        Held.Release();
         SendQueued();
         CloseQueued();
     }

@@ -72,6 +72,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         set => _writer.MostUnread = value;
     }
 
+    public ValueTask<FlushResult> FlushHeldAsync(long position) => _writer.FlushHeldAsync(position);
+
     public void Send(ReadOnlySpan<byte> message) => _writer.Append(message);
 
     public int Fd { get; }

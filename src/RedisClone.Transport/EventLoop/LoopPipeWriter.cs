@@ -6,7 +6,8 @@ namespace RedisClone.Transport.EventLoop;
 /// <summary>
 /// A connection's output. The writer owns the bytes until a flush hands them to the event loop, which sends them at the end of
 /// the round. On the event loop a flush moves the chunks directly; from another thread it posts them. While a post is pending,
-/// every later flush is a post too, so that the bytes keep the order of the flushes.
+/// every later flush is a post too, so that the bytes keep the order of the flushes. Held output stays with the event loop until
+/// its gate opens.
 /// </summary>
 internal sealed class LoopPipeWriter : PipeWriter
 {
@@ -27,6 +28,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     // Owned by the event loop. The writer may read _unsent and _blocked; the values may be outdated.
     private OutputChunks _sending;
     private long _unsent;
+    private long _held;                      // the last bytes of _unsent, which wait for the gate
     private volatile bool _blocked;
     private long _blockedAt;
     private bool _finishing;
@@ -57,7 +59,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         get
         {
             long room = _sending.Room + Volatile.Read(ref _posted);
-            return _blocked || room > BufferPool.UsualSize ? room : 0;
+            return _blocked || Volatile.Read(ref _held) > 0 || room > BufferPool.UsualSize ? room : 0;
         }
     }
 
@@ -66,6 +68,8 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     /// <summary>On the event loop: all flushed output was sent or dropped.</summary>
     public bool IsDrained => _sending.IsEmpty;
+
+    private bool MaySend => _unsent > _held && !_blocked;
 
     private FlushResult Result => new(isCanceled: false, isCompleted: _broken);
 
@@ -89,7 +93,12 @@ internal sealed class LoopPipeWriter : PipeWriter
         _unflushed += bytes;
     }
 
-    public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default)
+    public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default) => FlushAsync(position: 0, cancellationToken);
+
+    /// <inheritdoc cref="IEventLoopFeature.FlushHeldAsync"/>
+    public ValueTask<FlushResult> FlushHeldAsync(long position) => FlushAsync(position, CancellationToken.None);
+
+    private ValueTask<FlushResult> FlushAsync(long position, CancellationToken cancellationToken)
     {
         if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<FlushResult>(cancellationToken);
         if (_flush.TakeCancel()) return new ValueTask<FlushResult>(new FlushResult(isCanceled: true, isCompleted: _broken));
@@ -100,13 +109,13 @@ internal sealed class LoopPipeWriter : PipeWriter
         bool wait = unsent > _loop.Options.PauseWriterBytes && (_loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         if (direct)
         {
-            TakeWritten(ref _filled, _buffer, _written);
+            TakeWritten(ref _filled, _buffer, _written, position);
             ForgetWritten();
-            SendTaken();
+            if (MaySend) _loop.QueueSend(_connection);
         }
         ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct && wait) AwaitDrain();
-        else if (!direct && (wait || _unflushed > 0)) PostWritten(wait, last: false);
+        else if (!direct && (wait || _unflushed > 0)) PostWritten(position, wait, last: false);
         return result;
     }
 
@@ -120,7 +129,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (_completed) return;
         _completed = true;
         if (exception is not null) _connection.Abort(new Microsoft.AspNetCore.Connections.ConnectionAbortedException(exception.Message, exception));
-        PostWritten(wait: false, last: true);
+        PostWritten(position: 0, wait: false, last: true);
     }
 
     /// <summary>
@@ -129,6 +138,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     public void Append(ReadOnlySpan<byte> message)
     {
         if (_broken) return;
+        if (_held > 0) _loop.Held.EnsureRoom();
         if (_sending.IsEmpty || _sending.Last.Room < message.Length)
         {
             int usual = (int)Math.Clamp(_unsent, BufferPool.SmallestSize, LargerChunk);
@@ -136,7 +146,8 @@ internal sealed class LoopPipeWriter : PipeWriter
         }
         _sending.Last.Append(message);
         CountUnsent(message.Length);
-        if (!_blocked) _loop.QueueSend(_connection);
+        if (_held > 0) Hold(message.Length, position: 0);
+        if (MaySend) _loop.QueueSend(_connection);
     }
 
     /// <summary>
@@ -144,7 +155,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     /// </summary>
     public void Send()
     {
-        if (!_sending.IsEmpty && !_blocked && !_broken) Transmit();
+        if (MaySend && !_broken) Transmit();
         if (_blocked && !_broken && _loop.IsEnding) CutOffOrWait();
         if (_flush.IsArmed) AnswerOrWait();
         if (_finishing && _sending.IsEmpty && !_broken)
@@ -162,18 +173,31 @@ internal sealed class LoopPipeWriter : PipeWriter
         _loop.QueueSend(_connection);
     }
 
+    /// <summary>On the event loop: the gate has opened for the next bytes that were held.</summary>
+    public void Release(long bytes)
+    {
+        if (_broken) return;
+        Volatile.Write(ref _held, _held - bytes);
+        if (MaySend) _loop.QueueSend(_connection);
+    }
+
+    /// <summary>On the event loop: the gate will not open for held output, so no later output may follow it.</summary>
+    public void Abort() => _connection.AbortOnLoop();
+
     /// <summary>On the event loop: drops the output, because nothing can be sent any more.</summary>
     public void Break()
     {
         _broken = true;
         _sending.Clear(_loop);
         CountUnsent(-_unsent);
+        Volatile.Write(ref _held, 0);
         if (_flush.IsArmed) _flush.Answer(Result);
     }
 
     private void Transmit()
     {
-        int sent = Native.Send(_connection.Fd, _sending.Items, _loop.Options.MaxBytesPerTurn, out int asked);
+        int limit = (int)Math.Min(_loop.Options.MaxBytesPerTurn, _unsent - _held);
+        int sent = Native.Send(_connection.Fd, _sending.Items, limit, out int asked);
         if (sent < 0 && sent != -Native.WouldBlock && sent != -Native.Interrupted)
         {
             _connection.OnBroken();
@@ -188,8 +212,8 @@ internal sealed class LoopPipeWriter : PipeWriter
         // A send that took fewer bytes than it was given has filled the socket. An event reports when it has room again.
         if (sent < asked) Volatile.Write(ref _blockedAt, Environment.TickCount64);
         _blocked = sent < asked && sent != -Native.Interrupted;
-        if (_blocked || _sending.IsEmpty) _connection.WantsWritable(_blocked);
-        if (!_blocked && !_sending.IsEmpty) _loop.QueueSend(_connection);
+        if (!MaySend) _connection.WantsWritable(_blocked);
+        else _loop.QueueSend(_connection);
     }
 
     private void NextBuffer(int sizeHint)
@@ -214,17 +238,23 @@ internal sealed class LoopPipeWriter : PipeWriter
     /// <summary>
     /// On the event loop: takes over the written chunks. If memory cannot be had, all of them stay with the writer.
     /// </summary>
-    private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written)
+    private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written, long position)
     {
+        bool hold = position > 0 || _held > 0;
+        if (hold) _loop.Held.EnsureRoom();
         _sending.EnsureRoom(filled.Items.Length + 1);
+        long before = _unsent;
         foreach (ref OutputChunk chunk in filled.Items) Take(chunk);
         filled.Forget();
         if (buffer is not null) Take(new OutputChunk(buffer, written));
+        if (hold) Hold(_unsent - before, position);
     }
 
-    private void SendTaken()
+    private void Hold(long bytes, long position)
     {
-        if (!_sending.IsEmpty && !_blocked) _loop.QueueSend(_connection);
+        if (bytes == 0 || _broken) return;
+        Volatile.Write(ref _held, _held + bytes);
+        _loop.Held.Add(this, bytes, position);
     }
 
     private void Take(OutputChunk chunk)
@@ -263,10 +293,10 @@ internal sealed class LoopPipeWriter : PipeWriter
         else _loop.LookAgain(_connection);
     }
 
-    private void PostWritten(bool wait, bool last)
+    private void PostWritten(long position, bool wait, bool last)
     {
         RetireBuffer();
-        var written = new Written(this, _filled, _unflushed, wait, last);
+        var written = new Written(this, _filled, _unflushed, position, wait, last);
         _filled = default;
         Interlocked.Add(ref _posted, _unflushed);
         ForgetWritten();
@@ -296,7 +326,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     }
 
     /// <summary>The output of a flush from another thread, on its way to the event loop.</summary>
-    private sealed class Written(LoopPipeWriter writer, OutputChunks chunks, long bytes, bool wait, bool last)
+    private sealed class Written(LoopPipeWriter writer, OutputChunks chunks, long bytes, long position, bool wait, bool last)
     {
         private OutputChunks _chunks = chunks;
 
@@ -304,8 +334,8 @@ internal sealed class LoopPipeWriter : PipeWriter
         {
             try
             {
-                writer.TakeWritten(ref _chunks, buffer: null, written: 0);
-                writer.SendTaken();
+                writer.TakeWritten(ref _chunks, buffer: null, written: 0, position);
+                if (writer.MaySend) writer._loop.QueueSend(writer._connection);
             }
             catch
             {

@@ -1,0 +1,53 @@
+using RedisClone.Scheduling;
+
+namespace RedisClone.Transport.EventLoop;
+
+/// <summary>
+/// The output of one event loop that waits for the <see cref="IOutputGate"/>, in the order of its flushes. Only the event loop's
+/// thread uses it, except for <see cref="Any"/>.
+/// </summary>
+internal sealed class HeldOutput
+{
+    private readonly Queue<Part> _parts = new();
+    private long _last;
+    private int _count;
+
+    public IOutputGate? Gate { get; set; }
+
+    /// <summary>Any thread may read it.</summary>
+    public bool Any => Volatile.Read(ref _count) != 0;
+
+    /// <summary>Makes room for one more part, so that adding it cannot fail.</summary>
+    public void EnsureRoom() => _parts.EnsureCapacity(_parts.Count + 1);
+
+    /// <summary>
+    /// Adds a part. Its position is at least that of the part before, so that the parts of a connection keep their order and the
+    /// queue need not be searched.
+    /// </summary>
+    public void Add(LoopPipeWriter writer, long bytes, long position)
+    {
+        _last = _parts.Count == 0 ? position : Math.Max(_last, position);
+        _parts.Enqueue(new Part(writer, bytes, _last));
+        Volatile.Write(ref _count, _parts.Count);
+    }
+
+    /// <summary>Passes on all parts that the gate lets through. Connections whose output never passes are aborted.</summary>
+    public void Release()
+    {
+        if (_count == 0) return;
+        // Race: the thread that opens the gate does so and then asks whether output is held. A full fence on both sides ensures
+        // that at least one of them sees the other's write.
+        Interlocked.MemoryBarrier();
+        bool isFinal = Gate!.IsFinal;
+        long open = Gate.Open;
+        while (_parts.TryPeek(out Part part) && (part.Position <= open || isFinal))
+        {
+            _parts.Dequeue();
+            if (part.Position <= open) part.Writer.Release(part.Bytes);
+            else part.Writer.Abort();
+        }
+        Volatile.Write(ref _count, _parts.Count);
+    }
+
+    private readonly record struct Part(LoopPipeWriter Writer, long Bytes, long Position);
+}
