@@ -41,4 +41,62 @@ public sealed class SlowDiskTests : IDisposable
         await Task.WhenAll(writers);
         Assert.InRange(most, 0, Limits.JournalBacklog + 16 * Size);
     }
+
+    [Theory]
+    [InlineData(TransportKind.Auto)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task RepliesWaitForTheDiskUntilTheyNeedNotAnyMore(TransportKind transport)
+    {
+        var disk = new WatchedDisk();
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), transport, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+        }, disk);
+        using TestClient client = server.Connect();
+        using TestClient other = server.Connect();
+        long before = server.Core.Journal!.Engine.Lsn;
+        disk.FlushTime = TimeSpan.FromSeconds(3);
+        SendTwo(client, "SET", "k", "1");
+        while (server.Core.Journal.Engine.Lsn == before) await Task.Delay(5);
+        Assert.Equal("OK", other.Run("CONFIG SET appendfsync everysec"));
+        Assert.Equal("OK", client.Read());
+        Assert.True(server.Core.Journal.Engine.Lsn > server.Core.Journal.DurableLsn, "The reply came after the flush.");
+        disk.FlushTime = TimeSpan.Zero;
+    }
+
+    [Fact]
+    public async Task AConnectionExecutesWhileItsOutputIsHeld()
+    {
+        var disk = new WatchedDisk();
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+        }, disk);
+        using TestClient client = server.Connect();
+        long start = server.Core.Journal!.DurableLsn;
+        disk.FlushTime = TimeSpan.FromSeconds(2);
+        for (int i = 0; i < 3; i++)
+        {
+            long before = server.Core.Journal.Engine.Lsn;
+            SendTwo(client, "INCR", "k");
+            while (server.Core.Journal.Engine.Lsn == before) await Task.Delay(5);
+        }
+        // A read that saw what is not durable is held, too.
+        client.Send("GET", "k");
+        Assert.Equal(start, server.Core.Journal.DurableLsn);
+        Assert.Equal(["1", "2", "3", "4", "5", "6", "6"], Enumerable.Range(0, 7).Select(_ => client.Read()));
+        Assert.True(server.Core.Journal.DurableLsn > start);
+        disk.FlushTime = TimeSpan.Zero;
+    }
+
+    /// <summary>The event loop writes a single unit itself, and serves no other connection meanwhile.</summary>
+    private static void SendTwo(TestClient client, params string[] words)
+    {
+        string request = TestClient.Encode(words);
+        client.SendRaw(request + request);
+    }
 }
