@@ -84,7 +84,9 @@ public sealed class Manifest
         return Encoding.ASCII.GetBytes(text.ToString());
     }
 
-    /// <summary>Parses a manifest by the rules of Redis. The error texts are those of Redis.</summary>
+    /// <summary>
+    /// Parses a manifest by the rules of Redis. The error texts are those of Redis. Unlike Redis, no file may be named twice.
+    /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> bytes, out Manifest manifest, out string error)
     {
         manifest = Empty;
@@ -92,6 +94,7 @@ public sealed class Manifest
         if (bytes.IsEmpty) return Fail("Found an empty AOF manifest", 0, out error);
         ManifestFile? @base = null;
         List<ManifestFile> history = [], increments = [];
+        var names = new HashSet<string>();
         int number = 0;
         while (!bytes.IsEmpty)
         {
@@ -107,6 +110,8 @@ public sealed class Manifest
                 ManifestFileKind.Base when @base is not null => "Found duplicate base file information",
                 ManifestFileKind.Increment when increments.Count > 0 && file.Sequence <= increments[^1].Sequence =>
                     "Found a non-monotonic sequence number",
+                // Recovery cuts and deletes files by name, so it would lose the data of a file that is named twice.
+                _ when !names.Add(file.Name) => "Found a file name twice",
                 _ => null,
             };
             if (problem is not null) return Fail(problem, number, out error);

@@ -32,6 +32,9 @@ public sealed class ManifestTests
     [InlineData("file a seq 4611686018427387904 type b\n", "A sequence number is out of range")]
     [InlineData("file a seq -1 type i\n", "A sequence number is out of range")]
     [InlineData("file a seq 9223372036854775808 type i\n", "Invalid AOF manifest file format")]
+    [InlineData("file a seq 1 type i\nfile a seq 2 type i\n", "Found a file name twice")]
+    [InlineData("file a seq 1 type b\nfile a seq 2 type i\n", "Found a file name twice")]
+    [InlineData("file a seq 1 type h\nfile a seq 2 type i\n", "Found a file name twice")]
     [InlineData("file a seq 2 type i", "The AOF manifest file contains too long line")]
     public void RefusesWithTheErrorsOfRedis(string text, string error)
     {
