@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
@@ -167,33 +168,15 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             ReadResult read = await input.ReadAsync();
             _idle = false;
             _rounds ??= _server.Journal?.RoundsOf(_scheduler);
-            _now = ServerCore.UnixMilliseconds();
-            _parser.Restricted = Session.MustAuthenticate;
-            _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
+            Parse(read.Buffer, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
-            QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
-            QueryRoom = _parser.RoomBytes;
-            NoteMemory();
             if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
             else if (any)
             {
-                Lane lane = _server.Lanes.Current;
-                lane.Reads++;
-                if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
-                IEventLoop? round = _loop is { EventLoop: { IsOnLoop: true } loop } ? loop : null;
-                if (round is not null && _batch.Count <= Limits.GatheredBatch)
+                bool isGathered = TryGather();
+                if (isGathered || TryPostpone()) await _resumed.Wait();
+                if (!isGathered)
                 {
-                    Prepare();
-                    round.Gather(this);
-                    await _resumed.Wait();
-                }
-                else
-                {
-                    if (round is { RoundIsFull: true })
-                    {
-                        round.Postpone(this);
-                        await _resumed.Wait();
-                    }
                     Prepare();
                     Fetch();
                 }
@@ -230,6 +213,37 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
             if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
+    }
+
+    private void Parse(in ReadOnlySequence<byte> buffer, out SequencePosition consumed, out SequencePosition examined)
+    {
+        _now = ServerCore.UnixMilliseconds();
+        _parser.Restricted = Session.MustAuthenticate;
+        _parser.Parse(buffer, _batch, out consumed, out examined);
+        QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
+        QueryRoom = _parser.RoomBytes;
+        NoteMemory();
+        if (_batch.Count == 0) return;
+        Lane lane = _server.Lanes.Current;
+        lane.Reads++;
+        if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
+    }
+
+    /// <summary>Lets the event loop run a small batch together with those of other connections.</summary>
+    private bool TryGather()
+    {
+        if (_batch.Count > Limits.GatheredBatch || _loop is not { EventLoop: { IsOnLoop: true } loop }) return false;
+        Prepare();
+        loop.Gather(this);
+        return true;
+    }
+
+    /// <summary>Puts a large batch off to a later round if the present one has done much work.</summary>
+    private bool TryPostpone()
+    {
+        if (_loop is not { EventLoop: { IsOnLoop: true, RoundIsFull: true } loop }) return false;
+        loop.Postpone(this);
+        return true;
     }
 
     public void WriteMessages()
