@@ -57,8 +57,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     [Fact]
     public void RedisCanLoadTheFileAtAnyMoment()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var looks = 0;
         for (var run = 0; run < LongRun.Times(5, 500); run++) MakeJournal(random, Ending.Killed, LookAt);
         Assert.NotEqual(0, looks);
@@ -77,8 +76,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
 
     private void DamageEverywhere(Ending ending)
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var journal = MakeJournal(random, ending);
         var disk = journal.Disk;
         var path = JournalRun.Names.PathOf(FileName);

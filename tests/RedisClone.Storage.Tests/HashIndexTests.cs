@@ -53,7 +53,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     [MemberData(nameof(Hashes))]
     public void MatchesDictionaryModel(string hashes)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         Numbers numbers = Make(hashes);
         var model = new List<int>();
         var places = new Dictionary<int, int>();
@@ -96,7 +96,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     [Fact]
     public void ScanVisitsPermanentEntries()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         for (int round = 0; round < 60; round++)
         {
             var numbers = new Numbers(Spread);
@@ -171,7 +171,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     [Fact]
     public void RandomIsFair()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         const int Members = 300, Draws = 300_000;
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= Members; i++) numbers.Add(i);

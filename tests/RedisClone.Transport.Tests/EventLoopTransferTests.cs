@@ -11,20 +11,21 @@ using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http.Features;
 using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
+using Xunit.Abstractions;
 
 namespace RedisClone.Transport.Tests;
 
 /// <summary>Bytes go through the event loop unchanged and in order, however they are cut, and no faster than they are taken.</summary>
-public sealed class EventLoopTransferTests
+public sealed class EventLoopTransferTests(ITestOutputHelper output)
 {
     [Fact]
     public async Task Echoes_random_sizes_on_many_connections()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
         await Task.WhenAll(Enumerable.Range(0, 24).Select(i => Transfer.OnOwnThread(() =>
         {
-            var random = new Random(seed + i);
+            Random random = Seed.Random(i);
             using var socket = host.Connect();
             for (int round = 0; round < 6; round++)
             {
@@ -39,7 +40,7 @@ public sealed class EventLoopTransferTests
     [Fact]
     public async Task A_request_of_any_size_becomes_one_piece()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         var segments = new ConcurrentBag<bool>();
         await using var host = await TransportHost.StartAsync(async connection =>
         {
@@ -58,7 +59,7 @@ public sealed class EventLoopTransferTests
         });
         await Task.WhenAll(Enumerable.Range(0, 4).Select(i => Transfer.OnOwnThread(() =>
         {
-            var random = new Random(seed + i);
+            Random random = Seed.Random(i);
             using var socket = host.Connect();
             byte[][] requests = [.. Enumerable.Range(0, 30).Select(n => RandomBytes(random, n == 7 ? 8 << 20 : random.Next(1 << random.Next(3, 17))))];
             var sender = Transfer.OnOwnThread(() =>
@@ -141,10 +142,10 @@ public sealed class EventLoopTransferTests
     public async Task Flushes_from_any_thread_keep_their_order()
     {
         const int Count = 20_000;
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(async connection =>
         {
-            var random = new Random(seed);
+            Random random = Seed.Random(1);
             var loop = connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop;
             var writer = connection.Transport.Output;
             for (int i = 0; i < Count; i++)
@@ -171,10 +172,10 @@ public sealed class EventLoopTransferTests
     [Fact]
     public async Task A_read_from_another_thread_finds_what_was_left_and_what_comes()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(async connection =>
         {
-            var random = new Random(seed);
+            Random random = Seed.Random(1);
             var (input, replies) = (connection.Transport.Input, connection.Transport.Output);
             while (true)
             {
@@ -189,10 +190,10 @@ public sealed class EventLoopTransferTests
             }
         });
         using var socket = host.Connect();
-        byte[] sent = RandomBytes(new Random(seed), 2 << 20);
+        byte[] sent = RandomBytes(Seed.Random(2), 2 << 20);
         var sender = Transfer.OnOwnThread(() =>
         {
-            SendInPieces(socket, sent, new Random(seed));
+            SendInPieces(socket, sent, Seed.Random(3));
             socket.Shutdown(SocketShutdown.Send);
         });
         await Transfer.OnOwnThread(() => Assert.True(sent.AsSpan().SequenceEqual(socket.ReceiveToEnd())));
@@ -209,7 +210,7 @@ public sealed class EventLoopTransferTests
         using var tls = new SslStream(
             new NetworkStream(host.Connect(), ownsSocket: true), false, (_, shown, _, _) => shown!.GetCertHashString() == certificate.GetCertHashString());
         await tls.AuthenticateAsClientAsync("localhost").WaitAsync(Transfer.Patience);
-        byte[] sent = RandomBytes(new Random(RunSeed.Take()), 1 << 20);
+        byte[] sent = RandomBytes(Seed.Random(output), 1 << 20);
         var sending = tls.WriteAsync(sent);
         byte[] received = new byte[sent.Length];
         await tls.ReadExactlyAsync(received).AsTask().WaitAsync(Transfer.Patience);

@@ -7,9 +7,10 @@ using RedisClone.Protocol;
 using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
+using Xunit.Abstractions;
 
 /// <summary>MULTI, EXEC and WATCH, as clients and the journal observe them.</summary>
-public sealed class TransactionTests
+public sealed class TransactionTests(ITestOutputHelper output)
 {
     [Fact]
     public async Task AMillionQueuedCommandsTakeLittleMoreThanTheirBytes()
@@ -89,7 +90,7 @@ public sealed class TransactionTests
     [Fact]
     public void QueuedCommandsAreReadUnchanged()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         var commands = new CommandTable(CommandFamilies.All);
         var transaction = new Transaction(commands);
         var queued = new List<(CommandRow Row, string[] Arguments, int Wire)>();

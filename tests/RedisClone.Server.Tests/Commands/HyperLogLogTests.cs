@@ -1,10 +1,12 @@
+using Xunit.Abstractions;
+
 
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
 /// HyperLogLog: the bytes of Redis, the agreement of the two encodings, and the detection of damage in any place.
 /// </summary>
-public sealed class HyperLogLogTests
+public sealed class HyperLogLogTests(ITestOutputHelper output)
 {
     private readonly CommandHost _host = new();
 
@@ -35,7 +37,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void BothEncodingsAgreeAndAreAccurate()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         int added = 0;
         _host.Run("PFADD dense");
         _host.Run("PFDEBUG TODENSE dense");
@@ -58,7 +60,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void MergingEqualsAddingToOneKey()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 40; round++)
         {
             _host.Run("DEL a b c all");
@@ -89,7 +91,7 @@ public sealed class HyperLogLogTests
         Assert.Equal(invalid, _host.Run("PFMERGE d k"));
         Assert.Equal(invalid, _host.Run("PFDEBUG TODENSE k"));
 
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 2000; round++)
         {
             _host.Run("DEL k");

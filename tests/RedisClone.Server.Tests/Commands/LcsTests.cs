@@ -1,15 +1,17 @@
+using Xunit.Abstractions;
+
 
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>Compares LCS with the textbook table, traced back in the order of Redis.</summary>
-public sealed class LcsTests
+public sealed class LcsTests(ITestOutputHelper output)
 {
     private readonly CommandHost _host = new();
 
     [Fact]
     public void AgreesWithTheTable()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 400; round++)
         {
             string a = RandomText(random), b = RandomText(random);

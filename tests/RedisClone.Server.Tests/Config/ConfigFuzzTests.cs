@@ -25,12 +25,12 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
     [Fact]
     public void DamagedFilesAreReadOrRefused()
     {
-        int seed = RunSeed.Take(), files = LongRun.Times(2_000, 1_000_000), read = 0;
+        int files = LongRun.Times(2_000, 1_000_000), read = 0;
         for (int i = 0; i < files; i++)
         {
-            var random = new Random(unchecked(seed * 397 ^ i));
+            Random random = Seed.Random(i);
             string file = Path.Combine(_folder, "redis.conf"), text = Text(random);
-            string shown = $"RC_SEED={seed}, file {i}: {text}";
+            string shown = $"{Seed.Note}, file {i}: {text}";
             File.WriteAllText(file, text);
             ConfigLoad load = Load(file);
             Assert.True(load.Config is null == load.Error.Length > 0, shown);
@@ -42,8 +42,8 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
             Assert.True(again.Config is not null, $"{shown}\nrewritten:\n{File.ReadAllText(file)}\n{again.Error}");
             Assert.True(Values(table).SequenceEqual(Values(new ConfigTable(again.Config))), $"{shown}\nrewritten:\n{File.ReadAllText(file)}");
         }
-        output.WriteLine($"RC_SEED={seed}: {files} files, {read} read");
-        Assert.True(read > 0, $"RC_SEED={seed}: every file was refused");
+        output.WriteLine($"{Seed.Note}: {files} files, {read} read");
+        Assert.True(read > 0, $"{Seed.Note}: every file was refused");
     }
 
     /// <summary>Returns whether the parameter names a path outside of this folder.</summary>

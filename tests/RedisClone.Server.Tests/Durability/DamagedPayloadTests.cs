@@ -35,9 +35,7 @@ public class DamagedPayloadTests(ITestOutputHelper output)
     [Fact]
     public void DamagedPayloadsAreRefusedOrSound()
     {
-        int seed = RunSeed.Take();
-        output.WriteLine($"RC_SEED={seed}");
-        var random = new Random(seed);
+        Random random = Seed.Random(output);
         // Small limits give the large encodings few bytes, so that each byte is damaged in turn.
         var host = new CommandHost(config => (config.HashMaxListpackEntries, config.SetMaxListpackEntries, config.ZsetMaxListpackEntries) = (6, 6, 6));
         byte[][] payloads = [.. Samples(host), .. OldPayloads.All()];

@@ -25,9 +25,7 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
     [InlineData(false)]
     public void WhatIsLoadedIsWhatThereWasAtTheMark(bool asRdb)
     {
-        int seed = int.Parse(Environment.GetEnvironmentVariable("RC_SEED") ?? $"{Random.Shared.Next()}", CultureInfo.InvariantCulture);
-        output.WriteLine($"RC_SEED={seed}");
-        var random = new Random(seed);
+        Random random = Seed.Random(output);
         CommandHost host = Host();
         var commands = new RandomCommands(random, host, asRdb);
         for (int round = 0; round < Rounds; round++)

@@ -6,9 +6,10 @@ using RedisClone.Journal.Rdb;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
+using Xunit.Abstractions;
 
 /// <summary>The dump file: all data is restored, a damaged file is refused, and a failed save keeps the old file.</summary>
-public sealed class SnapshotTests : IDisposable
+public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-snapshot-").FullName;
 
@@ -92,7 +93,7 @@ public sealed class SnapshotTests : IDisposable
     [Fact]
     public void ValuesOfEverySizeComeBack()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         CommandHost saved = Host();
         for (int i = 0; i < 400; i++)
         {
@@ -120,7 +121,7 @@ public sealed class SnapshotTests : IDisposable
     [Fact]
     public void TheFirstDamageIsNamed()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int run = 0; run < 20; run++)
         {
             int[] twice = [.. Enumerable.Range(0, 5).Select(_ => random.Next(2000))];

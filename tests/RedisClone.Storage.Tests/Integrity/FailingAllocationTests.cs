@@ -31,7 +31,7 @@ public sealed class FailingAllocationTests
     public FailingAllocationTests(ITestOutputHelper output)
     {
         _output = output;
-        _random = Seeded.Random(output);
+        _random = Seed.Random(output);
         _tested.Database(0);
         FaultPoint.Disarm();
     }
