@@ -31,7 +31,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [InlineData(DiskCall.Delete)]
     [InlineData(DiskCall.FlushDirectory)]
     [InlineData(DiskCall.Lock)]
-    public void TheNthCallFails(DiskCall call)
+    public void AFailureOfAnyCallLeavesAPrefix(DiskCall call)
     {
         var seeds = Seed.Random(output);
         for (var run = 0; run < LongRun.Times(5, 200); run++)

@@ -39,16 +39,16 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     private sealed record Group(int Start, int HeaderEnd, int End, long Lsn, long Durable);
 
     [Fact]
-    public void SealedJournal() => DamageEverywhere(Ending.Sealed);
+    public void DamageOfASealedJournalIsDetected() => DamageEverywhere(Ending.Sealed);
 
     [Fact]
-    public void KilledJournal() => DamageEverywhere(Ending.Killed);
+    public void DamageOfAKilledJournalIsDetected() => DamageEverywhere(Ending.Killed);
 
     [Fact]
-    public void JournalThatRedisContinued() => DamageEverywhere(Ending.ContinuedByRedis);
+    public void DamageOfAJournalThatRedisContinuedIsDetected() => DamageEverywhere(Ending.ContinuedByRedis);
 
     [Fact]
-    public void KilledJournalThatRedisContinued() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
+    public void DamageOfAKilledJournalThatRedisContinuedIsDetected() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
 
     /// <summary>
     /// After a kill at any point, the file consists of whole commands and annotation lines. Padding and fill marks are

@@ -91,7 +91,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// A scan visits every record that is present from its first call to its last, while other records come and go.
+    /// A scan visits every record that is present from its first call to its last, while other records are added and removed.
     /// </summary>
     [Fact]
     public void ScanVisitsPermanentEntries()
@@ -141,7 +141,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void UndisturbedScanVisitsEachRecordOnce()
+    public void AScanWithoutChangesVisitsEachRecordOnce()
     {
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= 5_000; i++) numbers.Add(i);
@@ -154,7 +154,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void DrainsInSlices()
+    public void TheIndexIsDrainedInSlices()
     {
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= 20_000; i++) numbers.Add(i);
@@ -169,7 +169,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void RandomIsFair()
+    public void RandomRecordsAreEquallyLikely()
     {
         Random random = Seed.Random(output);
         const int Members = 300, Draws = 300_000;
