@@ -21,7 +21,9 @@ public sealed class LcsTests(ITestOutputHelper output)
             (string common, List<(int A, int B, int Length)> runs) = Solve(a, b);
             Assert.Equal(common, _host.Run("LCS a b"));
             Assert.Equal(common.Length.ToString(), _host.Run("LCS a b LEN"));
-            string matches = string.Join(' ', runs.Where(r => r.Length >= least).Select(r => $"[[{r.A} {r.A + r.Length - 1}] [{r.B} {r.B + r.Length - 1}] {r.Length}]"));
+            string matches = string.Join(
+                ' ',
+                runs.Where(r => r.Length >= least).Select(r => $"[[{r.A} {r.A + r.Length - 1}] [{r.B} {r.B + r.Length - 1}] {r.Length}]"));
             Assert.Equal($"[matches [{matches}] len {common.Length}]", _host.Run($"LCS a b IDX MINMATCHLEN {least} WITHMATCHLEN"));
         }
     }

@@ -14,8 +14,10 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
 
     private static readonly string[] s_pieces =
     [
-        "\"", "'", "\\", " ", "\n", "\r", "\t", "#", "1", "0", "-1", "yes", "no", "1gb", "1k", "5%", "%", "\0", "é", "[", "*", "\\x41", "\\n", "user", "alice", "on", ">pw", "~*", "+@all", "-debug",
-        "(+get ~a)", "sentinel", "x.y", "loadmodule", "rename-command", "99999999999999999999", "-9223372036854775808", "1e9", "0x10", "normal", "pubsub", "900", "allkeys-lru", "Kx$", "60 1",
+        "\"", "'", "\\", " ", "\n", "\r", "\t", "#", "1", "0", "-1", "yes", "no", "1gb", "1k", "5%", "%", "\0", "é", "[", "*",
+        "\\x41", "\\n", "user", "alice", "on", ">pw", "~*", "+@all", "-debug",
+        "(+get ~a)", "sentinel", "x.y", "loadmodule", "rename-command", "99999999999999999999", "-9223372036854775808", "1e9",
+        "0x10", "normal", "pubsub", "900", "allkeys-lru", "Kx$", "60 1",
     ];
 
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-config-").FullName;
@@ -57,7 +59,11 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
             string name = s_names[random.Next(s_names.Length)];
             text.Append(random.Next(4) == 0 ? name.ToUpperInvariant() : name).Append(' ');
             if (random.Next(3) > 0) text.Append(ConfigText.Quote(ConfigTable.TextOf(name, ServerConfig.Defaults)));
-            else for (int words = random.Next(4); words > 0; words--) text.Append(s_pieces[random.Next(s_pieces.Length)]).Append(random.Next(2) == 0 ? " " : "");
+            else
+            {
+                for (int words = random.Next(4); words > 0; words--)
+                    text.Append(s_pieces[random.Next(s_pieces.Length)]).Append(random.Next(2) == 0 ? " " : "");
+            }
             text.Append('\n');
         }
         for (int damage = random.Next(-3, 3); damage > 0; damage--)

@@ -84,7 +84,9 @@ public sealed class DurabilityOrderTests : IDisposable
                 client.Run($"EVAL redis.call('SET',KEYS[1],ARGV[1])redis.call('PUBLISH','news',ARGV[1])return{{ARGV[1]}} 1 {key} {mark}");
                 break;
             case 5:
-                client.SendRaw(TestClient.Encode("MULTI") + TestClient.Encode("SET", key, mark) + TestClient.Encode("PUBLISH", "news", mark) + TestClient.Encode("EXEC"));
+                client.SendRaw(
+                    TestClient.Encode("MULTI") + TestClient.Encode("SET", key, mark) +
+                    TestClient.Encode("PUBLISH", "news", mark) + TestClient.Encode("EXEC"));
                 for (int i = 0; i < 4; i++) client.Read();
                 break;
             default:

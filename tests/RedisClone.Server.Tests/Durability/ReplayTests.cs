@@ -17,7 +17,7 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task AReplayBringsBackTheSame()
+    public async Task AReplayRestoresTheSameData()
     {
         var random = Seed.Random(output);
         await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>

@@ -18,7 +18,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void WhatWasSavedComesBack()
+    public void SavedDataIsRestored()
     {
         CommandHost saved = Host();
         SampleData.Fill(saved);
@@ -34,7 +34,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     }
 
     [Fact]
-    public void WhatHasExpiredIsLeftOut()
+    public void ExpiredKeysAreNotLoaded()
     {
         CommandHost saved = Host();
         saved.Now = 1000;
@@ -48,7 +48,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     }
 
     [Fact]
-    public void AReloadKeepsAll()
+    public void AReloadKeepsAllData()
     {
         CommandHost host = Host();
         SampleData.Fill(host);
@@ -62,7 +62,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     /// the reload loses the difference.
     /// </summary>
     [Fact]
-    public void NegativeZeroComesBack()
+    public void NegativeZeroIsRestored()
     {
         CommandHost host = Host();
         string longName = new('x', 80);
@@ -91,7 +91,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     /// Several threads read the short values. Values longer than the buffer of the reader are read directly from the file.
     /// </summary>
     [Fact]
-    public void ValuesOfEverySizeComeBack()
+    public void ValuesOfEverySizeAreRestored()
     {
         var random = Seed.Random(output);
         CommandHost saved = Host();
@@ -170,7 +170,7 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
     }
 
     [Fact]
-    public void ADatabaseTooHighIsRefused()
+    public void AnInvalidDatabaseNumberIsRefused()
     {
         CommandHost saved = Host();
         saved.Run("SELECT 9");
