@@ -9,7 +9,7 @@ using RedisClone.Storage.Values.SortedSets;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>One operation on a collection: of 20 elements, which is packed, and of a million.</summary>
+/// <summary>Measures operations on packed collections of 20 elements and on large collections of a million.</summary>
 public class CollectionBenchmarks
 {
     private readonly byte[] _name = new byte[Names.Length];

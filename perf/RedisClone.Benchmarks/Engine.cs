@@ -13,7 +13,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>Today's server without its sockets: parser, table, shards and handlers, on the calling thread.</summary>
+/// <summary>The server without its sockets: parser, command table, shards and handlers run on the calling thread.</summary>
 internal sealed class Engine
 {
     private readonly RequestParser _parser;
@@ -32,7 +32,7 @@ internal sealed class Engine
 
     public ServerCore Server { get; }
 
-    /// <summary>Parses and runs all requests; returns the bytes of the replies.</summary>
+    /// <summary>Parses and runs all requests. Returns the number of bytes of the replies.</summary>
     public int Execute(byte[] requests)
     {
         _output.ResetWrittenCount();
@@ -45,7 +45,7 @@ internal sealed class Engine
             CommandRow row = Server.Commands.Resolve(request)!;
             ulong hash = KeyHash.Of(request[row.FirstKey]);
             Shard shard = Server.Shards.Of(hash);
-            if (!shard.TryEnter()) throw new InvalidOperationException("nobody else can hold it");
+            if (!shard.TryEnter()) throw new InvalidOperationException("the shard is held although only one thread uses it");
             var held = ShardSet.Of(shard.Index);
             var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, CannotMove = false };
             ShardSet widened = default;

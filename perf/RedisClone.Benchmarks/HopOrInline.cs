@@ -6,8 +6,8 @@ using RedisClone.Engine.Shards;
 namespace RedisClone.Benchmarks;
 
 /// <summary>
-/// What it costs to reach a shard: entered inline by the thread that brings the work, as the server does; by a plain lock; or by
-/// handing every request to another thread, as a design with one thread a shard would.
+/// Measures the cost of access to a shard. The server enters the shard on the thread of the request. The alternatives are a
+/// plain lock, and a design with one thread for each shard, to which every request is passed.
 /// </summary>
 [MemoryDiagnoser]
 public class HopOrInline

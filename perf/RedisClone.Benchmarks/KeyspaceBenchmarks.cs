@@ -6,7 +6,7 @@ using ValueType = RedisClone.Storage.ValueType;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>The keyspace of one shard: what every command pays.</summary>
+/// <summary>Measures the operations on the keyspace of a shard that every command needs.</summary>
 public class KeyspaceBenchmarks
 {
     private const int Batch = 32;
@@ -35,7 +35,7 @@ public class KeyspaceBenchmarks
     [Benchmark(Baseline = true)]
     public int Find() => _keyspace.Find(NextKey(), KeyHash.Of(_key)).Value.Length;
 
-    /// <summary>As the server does with a pipeline: buckets first, then records, then the lookups.</summary>
+    /// <summary>Prefetches the buckets and then the records before the lookups, as the server does for a pipeline.</summary>
     [Benchmark(OperationsPerInvoke = Batch)]
     public int FindPrefetched()
     {

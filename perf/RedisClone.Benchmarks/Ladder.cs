@@ -8,8 +8,8 @@ using RedisClone.Protocol;
 namespace RedisClone.Benchmarks;
 
 /// <summary>
-/// The steps from the naive server to today's, on the reader's own machine: each executes the same batches of thirty requests, bytes in and
-/// bytes out, without a network.
+/// Measures the steps from a naive server to this server. Each step executes the same batches of thirty requests, from the bytes
+/// of the requests to the bytes of the replies, without a network.
 /// </summary>
 [MemoryDiagnoser]
 public class Ladder
@@ -23,7 +23,7 @@ public class Ladder
     private int _next;
 
     [Benchmark(Baseline = true, OperationsPerInvoke = Traffic.Pipeline)]
-    public int Step1_ConcurrentDictionaryOfStrings()
+    public int Step1ConcurrentDictionaryOfStrings()
     {
         using var reader = new StreamReader(new MemoryStream(NextBatch()));
         using var writer = new StringWriter();
@@ -43,7 +43,7 @@ public class Ladder
     }
 
     [Benchmark(OperationsPerInvoke = Traffic.Pipeline)]
-    public int Step2_ExecutorsWithStrings()
+    public int Step2ExecutorsWithStrings()
     {
         using var reader = new StreamReader(new MemoryStream(NextBatch()));
         using var writer = new StringWriter();
@@ -57,7 +57,7 @@ public class Ladder
     }
 
     [Benchmark(OperationsPerInvoke = Traffic.Pipeline)]
-    public int Step3_PipesWithStrings()
+    public int Step3PipesWithStrings()
     {
         _output.ResetWrittenCount();
         var reader = new SequenceReader<byte>(new ReadOnlySequence<byte>(NextBatch()));
@@ -81,7 +81,7 @@ public class Ladder
     }
 
     [Benchmark(OperationsPerInvoke = Traffic.Pipeline)]
-    public int Step4_PooledBuffersAsKeys()
+    public int Step4PooledBuffersAsKeys()
     {
         _output.ResetWrittenCount();
         var reader = new SequenceReader<byte>(new ReadOnlySequence<byte>(NextBatch()));
@@ -105,7 +105,7 @@ public class Ladder
     }
 
     [Benchmark(OperationsPerInvoke = Traffic.Pipeline)]
-    public int Step5_Today() => _engine.Execute(NextBatch());
+    public int Step5ThisServer() => _engine.Execute(NextBatch());
 
     private byte[] NextBatch() => Traffic.Batches[_next++ % Traffic.Batches.Length];
 
@@ -150,7 +150,7 @@ public class Ladder
         return true;
     }
 
-    /// <summary>One thread a shard; every request is handed over, and waited for.</summary>
+    /// <summary>Each shard has a thread. Every request is passed to the thread, and the caller waits for its reply.</summary>
     private sealed class StringExecutors
     {
         private readonly Channel<(string[] Request, TaskCompletionSource<string?> Done)>[] _queues =
@@ -179,7 +179,7 @@ public class Ladder
         }
     }
 
-    /// <summary>Bytes in a rented array, as a key or a value.</summary>
+    /// <summary>A key or a value in a rented array.</summary>
     private readonly record struct PooledKey(byte[] Bytes, int Length)
     {
         public ReadOnlySpan<byte> Span => Bytes.AsSpan(0, Length);

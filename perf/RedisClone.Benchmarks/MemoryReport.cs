@@ -10,14 +10,14 @@ using ValueType = RedisClone.Storage.ValueType;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>Bytes that a record or an element takes in the arena, everything counted.</summary>
+/// <summary>Reports the bytes of the arena for each record or element, including indexes and unused space.</summary>
 public static class MemoryReport
 {
     private static readonly byte[] Key = "key"u8.ToArray();
 
     public static void Write(TextWriter output, int elements)
     {
-        output.WriteLine($"| {elements} of | bytes each | of them reserved, not used |");
+        output.WriteLine($"| {elements} of | bytes each | reserved and unused bytes each |");
         output.WriteLine("| --- | --- | --- |");
         Report(output, elements, "keys of 16 bytes, values of 16", (keyspace, name, _) => Insert(keyspace, name, 16));
         Report(output, elements, "keys of 16 bytes, values of 256", (keyspace, name, _) => Insert(keyspace, name, 256));
@@ -70,6 +70,6 @@ public static class MemoryReport
         }
     }
 
-    /// <summary>A permutation, near enough: multiples of an odd constant, modulo.</summary>
+    /// <summary>Returns multiples of an odd constant, modulo the number of elements. The result is almost a permutation.</summary>
     private static long Scattered(int number, int elements) => number * 2_654_435_761L % elements;
 }

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>Keys and members of 16 bytes, like those of programs: a word and a number.</summary>
+/// <summary>Keys and members of 16 bytes: a word and a number, as programs use them.</summary>
 public static class Names
 {
     public const int Length = 16;
@@ -13,7 +13,7 @@ public static class Names
         number.TryFormat(to[7..], out _, "D9", CultureInfo.InvariantCulture);
     }
 
-    /// <summary>Numbers below a limit, each once, in an order that no cache foresees.</summary>
+    /// <summary>Returns all numbers below a limit in an order that the processor cannot predict.</summary>
     public static int[] Shuffled(int limit)
     {
         int[] numbers = [.. Enumerable.Range(0, limit)];

@@ -7,7 +7,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>The parts of the way of a request, each for a batch of thirty.</summary>
+/// <summary>Measures the parts of the execution of a request, each for a batch of thirty requests.</summary>
 [MemoryDiagnoser]
 public class Parts
 {

@@ -1,6 +1,7 @@
-// Times of single parts, by BenchmarkDotNet: `dotnet run -c Release -- --filter '*Keyspace*'`, or '*Ladder*' for the steps from the naive server to today's.
-// Bytes of what is kept: `dotnet run -c Release -- memory [elements]`.
-// Does each benchmark still run: `dotnet run -c Release -- smoke`.
+// dotnet run -c Release -- --filter '*Keyspace*'     times of single parts, measured by BenchmarkDotNet
+// dotnet run -c Release -- --filter '*Ladder*'       times of the steps from a naive server to this server
+// dotnet run -c Release -- memory [elements]         bytes of memory for each record or element
+// dotnet run -c Release -- smoke                     runs every benchmark without measuring it
 using System.Globalization;
 using BenchmarkDotNet.Running;
 using RedisClone.Benchmarks;

@@ -3,7 +3,7 @@ using BenchmarkDotNet.Attributes;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>Runs every benchmark a few times, and says which do not work.</summary>
+/// <summary>Runs every benchmark a few times and reports the benchmarks that fail.</summary>
 internal static class Smoke
 {
     public static int Run()
@@ -29,7 +29,7 @@ internal static class Smoke
         return failures;
     }
 
-    /// <summary>An instance with the first value of each parameter.</summary>
+    /// <summary>Returns an instance with the first value of each parameter.</summary>
     private static object SetUp(Type type)
     {
         object instance = Activator.CreateInstance(type)!;

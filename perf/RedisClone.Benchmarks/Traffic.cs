@@ -3,7 +3,9 @@ using RedisClone.Engine.Commands;
 
 namespace RedisClone.Benchmarks;
 
-/// <summary>The load that all benchmarks see: one SET to ten GETs of 256-byte values, pipelined by thirty, over some thousand keys.</summary>
+/// <summary>
+/// The load of all benchmarks: one SET for ten GETs, with values of 256 bytes and some thousand keys, in pipelines of thirty.
+/// </summary>
 internal static class Traffic
 {
     public const int Pipeline = 30;
@@ -14,7 +16,7 @@ internal static class Traffic
 
     public static string Key(int index) => $"memtier-{index % Keys}";
 
-    /// <summary>A batch as it comes from the socket.</summary>
+    /// <summary>Returns the bytes of a batch of requests.</summary>
     public static byte[] Batch(int seed)
     {
         var random = new Random(seed);
@@ -29,6 +31,6 @@ internal static class Traffic
         return Encoding.ASCII.GetBytes(text.ToString());
     }
 
-    /// <summary>Different batches, so that no predictor learns one by heart.</summary>
+    /// <summary>Different batches, so that the branch predictor of the processor cannot learn one of them.</summary>
     public static byte[][] Batches { get; } = [.. Enumerable.Range(0, 64).Select(Batch)];
 }

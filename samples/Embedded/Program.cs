@@ -1,4 +1,5 @@
-// A web application that counts its visits in the server that it hosts. A real application would use a client library; this one writes the protocol itself.
+// A web application that hosts a server and counts its visits in it. This example writes the protocol itself. A real application
+// would use a client library.
 using RedisClone.Server.Embedding;
 
 WebApplicationBuilder builder = WebApplication.CreateBuilder(args);

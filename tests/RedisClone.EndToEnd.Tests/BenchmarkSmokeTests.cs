@@ -10,6 +10,6 @@ public sealed class BenchmarkSmokeTests
     {
         (int code, string output) = await Repository.RunAsync("dotnet", Path.Combine(AppContext.BaseDirectory, "RedisClone.Benchmarks.dll"), "smoke");
         Assert.True(code == 0, output);
-        Assert.Contains("Ladder.Step5_Today runs", output, StringComparison.Ordinal);
+        Assert.Contains("Ladder.Step5ThisServer runs", output, StringComparison.Ordinal);
     }
 }

@@ -14,10 +14,10 @@ public sealed class CrashTests(ITestOutputHelper output)
     public void ACrashAnywhereLeavesAPrefixWithEverythingAcknowledged()
     {
         var recoveries = LongRun.Times(20_000, 1_000_000);
-        output.WriteLine($"RC_SEED={TestSeed.Seed}, {recoveries} recoveries");
+        output.WriteLine($"{Seed.Note}, {recoveries} recoveries");
         Parallel.For(0, Environment.ProcessorCount, worker =>
         {
-            var seeds = new Random(TestSeed.Seed + worker);
+            var seeds = Seed.Random(worker);
             for (var done = 0; done < recoveries / Environment.ProcessorCount;) done += CrashEverywhere(seeds.Next());
         });
     }
@@ -31,10 +31,9 @@ public sealed class CrashTests(ITestOutputHelper output)
     [InlineData(DiskCall.Delete)]
     [InlineData(DiskCall.FlushDirectory)]
     [InlineData(DiskCall.Lock)]
-    public void TheNthCallFails(DiskCall call)
+    public void AFailureOfAnyCallLeavesAPrefix(DiskCall call)
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var seeds = new Random(TestSeed.Seed);
+        var seeds = Seed.Random(output);
         for (var run = 0; run < LongRun.Times(5, 200); run++)
         {
             var seed = seeds.Next();
@@ -49,8 +48,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [Fact]
     public void APowerLossAfterManyFailuresLeavesAPrefix()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var seeds = new Random(TestSeed.Seed);
+        var seeds = Seed.Random(output);
         for (var run = 0; run < LongRun.Times(3000, 300_000); run++)
         {
             var seed = seeds.Next();
@@ -83,8 +81,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [Fact]
     public void LyingFlushesLeadToAPrefixOrARefusal()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var seeds = new Random(TestSeed.Seed);
+        var seeds = Seed.Random(output);
         var refusals = 0;
         for (var run = 0; run < LongRun.Times(3000, 100_000); run++)
         {
@@ -108,8 +105,7 @@ public sealed class CrashTests(ITestOutputHelper output)
     [Fact]
     public void ACrashDuringTheAdoptionOfARedisFileLosesNothing()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var seeds = new Random(TestSeed.Seed);
+        var seeds = Seed.Random(output);
         for (var run = 0; run < LongRun.Times(100, 3000); run++)
         {
             var seed = seeds.Next();

@@ -26,8 +26,7 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
     public void AStartWithoutSpaceKeepsTheData(DiskCall call)
     {
         if (OperatingSystem.IsWindows()) return;
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var seeds = new Random(TestSeed.Seed);
+        var seeds = Seed.Random(output);
         for (var run = 0; run < Starts; run++)
         {
             var seed = seeds.Next();

@@ -125,7 +125,7 @@ public sealed class LostManifestTests
     [InlineData("1b 1i 3i", false)]
     [InlineData("1b 2b 1i 2i", false)]
     [InlineData("1i 2i", false)]
-    public void FilesOfRedis(string files, bool isCertain)
+    public void FilesOfRedisAreRepairedIfTheirOrderIsCertain(string files, bool isCertain)
     {
         _disk.CreateDirectory(Names.Directory);
         foreach (var file in files.Split(' '))
@@ -143,7 +143,7 @@ public sealed class LostManifestTests
     /// Files that belong to no journal, an empty manifest, a manifest that is a directory, and remains of a crash.
     /// </summary>
     [Fact]
-    public void OtherFilesOfTheDirectory()
+    public void OtherFilesDoNotHideALostManifest()
     {
         Write(rewrites: 1);
         _disk[Path(Names.TemporaryManifest)] = "file x seq 1 type i\n"u8.ToArray();

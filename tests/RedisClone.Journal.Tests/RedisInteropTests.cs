@@ -112,7 +112,7 @@ public sealed class RedisInteropTests
     }
 
     [Fact]
-    public void ADirectoryOfRedisIsTakenOver()
+    public void ADirectoryOfRedisIsAdopted()
     {
         using var directory = new TemporaryDirectory();
         var names = new JournalNames(directory.Path);

@@ -39,16 +39,16 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     private sealed record Group(int Start, int HeaderEnd, int End, long Lsn, long Durable);
 
     [Fact]
-    public void SealedJournal() => DamageEverywhere(Ending.Sealed);
+    public void DamageOfASealedJournalIsDetected() => DamageEverywhere(Ending.Sealed);
 
     [Fact]
-    public void KilledJournal() => DamageEverywhere(Ending.Killed);
+    public void DamageOfAKilledJournalIsDetected() => DamageEverywhere(Ending.Killed);
 
     [Fact]
-    public void JournalThatRedisContinued() => DamageEverywhere(Ending.ContinuedByRedis);
+    public void DamageOfAJournalThatRedisContinuedIsDetected() => DamageEverywhere(Ending.ContinuedByRedis);
 
     [Fact]
-    public void KilledJournalThatRedisContinued() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
+    public void DamageOfAKilledJournalThatRedisContinuedIsDetected() => DamageEverywhere(Ending.KilledAndContinuedByRedis);
 
     /// <summary>
     /// After a kill at any point, the file consists of whole commands and annotation lines. Padding and fill marks are
@@ -57,8 +57,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
     [Fact]
     public void RedisCanLoadTheFileAtAnyMoment()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var looks = 0;
         for (var run = 0; run < LongRun.Times(5, 500); run++) MakeJournal(random, Ending.Killed, LookAt);
         Assert.NotEqual(0, looks);
@@ -77,8 +76,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
 
     private void DamageEverywhere(Ending ending)
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var journal = MakeJournal(random, ending);
         var disk = journal.Disk;
         var path = JournalRun.Names.PathOf(FileName);

@@ -2,11 +2,12 @@ using System.Text;
 using System.Text.RegularExpressions;
 using RedisClone.Lua.Running;
 using RedisClone.Lua.Values;
+using Xunit.Abstractions;
 
 namespace RedisClone.Lua.Tests;
 
 /// <summary>Every program of the corpus must print the same as in real Lua or Redis.</summary>
-public sealed partial class CorpusTests(RealRedis redis) : IClassFixture<RealRedis>
+public sealed partial class CorpusTests(RealRedis redis, ITestOutputHelper output) : IClassFixture<RealRedis>
 {
     private const string RedisPrelude =
         "local print_out = {} local print = function(...) local t = {} for i = 1, select('#', ...) do " +
@@ -28,11 +29,8 @@ public sealed partial class CorpusTests(RealRedis redis) : IClassFixture<RealRed
     [MemberData(nameof(Files), "Fuzz")]
     public void RandomUseOfLibrariesMatchesLua(string file)
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given)
-            ? given
-            : Random.Shared.Next(1, 1_000_000);
-        Console.WriteLine($"{file}: RC_SEED={seed}");
-        CompareWithLua($"local SEED = {seed} " + Read("Fuzz", file));
+        output.WriteLine(Seed.Note);
+        CompareWithLua($"local SEED = {Seed.Value} " + Read("Fuzz", file));
     }
 
     [Theory]

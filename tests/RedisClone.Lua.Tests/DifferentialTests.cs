@@ -11,19 +11,16 @@ public sealed class DifferentialTests(ITestOutputHelper output)
     [Fact]
     public void RandomProgramsBehaveAsInRealLua()
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given)
-            ? given
-            : Random.Shared.Next(1_000_000_000);
         int programs = LongRun.Times(60, 20_000);
-        output.WriteLine($"RC_SEED={seed}");
+        output.WriteLine(Seed.Note);
         for (int i = 0; i < programs; i++)
         {
-            string program = new ProgramGenerator(seed + i).Generate();
+            string program = new ProgramGenerator(Seed.Value + i).Generate();
             string expected = RealLua.Run(program);
             string actual = Interpreter.Run(program);
             if (expected == actual) continue;
             output.WriteLine(program);
-            Assert.Fail($"Program of seed {seed + i}: {FirstDifference(expected, actual)}");
+            Assert.Fail($"Program of seed {Seed.Value + i}: {FirstDifference(expected, actual)}");
         }
     }
 

@@ -53,9 +53,7 @@ public sealed class IsolationTests
     [Fact]
     public void NoCallOfAScriptAffectsTheNextScript()
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next();
-        Console.WriteLine($"RC_SEED={seed}");
-        var random = new Random(seed);
+        Random random = Seed.Random(0);
         var state = new LuaState(64 << 20) { BudgetInterval = 1000 };
         LuaSandbox.RejectUnknownNames(state, state.Globals);
         LuaSandbox.Freeze(state);
@@ -89,7 +87,7 @@ public sealed class IsolationTests
             state.OnBudget = null;
             string actual = Run(state, Fingerprint);
             if (expected == actual) continue;
-            Assert.Fail($"RC_SEED={seed}: {DifferentialTests.FirstDifference(expected, actual)}\n{program}");
+            Assert.Fail($"{Seed.Note}: {DifferentialTests.FirstDifference(expected, actual)}\n{program}");
         }
     }
 

@@ -47,15 +47,13 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
     [Fact]
     public void NoSourceTextHarmsTheProcess()
     {
-        int seed = int.TryParse(Environment.GetEnvironmentVariable("RC_SEED"), out int given) ? given : Random.Shared.Next();
         int sources = LongRun.Times(4_000, 2_000_000);
-        Console.WriteLine($"RC_SEED={seed}");
         Exception? failure = null;
         var thread = new Thread(() =>
         {
             try
             {
-                Run(seed, sources);
+                Run(sources);
             }
             catch (Exception e)
             {
@@ -64,19 +62,19 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
         }, StackBytes);
         thread.Start();
         thread.Join();
-        Assert.True(failure is null, $"RC_SEED={seed}: {failure}\n{_doing}");
+        Assert.True(failure is null, $"{Seed.Note}: {failure}\n{_doing}");
     }
 
-    private void Run(int seed, int sources)
+    private void Run(int sources)
     {
         Interpreter interpreter = new(MemoryLimit);
         string[] functions = Functions();
-        string[] programs = [.. Enumerable.Range(0, 16).Select(i => new ProgramGenerator(unchecked(seed + i)).Generate())];
+        string[] programs = [.. Enumerable.Range(0, 16).Select(i => new ProgramGenerator(unchecked(Seed.Value + i)).Generate())];
         int compiled = 0, ended = 0, killed = 0;
         for (int i = 0; i < sources; i++)
         {
             if (i % SourcesPerState == 0) interpreter = new(MemoryLimit);
-            var random = new Random(unchecked(seed * 397 ^ i));
+            Random random = Seed.Random(i);
             byte[] source = random.Next(4) switch
             {
                 0 => Damage(random, programs[random.Next(programs.Length)]),
@@ -105,7 +103,7 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
                 Console.WriteLine($"{i + 1} sources, {GC.GetTotalMemory(forceFullCollection: false) >> 20} MB");
         }
         output.WriteLine(
-            $"RC_SEED={seed}: {sources} sources, {compiled} compiled, {ended} ended by themselves, {killed} were killed");
+            $"{Seed.Note}: {sources} sources, {compiled} compiled, {ended} ended by themselves, {killed} were killed");
         Assert.InRange(GC.GetTotalMemory(forceFullCollection: true), 0, 16 * MemoryLimit);
     }
 

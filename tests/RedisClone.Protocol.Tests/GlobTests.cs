@@ -2,7 +2,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Compares globs with a recursive matcher that tries everything.</summary>
+/// <summary>Compares glob patterns with a slow matcher that tries every possibility.</summary>
 public sealed class GlobTests
 {
     [Theory]
@@ -26,7 +26,7 @@ public sealed class GlobTests
     [InlineData("a?", "a", false)]
     [InlineData("*a*b*c", "xxaxxbxxc", true)]
     [InlineData("*a*b*c", "xxaxxbxxcx", false)]
-    public void KnownAnswers(string pattern, string text, bool matches) => Assert.Equal(matches, Matches(pattern, text, false));
+    public void KnownPatternsHaveTheResultOfRedis(string pattern, string text, bool matches) => Assert.Equal(matches, Matches(pattern, text, false));
 
     [Fact]
     public void CaseIsIgnoredExceptForEscapedBytesInClasses()
@@ -38,22 +38,22 @@ public sealed class GlobTests
     }
 
     [Fact]
-    public void PatternWithMoreThanThousandStarsNeverMatches()
+    public void APatternWithMoreThanAThousandStarsNeverMatches()
     {
         Assert.True(Matches(string.Concat(Enumerable.Repeat("*a", 1000)), new string('a', 2000), false));
         Assert.False(Matches(string.Concat(Enumerable.Repeat("*a", 1001)), new string('a', 2000), false));
     }
 
     [Fact]
-    public void ManyStarsAreMatchedQuickly()
+    public void ManyStarsTakeBoundedTime()
     {
         string pattern = string.Concat(Enumerable.Repeat("*?*a", 200)) + "b";
         Assert.False(Matches(pattern, new string('a', 20_000), false));
     }
 
-    /// <summary>Each of these would take minutes to years with a comparison at every position.</summary>
+    /// <summary>With a comparison at every position, each of these patterns would take minutes or years.</summary>
     [Fact]
-    public void LongPatternsOnLongTextsAreBounded()
+    public void LongPatternsOnLongTextsTakeBoundedTime()
     {
         string many = new('a', 300_000), half = many[..150_000];
         Assert.False(Matches($"*{half}b", many, false));
@@ -67,9 +67,9 @@ public sealed class GlobTests
         Assert.False(Matches(string.Concat(Enumerable.Repeat($"*{half}[a]", 500)) + "*", many, false));
     }
 
-    /// <summary>Long pieces with few different letters, which a different search finds than short ones.</summary>
+    /// <summary>A different search finds long pieces. Few different letters give it many partial matches.</summary>
     [Fact]
-    public void RandomLongPieces()
+    public void LongPiecesAreFoundInOrder()
     {
         Random random = Seed.Random(21);
         int hits = 0;
@@ -87,7 +87,7 @@ public sealed class GlobTests
     }
 
     [Fact]
-    public void RandomPatterns()
+    public void RandomPatternsMatchTheSlowMatcher()
     {
         const string letters = "aAb*?[]^-\\*\u00e9z";
         const string textLetters = "aAb-]\u00e9";

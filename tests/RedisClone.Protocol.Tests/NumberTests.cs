@@ -27,7 +27,7 @@ public sealed class NumberTests
     [InlineData(double.MaxValue, "1.7976931348623157e+308")]
     [InlineData(double.NegativeInfinity, "-inf")]
     [InlineData(double.NaN, "nan")]
-    public void ShortForm(double value, string text)
+    public void DoublesHaveTheShortestText(double value, string text)
     {
         var buffer = new byte[RedisNumber.MaxDoubleLength];
         Assert.Equal(text, Encoding.ASCII.GetString(buffer, 0, RedisNumber.FormatDouble(value, buffer)));
@@ -41,7 +41,7 @@ public sealed class NumberTests
     [InlineData(0.0001, "0.0001")]
     [InlineData(2.98023223876953125e-08, "2.9802322387695312e-08")]
     [InlineData(-1.5e300, "-1.5000000000000001e+300")]
-    public void SeventeenDigits(double value, string text)
+    public void DoublesHaveSeventeenDigits(double value, string text)
     {
         var buffer = new byte[RedisNumber.MaxDoubleLength];
         Assert.Equal(text, Encoding.ASCII.GetString(buffer, 0, RedisNumber.FormatGeneral(value, 17, buffer)));
@@ -53,7 +53,7 @@ public sealed class NumberTests
     [InlineData(-0.00005, "0.0000")]
     [InlineData(166274.15156, "166274.1516")]
     [InlineData(-12.5, "-12.5000")]
-    public void FixedPoint(double value, string text)
+    public void DoublesHaveAFixedNumberOfDecimals(double value, string text)
     {
         var buffer = new byte[40];
         Assert.Equal(text, Encoding.ASCII.GetString(buffer, 0, RedisNumber.FormatFixed(value, 4, buffer)));
@@ -61,7 +61,7 @@ public sealed class NumberTests
 
     /// <summary>Compares with the digest of the texts that Redis 7.4.1 prints for these doubles of all kinds and sizes.</summary>
     [Fact]
-    public void ShortFormMatchesRedisForManyDoubles()
+    public void TheShortestTextMatchesRedisForManyDoubles()
     {
         const string digestOfRedis = "832E6C23B7EFAFAA5124A0DF24E7748B4CD98219D1DD34A6169F29CABC30814C";
         using IncrementalHash hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
@@ -166,7 +166,7 @@ public sealed class NumberTests
     }
 
     [Fact]
-    public void LongDoubleEdges()
+    public void LongDoublesAtTheLimitsOfTheirRangeHaveTheTextOfRedis()
     {
         var buffer = new byte[LongDouble.MaxLength];
         Assert.True(LongDouble.TryParse("-inf"u8, out LongDouble infinite));

@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace RedisClone.Protocol.Tests;
 
 /// <summary>
-/// Random pieces of requests, of near requests and of noise: under any limits, the parser finds the same requests as the slow
-/// one. The test run uses 5 MB, <c>tests/fuzz parser</c> 1 GB.
+/// Random requests, damaged requests and noise, in pieces. Under any limits, the parser finds the same requests as the slow
+/// parser. The test run uses 5 MB, <c>tests/fuzz parser</c> 1 GB.
 /// </summary>
 public sealed class ParserFuzzTests(ITestOutputHelper output)
 {

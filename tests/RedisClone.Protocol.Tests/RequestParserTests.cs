@@ -3,7 +3,7 @@ using System.Text;
 
 namespace RedisClone.Protocol.Tests;
 
-/// <summary>Compares the parser with the slow one on inputs split in every way.</summary>
+/// <summary>Compares the parser with the slow parser on inputs that are split in every way.</summary>
 public sealed class RequestParserTests
 {
     private static readonly string[] Samples =
@@ -47,7 +47,7 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
-    public void InputSplitIntoTwoReads(int index)
+    public void RequestsAreParsedFromTwoReads(int index)
     {
         byte[] data = Sample(index);
         for (int cut = 0; cut <= data.Length; cut++)
@@ -66,7 +66,7 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
-    public void InputSplitIntoSegments(int index)
+    public void RequestsAreParsedFromSegments(int index)
     {
         byte[] data = Sample(index);
         Parsed expected = SlowParser.Parse(data);
@@ -86,7 +86,7 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
-    public void OneByteAtATime(int index)
+    public void RequestsAreParsedByteByByte(int index)
     {
         byte[] data = Sample(index);
         foreach (bool restricted in new[] { false, true })
@@ -114,7 +114,7 @@ public sealed class RequestParserTests
     [InlineData("*", 65536, "ERR Protocol error: too big mbulk count string")]
     [InlineData("*1\r\n$", 65535, null)]
     [InlineData("*1\r\n$", 65536, "ERR Protocol error: too big bulk count string")]
-    public void UnterminatedHeaders(string start, int more, string? error)
+    public void UnterminatedHeadersAreLimited(string start, int more, string? error)
     {
         foreach (int step in new[] { 1000, 100_000 })
         {
@@ -201,7 +201,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void ManyArguments()
+    public void ManyArgumentsAreParsed()
     {
         const int count = 200_000;
         var stream = new MemoryStream();
@@ -231,7 +231,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void TurnIsBounded()
+    public void ABatchIsBounded()
     {
         byte[] data = [.. Enumerable.Repeat("*1\r\n$4\r\nPING\r\n"u8.ToArray(), 100).SelectMany(b => b)];
         var parser = new RequestParser(new RequestLimits { MaxBatchRequests = 30 });
@@ -245,7 +245,7 @@ public sealed class RequestParserTests
     }
 
     [Fact]
-    public void RestrictedClientGetsOneRequestPerTurn()
+    public void ARestrictedBatchHasOneRequest()
     {
         byte[] data = Encoding.ASCII.GetBytes(
             "*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n*1\r\n$20000\r\n" + new string('v', 20000) + "\r\n");

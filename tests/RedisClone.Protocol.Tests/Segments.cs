@@ -3,7 +3,7 @@ using System.Buffers;
 namespace RedisClone.Protocol.Tests;
 
 /// <summary>
-/// Builds sequences of pieces as unfavourable as a pipe may deliver: single bytes, empty ones, memory without an array.
+/// Builds the most unfavourable sequences that a pipe may deliver: single bytes, empty segments, memory without an array.
 /// </summary>
 internal static class Segments
 {
@@ -31,7 +31,7 @@ internal static class Segments
         return Of(pieces);
     }
 
-    /// <summary>Random pieces of at most <paramref name="longest"/> bytes, some empty, some without an array.</summary>
+    /// <summary>Builds random segments of at most <paramref name="longest"/> bytes. Some are empty, some have no array.</summary>
     public static ReadOnlySequence<byte> Random(byte[] data, Random random, int longest)
     {
         var pieces = new List<ReadOnlyMemory<byte>>();

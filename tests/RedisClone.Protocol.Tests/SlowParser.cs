@@ -96,8 +96,8 @@ internal static class SlowParser
     }
 
     /// <summary>
-    /// The text up to the end character, which must be followed by some characters (itself included). A zero byte hides
-    /// everything after it.
+    /// Returns the text before the end character. The input must have <paramref name="skip"/> characters from the end character
+    /// on. A zero byte hides everything after it.
     /// </summary>
     private static string? Line(byte[] input, ref int at, char end, int skip, string tooBig, ref string? error)
     {

@@ -142,7 +142,7 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
     [InlineData(700_000)]
     public void FailedAllocationChangesNothing(int largest)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var arena = new Arena();
         var live = new List<uint>();
         for (int step = 0; step < 600; step++)

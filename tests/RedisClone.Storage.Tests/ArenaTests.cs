@@ -12,7 +12,7 @@ public sealed class ArenaTests(ITestOutputHelper output)
     [InlineData(700_000, 600)]
     public void BuffersNeverOverlapAndAreCounted(int largest, int steps)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var arena = new Arena();
         var live = new List<(uint Handle, byte Mark)>();
         long used = 0;

@@ -21,7 +21,7 @@ public sealed class CompactionTests(ITestOutputHelper output)
     [Fact]
     public void CompactionReturnsMemory()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         for (int round = 0; round < 3; round++)
         {
             Dictionary<string, string> model = [];

@@ -53,7 +53,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     [MemberData(nameof(Hashes))]
     public void MatchesDictionaryModel(string hashes)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         Numbers numbers = Make(hashes);
         var model = new List<int>();
         var places = new Dictionary<int, int>();
@@ -91,12 +91,12 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// A scan visits every record that is present from its first call to its last, while other records come and go.
+    /// A scan visits every record that is present from its first call to its last, while other records are added and removed.
     /// </summary>
     [Fact]
     public void ScanVisitsPermanentEntries()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         for (int round = 0; round < 60; round++)
         {
             var numbers = new Numbers(Spread);
@@ -141,7 +141,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void UndisturbedScanVisitsEachRecordOnce()
+    public void AScanWithoutChangesVisitsEachRecordOnce()
     {
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= 5_000; i++) numbers.Add(i);
@@ -154,7 +154,7 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void DrainsInSlices()
+    public void TheIndexIsDrainedInSlices()
     {
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= 20_000; i++) numbers.Add(i);
@@ -169,9 +169,9 @@ public sealed class HashIndexTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void RandomIsFair()
+    public void RandomRecordsAreEquallyLikely()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         const int Members = 300, Draws = 300_000;
         var numbers = new Numbers(Spread);
         for (int i = 1; i <= Members; i++) numbers.Add(i);

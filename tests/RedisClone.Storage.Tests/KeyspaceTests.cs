@@ -13,7 +13,7 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
     [Fact]
     public void MemberPrefetchToleratesAnyHandle()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var store = new ShardStore(1, 1);
         Keyspace keyspace = store.Database(0);
         ulong hash = KeyHash.Of("key"u8);
@@ -39,7 +39,7 @@ public sealed class KeyspaceTests(ITestOutputHelper output)
     [Fact]
     public void MatchesDictionaryModel()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var store = new ShardStore(1, 1);
         Keyspace keyspace = store.Database(0);
         var model = new Dictionary<string, Model>();

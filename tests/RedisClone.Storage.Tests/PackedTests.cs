@@ -41,7 +41,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [Fact]
     public void OnlyCanonicalTextIsStoredAsInteger()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         foreach (byte[] text in Texts(random))
         {
             string asString = Encoding.Latin1.GetString(text);
@@ -59,7 +59,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [Fact]
     public void EntriesCanBeReadBothWaysAndFound()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         List<byte[]> texts = Texts(random);
         for (int round = 0; round < 20; round++)
         {
@@ -100,7 +100,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [Fact]
     public void ElementsWithEqualTextAreEqual()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         List<byte[]> texts = Texts(random);
         foreach (byte[] left in texts)
         {
@@ -141,7 +141,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [Fact]
     public void BlockMatchesListModel()
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         for (int round = 0; round < 200; round++)
         {
             var bytes = new byte[random.Next(40, 400)];

@@ -74,7 +74,7 @@ public sealed class RankTreeTests(ITestOutputHelper output)
     [InlineData(Order.Random, 300)]
     public void MatchesSortedModel(Order order, int items)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var trees = new Trees();
         var model = new SortedDictionary<int, Item>();
         int next = order == Order.Descending ? items * 4 : 1;
@@ -131,7 +131,7 @@ public sealed class RankTreeTests(ITestOutputHelper output)
     [InlineData(Order.Random, 11)]
     public void NodesAreWellFilled(Order order, double most)
     {
-        Random random = Seeded.Random(output);
+        Random random = Seed.Random(output);
         var trees = new Trees();
         const int Items = 50_000;
         for (int i = 0; i < Items; i++)

@@ -14,7 +14,7 @@ public abstract class ValueTestBase
 
     protected ValueTestBase(ITestOutputHelper output)
     {
-        Random = Seeded.Random(output);
+        Random = Seed.Random(output);
         Store = new ShardStore(2, (ulong)Random.NextInt64());
         Keyspace = Store.Database(0);
     }

@@ -10,7 +10,7 @@ namespace RedisClone.Testing.Tests;
 public sealed class PublicSurfaceTests
 {
     [Fact]
-    public void The_public_surface_is_the_listed_one()
+    public void ThePublicSurfaceMatchesTheList()
     {
         string[] expected = File.ReadAllLines(Path.Combine(AppContext.BaseDirectory, "PublicSurface.txt"));
         string[] found =

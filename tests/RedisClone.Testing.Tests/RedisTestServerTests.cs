@@ -13,7 +13,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     private const int Rounds = 100;
 
     [Fact]
-    public async Task Each_server_is_empty_and_has_its_own_port()
+    public async Task EachServerIsEmptyAndHasItsOwnPort()
     {
         RedisTestServer[] servers = await Task.WhenAll(Enumerable.Range(0, 5).Select(_ => RedisTestServer.StartAsync()));
         Assert.Equal(5, servers.Select(server => server.Port).Distinct().Count());
@@ -28,7 +28,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task A_server_in_memory_has_no_port()
+    public async Task AServerInMemoryHasNoPort()
     {
         using RedisTestServer server = await RedisTestServer.StartInMemoryAsync(o => o.Password = "secret");
         Assert.Equal(0, server.Port);
@@ -41,7 +41,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task A_hundred_servers_leave_nothing_behind(bool inMemory)
+    public async Task AHundredServersLeaveNoResources(bool inMemory)
     {
         var times = new List<double>();
         for (int i = 0; i < 5; i++) times.Add(await RoundAsync(inMemory));
@@ -60,7 +60,7 @@ public sealed class RedisTestServerTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Signals_belong_to_the_host()
+    public async Task TheServerDoesNotHandleSignalsOfTheHost()
     {
         await using RedisTestServer server = await RedisTestServer.StartAsync();
         var heard = new TaskCompletionSource();

@@ -9,11 +9,11 @@ using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;
 
-/// <summary>How connections begin, wait, break and end on the event loop, and what their loop promises them.</summary>
+/// <summary>The lifetime of connections on the event loop, and the order in which a round runs its work.</summary>
 public sealed class EventLoopLifetimeTests
 {
     [Fact]
-    public async Task A_half_closed_connection_still_gets_its_replies()
+    public async Task HalfClosedConnectionGetsItsReplies()
     {
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
         using var socket = host.Connect();
@@ -24,7 +24,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task A_reset_ends_a_waiting_flush_and_nobody_else_notices()
+    public async Task ResetEndsAWaitingFlushAndNoOtherConnection()
     {
         var ended = new TaskCompletionSource<bool>();
         await using var host = await TransportHost.StartAsync(async connection =>
@@ -45,26 +45,26 @@ public sealed class EventLoopLifetimeTests
             await Transfer.EventuallyAsync(() => connection.ConnectionClosed.IsCancellationRequested);
             ended.SetResult(true);
         });
-        using var bystander = host.Connect();
-        bystander.Send("e"u8);
-        var victim = host.Connect();
-        victim.Send("w"u8);
-        victim.ReceiveExactly(100_000);
-        victim.LingerState = new LingerOption(true, 0);
-        victim.Close();
+        using var other = host.Connect();
+        other.Send("e"u8);
+        var aborted = host.Connect();
+        aborted.Send("w"u8);
+        aborted.ReceiveExactly(100_000);
+        aborted.LingerState = new LingerOption(true, 0);
+        aborted.Close();
         Assert.True(await ended.Task.WaitAsync(Transfer.Patience));
-        Assert.Equal("e"u8.ToArray(), bystander.ReceiveExactly(1));
+        Assert.Equal("e"u8.ToArray(), other.ReceiveExactly(1));
     }
 
     [Fact]
-    public async Task A_unix_socket_has_its_mode_before_anyone_gets_in()
+    public async Task UnixSocketHasItsModeBeforeTheFirstConnection()
     {
         string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
         const UnixFileMode Mode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         UnixFileMode? seen = null;
         var first = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         using var leftover = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
-        var early = Transfer.OnOwnThread(() =>
+        var connecting = Transfer.OnOwnThread(() =>
         {
             while (true)
             {
@@ -83,7 +83,7 @@ public sealed class EventLoopLifetimeTests
         });
         await using (await TransportHost.StartAsync(Transfer.EchoAsync, options => options.UnixSocketMode = Mode, unixPath: path))
         {
-            await early;
+            await connecting;
             Assert.Equal(Mode, seen);
             first.Send("ping"u8);
             Assert.Equal("ping"u8.ToArray(), first.ReceiveExactly(4));
@@ -93,7 +93,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task A_socket_file_left_behind_is_replaced_but_a_live_one_is_not()
+    public async Task StaleSocketFileIsReplacedAndSocketInUseIsNot()
     {
         string path = Path.Combine(Path.GetTempPath(), $"rc-{Guid.NewGuid():N}.sock");
         string moved = path + ".moved";
@@ -112,7 +112,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task Stopping_ends_connections_that_wait()
+    public async Task StopEndsConnectionsThatWaitForInput()
     {
         var reads = new ConcurrentBag<bool>();
         var host = await TransportHost.StartAsync(async connection =>
@@ -138,35 +138,35 @@ public sealed class EventLoopLifetimeTests
     [InlineData(true, false)]
     [InlineData(false, true)]
     [InlineData(false, false)]
-    public async Task At_the_end_only_who_reads_is_waited_for(bool reads, bool owedBefore)
+    public async Task ShutdownWaitsOnlyForPeersThatRead(bool reads, bool writesBeforeStop)
     {
-        const int Owed = 32 << 20;
-        var (connected, flushing, ending) = (new TaskCompletionSource(), new TaskCompletionSource(), new TaskCompletionSource());
+        const int OutputBytes = 32 << 20;
+        var (connected, flushing, stopping) = (new TaskCompletionSource(), new TaskCompletionSource(), new TaskCompletionSource());
         var host = await TransportHost.StartAsync(
             async connection =>
             {
                 connected.SetResult();
-                if (!owedBefore) await ending.Task;
-                connection.Transport.Output.GetSpan(Owed)[..Owed].Clear();
-                connection.Transport.Output.Advance(Owed);
+                if (!writesBeforeStop) await stopping.Task;
+                connection.Transport.Output.GetSpan(OutputBytes)[..OutputBytes].Clear();
+                connection.Transport.Output.Advance(OutputBytes);
                 ValueTask<FlushResult> flushed = connection.Transport.Output.FlushAsync();
                 flushing.SetResult();
                 await flushed;
             },
-            // Who reads may be kept from it by a busy machine.
+            // On a busy machine, a peer that reads may stall.
             options => options.LastStallMilliseconds = reads ? int.MaxValue : 20);
         using var socket = host.Connect();
-        await (owedBefore ? flushing : connected).Task.WaitAsync(Transfer.Patience);
-        Task received = reads ? Transfer.OnOwnThread(() => Assert.Equal(Owed, socket.ReceiveToEnd().Length)) : Task.CompletedTask;
+        await (writesBeforeStop ? flushing : connected).Task.WaitAsync(Transfer.Patience);
+        Task received = reads ? Transfer.OnOwnThread(() => Assert.Equal(OutputBytes, socket.ReceiveToEnd().Length)) : Task.CompletedTask;
         Task ended = host.EndAsync();
-        ending.SetResult();
+        stopping.SetResult();
         await ended.WaitAsync(Transfer.Patience);
         await received;
         await host.DisposeAsync();
     }
 
     [Fact]
-    public async Task Reads_continue_on_the_loop_and_its_round_ends_before_sending()
+    public async Task ReadsContinueOnTheLoopAndRoundEndsBeforeItSends()
     {
         var seen = new ConcurrentQueue<string>();
         var done = new TaskCompletionSource();
@@ -183,7 +183,13 @@ public sealed class EventLoopLifetimeTests
                     seen.Enqueue("end of round");
                     connection.Transport.Output.Write("reply"u8);
                     _ = connection.Transport.Output.FlushAsync().AsTask();
-                    loop.AtEndOfRound(_ => seen.Enqueue($"very end, unsent {connection.Features.GetRequiredFeature<IEventLoopFeature>().UnsentBytes}"), null);
+                    loop.AtEndOfRound(
+                        _ =>
+                        {
+                            var feature = connection.Features.GetRequiredFeature<IEventLoopFeature>();
+                            seen.Enqueue($"very end, unsent {feature.UnsentBytes}");
+                        },
+                        null);
                 },
                 null);
             await done.Task;
@@ -196,7 +202,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task What_gathers_in_a_round_is_fetched_for_before_any_of_it_runs()
+    public async Task GatheredWorkRunsAfterFetchForAllItems()
     {
         var seen = new ConcurrentQueue<string>();
         var done = new TaskCompletionSource();
@@ -220,11 +226,13 @@ public sealed class EventLoopLifetimeTests
         Assert.Throws<InvalidOperationException>(() => loops.Task.Result.Gather(new Gathered("elsewhere", seen, then: () => { })));
     }
 
-    /// <summary>Of long work one goes on in a round that is full, so that who wants little meanwhile is not behind all of it.</summary>
+    /// <summary>
+    /// A full round runs only one postponed item, so that short work that arrives meanwhile runs before the next item.
+    /// </summary>
     [Theory]
     [InlineData(0, "run one", "fetch meanwhile", "run meanwhile", "run two")]
     [InlineData(1024 * 1024, "run one", "run two", "fetch meanwhile", "run meanwhile")]
-    public async Task What_is_postponed_runs_as_far_as_a_round_has_room(int bytesPerRound, params string[] expected)
+    public async Task PostponedWorkRunsWhileTheRoundHasRoom(int bytesPerRound, params string[] expected)
     {
         var seen = new ConcurrentQueue<string>();
         var done = new TaskCompletionSource();
@@ -253,7 +261,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task Posts_of_each_thread_run_in_order()
+    public async Task PostsOfAThreadRunInOrder()
     {
         const int Threads = 4, Each = 50_000;
         var loops = new TaskCompletionSource<IEventLoop>();
@@ -272,7 +280,7 @@ public sealed class EventLoopLifetimeTests
             {
                 var item = (thread, i);
                 loop.Post(_ => seen.Add(item), null);
-                // Let the loop fall asleep now and then: a wake-up that gets lost would leave the rest unseen.
+                // The pauses let the loop go to sleep. After a lost wake-up, the remaining posts would not run.
                 if (i % 1000 == 0) Thread.Sleep(1);
             }
         })));
@@ -283,7 +291,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task A_pending_read_can_be_canceled_either_way()
+    public async Task PendingReadIsCanceledByThePipeAndByAToken()
     {
         var results = new TaskCompletionSource<string>();
         await using var host = await TransportHost.StartAsync(async connection =>
@@ -317,7 +325,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task Abort_and_dispose_end_a_pending_read()
+    public async Task AbortAndDisposeEndAPendingRead()
     {
         var results = new ConcurrentBag<bool>();
         await using var host = await TransportHost.StartAsync(async connection =>
@@ -342,7 +350,7 @@ public sealed class EventLoopLifetimeTests
     }
 
     [Fact]
-    public async Task A_reader_that_wants_more_than_may_pile_up_is_told_the_end()
+    public async Task ReadThatExceedsTheBufferLimitCompletes()
     {
         var result = new TaskCompletionSource<long>();
         await using var host = await TransportHost.StartAsync(
@@ -366,7 +374,7 @@ public sealed class EventLoopLifetimeTests
             }
             catch (SocketException)
             {
-                // The server has hung up on what it would not read.
+                // The server has closed the connection.
             }
         });
         Assert.InRange(await result.Task.WaitAsync(Transfer.Patience), 64 * 1024, 128 * 1024);

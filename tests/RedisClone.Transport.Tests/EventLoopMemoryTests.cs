@@ -5,13 +5,13 @@ using System.Runtime.InteropServices;
 
 namespace RedisClone.Transport.Tests;
 
-/// <summary>What connections cost that do nothing. Runs alone: it reads the size of the whole heap.</summary>
+/// <summary>The memory of idle and of closed connections. Runs alone because it reads the size of the whole heap.</summary>
 [Collection(nameof(EventLoopMemoryTests))]
 [CollectionDefinition(nameof(EventLoopMemoryTests), DisableParallelization = true)]
 public sealed class EventLoopMemoryTests
 {
     [Fact]
-    public async Task Idle_connections_hold_no_buffers()
+    public async Task IdleConnectionsHoldNoBuffers()
     {
         const int Count = 2000;
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
@@ -24,14 +24,14 @@ public sealed class EventLoopMemoryTests
             socket.ReceiveExactly(5);
             sockets.Add(socket);
         }
-        // A buffer is 16 KB; this leaves room for the client's side and for Kestrel's own objects.
+        // A buffer has 16 KB. The limit leaves room for the sockets of the clients and for objects of Kestrel.
         long perConnection = (GC.GetTotalMemory(forceFullCollection: true) - before) / Count;
         Assert.True(perConnection < 8 * 1024, $"{perConnection} bytes a connection");
         sockets.ForEach(socket => socket.Dispose());
     }
 
     [Fact]
-    public async Task A_request_that_never_ended_leaves_its_buffer_to_the_next_connection()
+    public async Task BufferOfAnIncompleteRequestIsReused()
     {
         const int Count = 200;
         var buffers = new ConcurrentDictionary<byte[], bool>();
@@ -50,9 +50,9 @@ public sealed class EventLoopMemoryTests
         Assert.InRange(buffers.Count, 1, Count / 10);
     }
 
-    /// <summary>Pages that are the system's read as zero.</summary>
+    /// <summary>A page that went back to the operating system reads as zero.</summary>
     [Fact]
-    public async Task What_a_peer_left_unread_is_given_back_once_it_is_gone()
+    public async Task UnsentOutputOfAClosedConnectionReturnsToTheSystem()
     {
         const int Pieces = 16, Size = 2 << 20;
         var written = new TaskCompletionSource<byte[]>();

@@ -11,20 +11,23 @@ using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http.Features;
 using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
+using Xunit.Abstractions;
 
 namespace RedisClone.Transport.Tests;
 
-/// <summary>Bytes go through the event loop unchanged and in order, however they are cut, and no faster than they are taken.</summary>
-public sealed class EventLoopTransferTests
+/// <summary>
+/// The event loop transfers bytes unchanged and in order, in pieces of any size, and no faster than the peer reads them.
+/// </summary>
+public sealed class EventLoopTransferTests(ITestOutputHelper output)
 {
     [Fact]
-    public async Task Echoes_random_sizes_on_many_connections()
+    public async Task EchoesRandomSizesOnManyConnections()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync);
         await Task.WhenAll(Enumerable.Range(0, 24).Select(i => Transfer.OnOwnThread(() =>
         {
-            var random = new Random(seed + i);
+            Random random = Seed.Random(i);
             using var socket = host.Connect();
             for (int round = 0; round < 6; round++)
             {
@@ -37,13 +40,13 @@ public sealed class EventLoopTransferTests
     }
 
     [Fact]
-    public async Task A_request_of_any_size_becomes_one_piece()
+    public async Task RequestOfAnySizeArrivesInOneSegment()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         var segments = new ConcurrentBag<bool>();
         await using var host = await TransportHost.StartAsync(async connection =>
         {
-            // Length-prefixed requests, consumed whole: the reader has to hold what it was told was examined, and to grow.
+            // A request has a length prefix and is consumed whole. The pipe must keep the examined bytes and enlarge its buffer.
             var (input, replies) = (connection.Transport.Input, connection.Transport.Output);
             while (true)
             {
@@ -58,9 +61,12 @@ public sealed class EventLoopTransferTests
         });
         await Task.WhenAll(Enumerable.Range(0, 4).Select(i => Transfer.OnOwnThread(() =>
         {
-            var random = new Random(seed + i);
+            Random random = Seed.Random(i);
             using var socket = host.Connect();
-            byte[][] requests = [.. Enumerable.Range(0, 30).Select(n => RandomBytes(random, n == 7 ? 8 << 20 : random.Next(1 << random.Next(3, 17))))];
+            byte[][] requests =
+            [
+                .. Enumerable.Range(0, 30).Select(n => RandomBytes(random, n == 7 ? 8 << 20 : random.Next(1 << random.Next(3, 17)))),
+            ];
             var sender = Transfer.OnOwnThread(() =>
             {
                 using var all = new MemoryStream();
@@ -80,19 +86,19 @@ public sealed class EventLoopTransferTests
     }
 
     [Fact]
-    public Task A_slow_reader_holds_back_the_writer() => HoldBackAsync(256 << 10, options => options.UnreadBytes = 0);
+    public Task WriterWaitsForASlowReader() => LimitUnsentAsync(256 << 10, options => options.UnreadBytes = 0);
 
-    /// <summary>Somebody may want to see, and to limit, what such a reader leaves.</summary>
+    /// <summary>The allowance makes the backlog visible to the code that limits the output of a client.</summary>
     [Fact]
-    public Task A_reader_of_nothing_may_leave_more() => HoldBackAsync(4 << 20, options => options.UnreadBytes = 4 << 20);
+    public Task PeerThatReadsNothingMayLeaveMoreUnsent() => LimitUnsentAsync(4 << 20, options => options.UnreadBytes = 4 << 20);
 
     [Fact]
-    public Task All_readers_together_may_not() => HoldBackAsync(2 << 20, options => options.UnreadBytesOfAll = 4 << 20);
+    public Task UnsentOutputOfAllPeersIsLimited() => LimitUnsentAsync(2 << 20, options => options.UnreadBytesOfAll = 4 << 20);
 
-    private static async Task HoldBackAsync(int bound, Action<EventLoopOptions> configure)
+    private static async Task LimitUnsentAsync(int bound, Action<EventLoopOptions> configure)
     {
         const int Total = 64 << 20, Piece = 64 << 10;
-        long written = 0, most = 0;
+        long written = 0, mostUnsent = 0;
         await using var host = await TransportHost.StartAsync(
             async connection =>
             {
@@ -104,7 +110,7 @@ public sealed class EventLoopTransferTests
                     writer.Advance(Piece);
                     Assert.Equal(Piece, writer.UnflushedBytes);
                     await writer.FlushAsync();
-                    Volatile.Write(ref most, Math.Max(most, loop.UnsentBytes));
+                    Volatile.Write(ref mostUnsent, Math.Max(mostUnsent, loop.UnsentBytes));
                     Volatile.Write(ref written, at + Piece);
                 }
             },
@@ -117,11 +123,11 @@ public sealed class EventLoopTransferTests
         long before = -1;
         await Transfer.EventuallyAsync(() =>
         {
-            // It has come to a stop when as much waits as may, and a while passes without progress.
+            // The writer has stopped if the unsent output reached the bound and nothing was written for 200 ms.
             Thread.Sleep(200);
             long now = Volatile.Read(ref written);
-            (bool stands, before) = (now == before && Volatile.Read(ref most) >= bound - Piece, now);
-            return stands;
+            (bool hasStopped, before) = (now == before && Volatile.Read(ref mostUnsent) >= bound - Piece, now);
+            return hasStopped;
         });
         Assert.True(written < Total);
         await Transfer.OnOwnThread(() =>
@@ -134,17 +140,17 @@ public sealed class EventLoopTransferTests
             }
             Assert.Equal(0, socket.Receive(new byte[1]));
         });
-        Assert.InRange(most, bound - Piece, bound + Piece);
+        Assert.InRange(mostUnsent, bound - Piece, bound + Piece);
     }
 
     [Fact]
-    public async Task Flushes_from_any_thread_keep_their_order()
+    public async Task FlushesFromAnyThreadKeepTheirOrder()
     {
         const int Count = 20_000;
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(async connection =>
         {
-            var random = new Random(seed);
+            Random random = Seed.Random(1);
             var loop = connection.Features.GetRequiredFeature<IEventLoopFeature>().EventLoop;
             var writer = connection.Transport.Output;
             for (int i = 0; i < Count; i++)
@@ -169,12 +175,12 @@ public sealed class EventLoopTransferTests
     }
 
     [Fact]
-    public async Task A_read_from_another_thread_finds_what_was_left_and_what_comes()
+    public async Task ReadFromAnotherThreadGetsUnconsumedAndNewBytes()
     {
-        int seed = RunSeed.Take();
+        output.WriteLine(Seed.Note);
         await using var host = await TransportHost.StartAsync(async connection =>
         {
-            var random = new Random(seed);
+            Random random = Seed.Random(1);
             var (input, replies) = (connection.Transport.Input, connection.Transport.Output);
             while (true)
             {
@@ -189,10 +195,10 @@ public sealed class EventLoopTransferTests
             }
         });
         using var socket = host.Connect();
-        byte[] sent = RandomBytes(new Random(seed), 2 << 20);
+        byte[] sent = RandomBytes(Seed.Random(2), 2 << 20);
         var sender = Transfer.OnOwnThread(() =>
         {
-            SendInPieces(socket, sent, new Random(seed));
+            SendInPieces(socket, sent, Seed.Random(3));
             socket.Shutdown(SocketShutdown.Send);
         });
         await Transfer.OnOwnThread(() => Assert.True(sent.AsSpan().SequenceEqual(socket.ReceiveToEnd())));
@@ -200,16 +206,18 @@ public sealed class EventLoopTransferTests
     }
 
     [Fact]
-    public async Task Tls_runs_on_top()
+    public async Task TlsRunsOnTheTransport()
     {
         using var key = RSA.Create(2048);
         using var certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1)
             .CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
         await using var host = await TransportHost.StartAsync(Transfer.EchoAsync, middleware: listen => listen.UseHttps(certificate));
         using var tls = new SslStream(
-            new NetworkStream(host.Connect(), ownsSocket: true), false, (_, shown, _, _) => shown!.GetCertHashString() == certificate.GetCertHashString());
+            new NetworkStream(host.Connect(), ownsSocket: true),
+            false,
+            (_, presented, _, _) => presented!.GetCertHashString() == certificate.GetCertHashString());
         await tls.AuthenticateAsClientAsync("localhost").WaitAsync(Transfer.Patience);
-        byte[] sent = RandomBytes(new Random(RunSeed.Take()), 1 << 20);
+        byte[] sent = RandomBytes(Seed.Random(output), 1 << 20);
         var sending = tls.WriteAsync(sent);
         byte[] received = new byte[sent.Length];
         await tls.ReadExactlyAsync(received).AsTask().WaitAsync(Transfer.Patience);

@@ -14,7 +14,7 @@ using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;
 
-/// <summary>A Kestrel on the event-loop transport that gives every connection to one delegate.</summary>
+/// <summary>A Kestrel server on the event-loop transport. One delegate handles all connections.</summary>
 internal sealed class TransportHost : IAsyncDisposable
 {
     private readonly WebApplication _app;
@@ -68,12 +68,13 @@ internal sealed class TransportHost : IAsyncDisposable
 
     public Task StopAsync() => _app.StopAsync();
 
-    /// <summary>Stops as patiently as it takes, but for peers that do not read.</summary>
+    /// <summary>Stops, and waits without limit for peers that read.</summary>
     public Task EndAsync()
     {
         if (OperatingSystem.IsLinux())
         {
-            foreach (EventLoopListenerFactory loops in _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
+            var factories = _app.Services.GetServices<IConnectionListenerFactory>();
+            foreach (EventLoopListenerFactory loops in factories.OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
         }
         return _app.Services.GetRequiredService<IServer>().StopAsync(CancellationToken.None);
     }
@@ -85,7 +86,7 @@ internal sealed class TransportHost : IAsyncDisposable
     }
 }
 
-/// <summary>What the tests' clients and handlers share.</summary>
+/// <summary>Helpers for the clients and for the connection handlers of the tests.</summary>
 internal static class Transfer
 {
     public static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
@@ -123,15 +124,15 @@ internal static class Transfer
         return all.ToArray();
     }
 
-    /// <summary>Blocking socket work on a thread of its own, so that it starves no pool.</summary>
+    /// <summary>Runs blocking socket work on its own thread, so that it does not occupy the thread pool.</summary>
     public static Task OnOwnThread(Action work) => Task.Factory.StartNew(work, TaskCreationOptions.LongRunning).WaitAsync(Patience);
 
-    public static async Task EventuallyAsync(Func<bool> holds)
+    public static async Task EventuallyAsync(Func<bool> condition)
     {
         long start = Environment.TickCount64;
-        while (!holds())
+        while (!condition())
         {
-            Assert.True(Environment.TickCount64 - start < Patience.TotalMilliseconds, "It did not come to hold.");
+            Assert.True(Environment.TickCount64 - start < Patience.TotalMilliseconds, "The condition did not become true.");
             await Task.Delay(5);
         }
     }

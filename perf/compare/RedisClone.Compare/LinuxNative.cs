@@ -5,8 +5,8 @@ using RedisClone.Compare.Load;
 namespace RedisClone.Compare;
 
 /// <summary>
-/// The few system calls that .NET has no cheap or exact equivalent for: pinning a thread to cores, reading another
-/// process's processor time in nanoseconds, and an epoll loop without one object per wake-up.
+/// System calls without a cheap or exact equivalent in .NET: pinning of threads to cores, the processor time of another process in
+/// nanoseconds, and an epoll loop that allocates no object for each wake-up.
 /// </summary>
 internal static class LinuxNative
 {
@@ -24,7 +24,7 @@ internal static class LinuxNative
 
     private static readonly int s_epollDataOffset = EpollEventSize - 8;
 
-    /// <summary>Restricts every present thread of this process, and so all that they start, to the given cores.</summary>
+    /// <summary>Restricts all threads of this process, and the threads and processes that they start, to the given cores.</summary>
     public static void PinThisProcess(IEnumerable<int> cores)
     {
         var mask = new ulong[16];
@@ -32,7 +32,7 @@ internal static class LinuxNative
             mask[core / 64] |= 1UL << (core % 64);
         foreach (string task in Directory.GetDirectories("/proc/self/task"))
         {
-            // A thread may end between the listing and the call; only the calling thread must succeed.
+            // A thread may have ended since the listing, so an error is ignored. The call below checks the calling thread.
             int thread = int.Parse(Path.GetFileName(task), System.Globalization.CultureInfo.InvariantCulture);
             _ = sched_setaffinity(thread, mask.Length * sizeof(ulong), ref mask[0]);
         }
@@ -44,7 +44,7 @@ internal static class LinuxNative
         }
     }
 
-    /// <summary>User and system time of a process, all its threads, also those that have ended, in nanoseconds.</summary>
+    /// <summary>Returns the user and system time of a process in nanoseconds, including threads that have ended.</summary>
     public static long ProcessCpuNanoseconds(int processId) => ReadClock((~processId << 3) | 2);
 
     public static long ThreadCpuNanoseconds() => ReadClock(ThreadCpuClock);
@@ -66,7 +66,7 @@ internal static class LinuxNative
         Check(epoll_ctl(epoll, modify ? 3 : 1, descriptor, ref MemoryMarshal.GetReference(entry)), "epoll_ctl");
     }
 
-    /// <summary>Waits for events and returns how many lie in <paramref name="events"/>; none after an interruption.</summary>
+    /// <summary>Waits for events and returns their number in <paramref name="events"/>. Returns 0 after an interruption.</summary>
     public static int Wait(int epoll, byte[] events, int timeoutMilliseconds)
     {
         int count = epoll_wait(epoll, ref events[0], events.Length / EpollEventSize, timeoutMilliseconds);
@@ -80,14 +80,14 @@ internal static class LinuxNative
         return (BinaryPrimitives.ReadUInt32LittleEndian(entry), data);
     }
 
-    /// <summary>Sends what the socket takes now; 0 when it takes nothing.</summary>
+    /// <summary>Sends without waiting. Returns the number of bytes that the socket accepted.</summary>
     public static int Send(int descriptor, ReadOnlySpan<byte> data)
     {
         nint sent = send(descriptor, ref MemoryMarshal.GetReference(data), data.Length, SendFlags);
         return sent >= 0 ? (int)sent : WouldBlock() ? 0 : Check(-1, "send");
     }
 
-    /// <summary>Receives what is there: 0 when nothing is, -1 when the peer has closed.</summary>
+    /// <summary>Receives without waiting. Returns 0 if nothing has arrived, and -1 if the peer closed the connection.</summary>
     public static int Receive(int descriptor, Span<byte> buffer)
     {
         nint received = recv(descriptor, ref MemoryMarshal.GetReference(buffer), buffer.Length, ReceiveFlags);
@@ -110,7 +110,7 @@ internal static class LinuxNative
         public long Nanoseconds;
     }
 
-#pragma warning disable CA5392, SYSLIB1054, IDE1006 // libc has one place, its names are its own, and every argument is blittable
+#pragma warning disable CA5392, SYSLIB1054, IDE1006 // the system library needs no search path, C has its own naming rules, and every argument is blittable
     [DllImport("libc", SetLastError = true)]
     private static extern int sched_setaffinity(int thread, nint size, ref ulong mask);
 

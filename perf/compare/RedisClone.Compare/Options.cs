@@ -4,7 +4,7 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare;
 
-/// <summary>What the command line asks for.</summary>
+/// <summary>The options of the command line.</summary>
 internal sealed class Options
 {
     public const string Usage = """
@@ -42,7 +42,7 @@ internal sealed class Options
 
     public TimeSpan WarmUp { get; private set; } = TimeSpan.FromSeconds(4);
 
-    /// <summary>How long a filled server is left alone before its memory is read.</summary>
+    /// <summary>The pause between the fill of a server and the reading of its memory.</summary>
     public TimeSpan Settling { get; private set; } = TimeSpan.FromSeconds(3);
 
     public string DataDirectory { get; private set; } = "/var/tmp";
@@ -55,7 +55,7 @@ internal sealed class Options
 
     public IReadOnlyList<Workload> Workloads { get; private set; } = [];
 
-    /// <summary>Throws <see cref="FormatException"/> with a sentence for whoever typed it.</summary>
+    /// <summary>Throws a <see cref="FormatException"/> with a message for the user if an option is invalid.</summary>
     public static Options Parse(string[] arguments)
     {
         var options = new Options();
@@ -99,7 +99,10 @@ internal sealed class Options
     public IReadOnlyList<int> ServerCores(int count) =>
         [.. Enumerable.Range(_serverCore, Math.Min(count, Environment.ProcessorCount - _serverCore))];
 
-    /// <summary>As many as the server has, after its own; where none are left, the last ones, shared with it.</summary>
+    /// <summary>
+    /// Returns the cores of the load: as many cores as the server has, after the cores of the server. If there are none, the load
+    /// shares the last cores with the server.
+    /// </summary>
     public IReadOnlyList<int> LoadCores(Workload workload)
     {
         int serverCores = workload.ServerCores;
@@ -116,7 +119,7 @@ internal sealed class Options
                 pattern == "all" || w.Group == pattern || FileSystemName.MatchesSimpleExpression(pattern, w.Name)),
         ];
         if (found.Length == 0)
-            throw new FormatException($"no workload is called {pattern}; --list names them");
+            throw new FormatException($"no workload has the name {pattern}; --list prints all names");
         return found.Where(w => !w.ByMemtier || Memtier is not null).Select(w => Quick ? w.Small() : w);
     }
 }

@@ -4,7 +4,7 @@ using RedisClone.Compare.Reporting;
 using RedisClone.Compare.Servers;
 using RedisClone.Compare.Workloads;
 
-// Side-by-side runs of this server and its peers; see perf/README.md.
+// Compares this server with other servers. See perf/README.md.
 Options options;
 try
 {
@@ -34,7 +34,7 @@ if (options.List)
 
 ServerKind[] kinds = [.. ServerKind.Discover().Where(k => options.Servers?.Contains(k.Name) ?? true)];
 if (kinds.All(k => k.Name != ServerKind.Ours))
-    Console.Error.WriteLine("RedisClone itself does not take part: no Release build was found, or --servers leaves it out.");
+    Console.Error.WriteLine("RedisClone is not measured: there is no Release build, or --servers excludes it.");
 
 var results = new Results();
 var bench = new Bench(options, results, Console.Error);

@@ -6,8 +6,8 @@ using RedisClone.Compare.Servers;
 namespace RedisClone.Compare;
 
 /// <summary>
-/// Checks the instrument before anyone believes it: percentiles against exact ones, reply counts under every split, and
-/// against a real redis-server that what we count is what the server counted.
+/// Checks the load generator: percentiles are compared with exact percentiles, replies are counted for every split of a stream, and
+/// the counts are compared with the counters of a real redis-server.
 /// </summary>
 internal static class SelfTest
 {
@@ -17,17 +17,17 @@ internal static class SelfTest
     {
         (string Name, Action Check)[] checks =
         [
-            ("histogram percentiles are at most 1/128 above the exact ones", HistogramAgreesWithSorting),
-            ("replies are counted however the stream is cut", RepliesAreCountedUnderEverySplit),
-            ("counting and scattered numbers visit each number once", HolesVisitEachNumberOnce),
-            ("redis-server holds the keys that were filled in", FillingReachesTheServer),
-            ("redis-server counted the commands that we counted", CountsAgreeWithTheServer),
-            ("two loops add up", TwoLoopsAddUp),
+            ("percentiles of the histogram are at most 1/128 above the exact percentiles", HistogramAgreesWithSorting),
+            ("replies are counted for every split of the stream", RepliesAreCountedUnderEverySplit),
+            ("counters and scattered numbers visit each number once", HolesVisitEachNumberOnce),
+            ("redis-server has the keys of the fill", FillingReachesTheServer),
+            ("the counts of commands match the counters of redis-server", CountsAgreeWithTheServer),
+            ("the results of two loops are added up", TwoLoopsAddUp),
             ("a rate is not exceeded", RateIsNotExceeded),
-            ("every message published is counted as delivered", DeliveriesAreCounted),
+            ("every published message is counted as delivered", DeliveriesAreCounted),
             ("a transaction is one operation", TransactionsAreOneOperation),
             ("an error reply ends the load with its text", ErrorsEndTheLoad),
-            ("processor time agrees with what the server says", CpuTimeAgreesWithTheServer),
+            ("the processor time matches the report of the server", CpuTimeAgreesWithTheServer),
         ];
         bool passed = true;
         foreach ((string name, Action check) in checks)
@@ -160,18 +160,18 @@ internal static class SelfTest
             return;
         }
 
-        throw new InvalidOperationException("the load went on");
+        throw new InvalidOperationException("the load continued after an error reply");
     });
 
     private static void CpuTimeAgreesWithTheServer() => WithRedis((server, client) =>
     {
-        const double tick = 0.02; // INFO's two parts are each rounded to the scheduler's clock
+        const double tick = 0.02; // INFO rounds each of the two parts to the clock of the scheduler
         Send(server, new LoadPlan([new("GET key")], 10, 10));
         double before = server.Cpu().Total / 1e9;
         string info = client.Ask("INFO", "cpu");
         double after = server.Cpu().Total / 1e9;
-        double said = Field(info, "used_cpu_user:") + Field(info, "used_cpu_sys:");
-        Require(said >= before - tick && said <= after + tick, $"{said} s, measured {before} to {after}");
+        double reported = Field(info, "used_cpu_user:") + Field(info, "used_cpu_sys:");
+        Require(reported >= before - tick && reported <= after + tick, $"{reported} s, measured {before} to {after}");
     });
 
     private static LoadResult Send(ServerProcess server, LoadPlan plan, LoadLimit? limit = null, int threads = 1)

@@ -49,7 +49,8 @@ public sealed class BadPlaceTests : IDisposable
     public void AFileOfTheWrongKindIsRefusedAndNotChanged(string name, string content, string appendOnly)
     {
         Directory.CreateDirectory(Journal);
-        if (name.EndsWith(".incr.aof", StringComparison.Ordinal)) File.WriteAllText(Path.Combine(Journal, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
+        if (name.EndsWith(".incr.aof", StringComparison.Ordinal))
+            File.WriteAllText(Path.Combine(Journal, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
         File.WriteAllText(Path.Combine(_folder, name), content);
         string[] before = Directory.GetFiles(_folder, "*", SearchOption.AllDirectories);
         NotLoaded("--dir", _folder, "--appendonly", appendOnly);

@@ -265,7 +265,8 @@ internal sealed class GroupCrowd(Random random)
     {
         foreach (string stream in s_streams)
         {
-            if (Call(client, "XPENDING", stream, Group, "-", "+", "1", name).Items!.Length == 0) client.Expect(":0", "XGROUP", "DELCONSUMER", stream, Group, name);
+            if (Call(client, "XPENDING", stream, Group, "-", "+", "1", name).Items!.Length == 0)
+                client.Expect(":0", "XGROUP", "DELCONSUMER", stream, Group, name);
         }
     }
 

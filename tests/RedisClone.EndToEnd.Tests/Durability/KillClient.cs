@@ -60,7 +60,11 @@ internal sealed class KillClient(int id)
     public long Compare(RespClient client, string[] log, TimeSpan mustHave)
     {
         string prefix = $"{id}:";
-        long[] logged = [.. log.Where(l => l.StartsWith(prefix, StringComparison.Ordinal)).Select(l => long.Parse(l.AsSpan(prefix.Length), CultureInfo.InvariantCulture))];
+        long[] logged =
+        [
+            .. log.Where(l => l.StartsWith(prefix, StringComparison.Ordinal))
+                .Select(l => long.Parse(l.AsSpan(prefix.Length), CultureInfo.InvariantCulture)),
+        ];
         long last = Math.Max(CheckKeys(client), _base);
         Assert.True(last <= _sent, $"client {id}: the keys contain write {last}, the last write sent is {_sent}");
         Assert.True(logged.LastOrDefault() <= last,

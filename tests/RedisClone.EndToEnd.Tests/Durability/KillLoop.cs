@@ -24,7 +24,8 @@ internal sealed class KillLoop : IDisposable
     public KillLoop(Random random) => _random = random;
 
     public string Summary =>
-        $"kills: {string.Join(", ", _kills.Select(k => $"{k.Value} {k.Key}"))}; {_clients.Sum(c => c.TotalAcknowledged)} writes acknowledged, {_lost} lost in everysec";
+        $"kills: {string.Join(", ", _kills.Select(k => $"{k.Value} {k.Key}"))}; " +
+        $"{_clients.Sum(c => c.TotalAcknowledged)} writes acknowledged, {_lost} lost in everysec";
 
     /// <summary>
     /// Starts the server on the data of the last kill, compares the data, runs load, and kills the server again.

@@ -59,7 +59,8 @@ public sealed class PackageTests : IDisposable
 
     private string Packages => Path.Combine(_folder, "packages");
 
-    private string Version => Path.GetFileNameWithoutExtension(Directory.GetFiles(Packages, "RedisClone.Server.*.nupkg").Single())["RedisClone.Server.".Length..];
+    private string Version =>
+        Path.GetFileNameWithoutExtension(Directory.GetFiles(Packages, "RedisClone.Server.*.nupkg").Single())["RedisClone.Server.".Length..];
 
     private HashSet<string> Entries(string package, string kind)
     {

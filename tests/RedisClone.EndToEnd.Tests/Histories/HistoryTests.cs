@@ -19,7 +19,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
 
     private static readonly int s_perClient = LongRun.IsLong ? Operations : Operations / Clients;
 
-    private int _histories, _deaths, _operations, _unknown, _calledOff;
+    private int _histories, _deaths, _operations, _unknown, _aborted;
 
     [Fact]
     public void ConcurrentHistoriesAreLinearizable()
@@ -36,7 +36,9 @@ public sealed class HistoryTests(ITestOutputHelper output)
             }
             home.Server.AssertWell();
         }
-        output.WriteLine($"{Seed.Note}: {_histories} histories, {_deaths} deaths of the server; {_operations} operations, {_unknown} of unknown outcome, {_calledOff} transactions called off");
+        output.WriteLine(
+            $"{Seed.Note}: {_histories} histories, {_deaths} deaths of the server; {_operations} operations, " +
+            $"{_unknown} of unknown outcome, {_aborted} aborted transactions");
     }
 
     private List<Operation> Record(Home home, Random random, bool kill)
@@ -74,7 +76,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
     {
         _operations += history.Count;
         _unknown += history.Count(o => o.IsUnknown);
-        _calledOff += history.Count(o => o is { Form: Form.Transaction, Replies: [] });
+        _aborted += history.Count(o => o is { Form: Form.Transaction, Replies: [] });
         string? wrong = Linearizability.Explain(history);
         Assert.True(wrong is null, $"{Seed.Note}, history {_histories}: {wrong}");
     }

@@ -51,7 +51,9 @@ internal static class Linearizability
             foreach (Reached next in Next(operations, at))
                 if (seen.Add(next)) open.Push(next);
         }
-        return $"no order explains the reply to one of these:\n{string.Join('\n', Candidates(operations, furthest).Select(i => operations[i]))}\nwhere there is: {furthest.Model}\n"
+        return "no order explains the reply to one of these:\n"
+            + $"{string.Join('\n', Candidates(operations, furthest).Select(i => operations[i]))}\n"
+            + $"with these contents: {furthest.Model}\n"
             + $"after:\n{string.Join('\n', operations.Take(furthest.First).TakeLast(10).AsEnumerable())}";
     }
 

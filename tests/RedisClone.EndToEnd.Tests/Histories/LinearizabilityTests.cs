@@ -53,7 +53,7 @@ public sealed class LinearizabilityTests
     }
 
     [Fact]
-    public void SmallHistoriesAreJudgedLikeByTryingEveryOrder()
+    public void TheCheckerAgreesWithACheckerThatTriesEveryOrder()
     {
         Random random = Seed.Random("small histories");
         int good = 0;
@@ -62,7 +62,11 @@ public sealed class LinearizabilityTests
             List<Operation> history = Made(random, clients: 3, operations: 6, unknown: true);
             // Two replies are exchanged. Most of the resulting histories are wrong, but not all.
             int a = random.Next(history.Count), b = random.Next(history.Count);
-            if (random.Next(3) > 0) (history[a], history[b]) = (history[a] with { Replies = history[b].Replies }, history[b] with { Replies = history[a].Replies });
+            if (random.Next(3) > 0)
+            {
+                (string[]? first, string[]? second) = (history[a].Replies, history[b].Replies);
+                (history[a], history[b]) = (history[a] with { Replies = second }, history[b] with { Replies = first });
+            }
             bool isGood = IsGoodInSomeOrder(history, Model.Empty);
             Assert.True(isGood == Linearizability.Explain(history) is null, $"{Seed.Note}, history {i}:\n{string.Join('\n', history)}");
             if (isGood) good++;
@@ -89,7 +93,8 @@ public sealed class LinearizabilityTests
             if (free[place] >= at) continue;
             if (waiting[place].Count == 0) waiting[place] = new(workload.Next(random));
             (Form form, string[][] commands) = waiting[place].Dequeue();
-            var operation = new Operation(connection[place], commands, form, Math.Max(free[place] + 1, at - random.Next(4 * step)), at + random.Next(4 * step), null);
+            long invoked = Math.Max(free[place] + 1, at - random.Next(4 * step)), returned = at + random.Next(4 * step);
+            var operation = new Operation(connection[place], commands, form, invoked, returned, null);
             free[place] = operation.Returned;
             bool isUnknown = unknown && random.Next(20) == 0;
             if (!isUnknown || random.Next(2) == 0)
@@ -125,6 +130,8 @@ public sealed class LinearizabilityTests
         string[] fields = line.Split(' ');
         bool transaction = fields[3].StartsWith('*');
         string[]? replies = fields[4] switch { "?" => null, "" => [], var one => [one.Replace('|', ' ')] };
-        return new Operation(int.Parse(fields[0]), [fields[3].TrimStart('*').Split(',')], transaction ? Form.Transaction : Form.Single, long.Parse(fields[1]), long.Parse(fields[2]), replies);
+        Form form = transaction ? Form.Transaction : Form.Single;
+        string[] command = fields[3].TrimStart('*').Split(',');
+        return new Operation(int.Parse(fields[0]), [command], form, long.Parse(fields[1]), long.Parse(fields[2]), replies);
     }
 }

@@ -190,7 +190,11 @@ internal sealed class Model : IEquatable<Model>
     private static void Touch(SortedDictionary<string, string> held, string key)
     {
         string ending = $" {key}";
-        foreach (string watch in held.Keys.Where(k => k.StartsWith("watch ", StringComparison.Ordinal) && k.EndsWith(ending, StringComparison.Ordinal)).ToArray())
+        string[] watches =
+        [
+            .. held.Keys.Where(k => k.StartsWith("watch ", StringComparison.Ordinal) && k.EndsWith(ending, StringComparison.Ordinal)),
+        ];
+        foreach (string watch in watches)
             held[watch] = "dirty";
     }
 }

@@ -6,7 +6,8 @@ internal static class Mutation
     /// <summary>Returns one mutation of each kind that the history allows.</summary>
     public static IEnumerable<Operation[]> All(IReadOnlyList<Operation> history, Random random)
     {
-        foreach (Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>> kind in (Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>>[])[NeverWritten, Stale, PoppedTwice, LostIncrement])
+        Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>>[] kinds = [NeverWritten, Stale, PoppedTwice, LostIncrement];
+        foreach (Func<IReadOnlyList<Operation>, IEnumerable<Operation[]>> kind in kinds)
         {
             Operation[][] mutants = [.. kind(history)];
             if (mutants.Length > 0) yield return mutants[random.Next(mutants.Length)];
@@ -43,7 +44,8 @@ internal static class Mutation
         foreach (Operation increment in history.Where(o => o is { Form: Form.Single, Commands: [["INCRBY", ..]] }))
         {
             string key = increment.Commands[0][1];
-            if (history.Any(o => o.Invoked > increment.Returned && (IsOf(o, "INCRBY", key) || IsOf(o, "GET", key)))) yield return [.. history.Where(o => o != increment)];
+            if (history.Any(o => o.Invoked > increment.Returned && (IsOf(o, "INCRBY", key) || IsOf(o, "GET", key))))
+                yield return [.. history.Where(o => o != increment)];
         }
     }
 
@@ -52,5 +54,6 @@ internal static class Mutation
     private static bool IsOf(Operation operation, string command, string key) =>
         operation is { Form: Form.Single, IsUnknown: false } && operation.Commands[0][0] == command && operation.Commands[0][1] == key;
 
-    private static Operation[] Replace(IReadOnlyList<Operation> history, Operation one, Operation other) => [.. history.Select(o => ReferenceEquals(o, one) ? other : o)];
+    private static Operation[] Replace(IReadOnlyList<Operation> history, Operation one, Operation other) =>
+        [.. history.Select(o => ReferenceEquals(o, one) ? other : o)];
 }

@@ -32,5 +32,6 @@ internal sealed record Operation(int Client, string[][] Commands, Form Form, lon
         reply.IsNil ? "nil" : reply.Items is null ? reply.Text! : $"[{string.Join(' ', reply.Items.Select(Text))}]";
 
     public override string ToString() =>
-        $"client {Client}, {Invoked}..{Returned}: {Form} {string.Join("; ", Commands.Select(Requests.Show))} -> {(Replies is null ? "?" : string.Join("; ", Replies))}";
+        $"client {Client}, {Invoked}..{Returned}: {Form} {string.Join("; ", Commands.Select(Requests.Show))} -> " +
+        $"{(Replies is null ? "?" : string.Join("; ", Replies))}";
 }

@@ -26,7 +26,11 @@ internal sealed class Workload(string name, int groups)
                 return [(Form.Script, Several(group, random))];
             default:
                 string watched = group + "rqc"[random.Next(3)];
-                return [(Form.Single, [["WATCH", watched]]), (Form.Single, [["GET", watched]]), (Form.Transaction, [["INCRBY", group + "c", "1"], ["SET", group + "r", Value()]])];
+                return
+                [
+                    (Form.Single, [["WATCH", watched]]), (Form.Single, [["GET", watched]]),
+                    (Form.Transaction, [["INCRBY", group + "c", "1"], ["SET", group + "r", Value()]]),
+                ];
         }
     }
 
@@ -51,7 +55,8 @@ internal sealed class Workload(string name, int groups)
 
     private string[] Plain(string group, Random random)
     {
-        string register = group + "rq"[random.Next(2)], list = group + "lm"[random.Next(2)], set = group + "tu"[random.Next(2)], member = $"m{random.Next(Members)}";
+        string register = group + "rq"[random.Next(2)], list = group + "lm"[random.Next(2)], set = group + "tu"[random.Next(2)];
+        string member = $"m{random.Next(Members)}";
         return random.Next(22) switch
         {
             0 => ["SET", register, Value()],

@@ -24,7 +24,7 @@ public sealed class ClientFloodTests
     [InlineData("himport")]
     [InlineData("multi blpop half idle")]
     [InlineData("unread arguments himport inline name")]
-    public void Clients_that_hold_little_each(string kinds)
+    public void ManySmallClientsDoNotExhaustTheHeap(string kinds)
     {
         string[] mix = kinds.Split(' ');
         using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''", Durable);
@@ -56,7 +56,7 @@ public sealed class ClientFloodTests
 
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
     [Fact]
-    public void Clients_that_have_not_authenticated()
+    public void UnauthenticatedClientsHaveASmallerPartOfTheHeap()
     {
         using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''",
             "--requirepass pw");
@@ -79,7 +79,7 @@ public sealed class ClientFloodTests
 
     /// <summary>Connections alone: the server refuses them as it refuses those beyond maxclients.</summary>
     [Fact]
-    public void Connections_beyond_their_part_of_the_heap()
+    public void ConnectionsBeyondTheirPartOfTheHeapAreRefused()
     {
         using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x4000000; exec SERVER > log", "--save ''");
         using RespClient first = server.Connect();

@@ -13,7 +13,7 @@ public sealed class ExhaustionTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void A_million_arguments_are_one_request(string transport)
+    public void ARequestMayHaveAMillionArguments(string transport)
     {
         const int pairs = 600_000, keys = 1_100_000;
         string folder = Directory.CreateTempSubdirectory("redisclone-many-").FullName;
@@ -44,7 +44,7 @@ public sealed class ExhaustionTests
     /// </summary>
     [Theory]
     [MemberData(nameof(Transports))]
-    public void An_announced_number_of_arguments_takes_no_memory(string transport)
+    public void AnAnnouncedNumberOfArgumentsTakesNoMemory(string transport)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport, "--client-query-buffer-limit", "8mb");
         using RespClient other = server.Connect();
@@ -77,11 +77,15 @@ public sealed class ExhaustionTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Half_requests_that_are_held_open_cost_little(string transport)
+    public void IncompleteRequestsTakeLittleMemory(string transport)
     {
         using ServerProcess server = ServerProcess.Ours("--transport", transport);
         using RespClient other = server.Connect();
-        string[] halves = ["*1000000\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\nabc", "*2\r\n$4\r\nEC", "SET half", "*1", "$", "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r"];
+        string[] halves =
+        [
+            "*1000000\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\nabc", "*2\r\n$4\r\nEC", "SET half", "*1", "$",
+            "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r",
+        ];
         var held = new List<RespClient>();
         long before = server.ResidentBytes;
         for (int i = 0; i < 400; i++)
@@ -103,30 +107,30 @@ public sealed class ExhaustionTests
 
     [Theory]
     [MemberData(nameof(Transports))]
-    public void Clients_that_never_read_cost_bounded_memory(string transport)
+    public void ClientsThatNeverReadTakeBoundedMemory(string transport)
     {
         const int valueLength = 1_000_000;
         using ServerProcess server = ServerProcess.Ours("--transport", transport, "--client-output-buffer-limit", "normal", "32mb", "16mb", "1");
         using RespClient other = server.Connect();
         other.Expect("+OK", "SET", "big", new string('v', valueLength));
         byte[] gets = Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n", 2000)));
-        var deaf = new List<RespClient>();
+        var nonReading = new List<RespClient>();
         long before = server.ResidentBytes;
         for (int i = 0; i < 4; i++)
         {
             var client = new RespClient(server.Port, receiveBuffer: 4096);
-            deaf.Add(client);
+            nonReading.Add(client);
             // The server stops reading from the client, or closes the connection. Both limit the memory of the client.
             client.SendWhatIsTaken(gets, patience: 2000);
         }
         for (int i = 0; i < 200; i++) Assert.Equal(valueLength, other.Call("GET", "big").Text!.Length);
         Assert.InRange(server.ResidentBytes - before, long.MinValue, 400 * Megabyte);
-        foreach (RespClient client in deaf) client.Dispose();
+        foreach (RespClient client in nonReading) client.Dispose();
         server.AssertWell();
     }
 
     [Fact]
-    public void Connections_that_come_and_go_at_any_moment_leave_nothing()
+    public void ShortConnectionsLeaveNoClients()
     {
         using ServerProcess server = ServerProcess.Ours();
         Random random = Seed.Random("come and go");
@@ -149,11 +153,15 @@ public sealed class ExhaustionTests
     }
 
     [Fact]
-    public void Bytes_at_random_end_nothing_but_their_connection()
+    public void RandomBytesEndOnlyTheirConnection()
     {
         using ServerProcess server = ServerProcess.Ours();
         Random random = Seed.Random("noise");
-        string[] fragments = ["*1\r\n", "*3\r\n", "$3\r\nSET\r\n", "$3\r\nGET\r\n", "$1\r\nk\r\n", "PING\r\n", "*-1\r\n", "$-1\r\n", "\r\n", "\0", "\"", "MULTI\r\n", "EXEC\r\n", "HELLO 3\r\n", "*2\r\n$4\r\nECHO\r\n"];
+        string[] fragments =
+        [
+            "*1\r\n", "*3\r\n", "$3\r\nSET\r\n", "$3\r\nGET\r\n", "$1\r\nk\r\n", "PING\r\n", "*-1\r\n", "$-1\r\n", "\r\n", "\0", "\"",
+            "MULTI\r\n", "EXEC\r\n", "HELLO 3\r\n", "*2\r\n$4\r\nECHO\r\n",
+        ];
         for (int i = 0; i < 500; i++)
         {
             using RespClient client = server.Connect();

@@ -15,7 +15,7 @@ public sealed class HeapLimitTests
     [InlineData("0x6000000", 1 << 20, 400)]
     [InlineData("0x8000000", 100_000, 3000)]
     [InlineData("0x4000000", 3000, 60_000)]
-    public void Large_values_beyond_the_limit(string limit, int size, int most)
+    public void LargeValuesBeyondTheLimitAreRefused(string limit, int size, int most)
     {
         using var server = new ShellServer($"export DOTNET_GCHeapHardLimit={limit}; exec SERVER > log", "--save ''", Durable,
             "--rdbcompression no");
@@ -62,7 +62,7 @@ public sealed class HeapLimitTests
 
     /// <summary>A request with more arguments than the memory can hold closes its connection and writes few log lines.</summary>
     [Fact]
-    public void Arguments_beyond_the_limit()
+    public void ArgumentsBeyondTheLimitCloseTheConnection()
     {
         using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x8000000; exec SERVER > log", "--save ''");
         byte[] empty = System.Text.Encoding.Latin1.GetBytes(string.Concat(Enumerable.Repeat("$0\r\n\r\n", 1_000_000)));
@@ -93,7 +93,7 @@ public sealed class HeapLimitTests
     }
 
     [Fact]
-    public void A_start_whose_data_do_not_fit_says_so()
+    public void AStartWhoseDataDoNotFitNamesTheReason()
     {
         string folder = Directory.CreateTempSubdirectory("redisclone-heap-").FullName;
         using (ServerProcess ours = ServerProcess.Ours(["--dir", folder, .. Durable.Split(' ')]))

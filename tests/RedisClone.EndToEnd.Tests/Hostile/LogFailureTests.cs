@@ -18,7 +18,7 @@ public sealed class LogFailureTests
     [InlineData("exec SERVER --transport sockets > /dev/full")]
     [InlineData("exec SERVER --log-format json > /dev/full")]
     [InlineData("exec SERVER --logfile /dev/full")]
-    public void A_full_disk_under_the_log(string command)
+    public void AFullDiskLosesOnlyLogLines(string command)
     {
         using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes");
         using RespClient client = server.Connect();
@@ -28,7 +28,7 @@ public sealed class LogFailureTests
     }
 
     [Fact]
-    public void A_pipe_without_a_reader()
+    public void ABrokenPipeLosesOnlyLogLines()
     {
         using var server = new ShellServer("(echo $$ > pid; exec SERVER) | true; wait", "--save ''",
             "--enable-debug-command yes");
@@ -39,7 +39,7 @@ public sealed class LogFailureTests
     }
 
     [Fact]
-    public void A_pipe_that_is_full()
+    public void AFullPipeLosesOnlyLogLines()
     {
         using var server = new ShellServer("SERVER | sleep 600", "--save ''", "--enable-debug-command yes", "--appendonly yes");
         using RespClient client = server.Connect();
@@ -59,7 +59,7 @@ public sealed class LogFailureTests
     /// limit.
     /// </summary>
     [Fact]
-    public void A_limit_on_the_size_of_files()
+    public void AFileSizeLimitLosesOnlyLogLines()
     {
         using var server = new ShellServer(Limited, "--save ''", "--enable-debug-command yes");
         using RespClient client = server.Connect();
@@ -70,7 +70,7 @@ public sealed class LogFailureTests
     }
 
     [Fact]
-    public void A_limit_on_the_size_of_files_under_the_journal()
+    public void AFileSizeLimitOfTheJournalRefusesWrites()
     {
         using var server = new ShellServer(Limited, "--save ''", "--appendonly yes --appendfsync always --rdbcompression no");
         using RespClient client = server.Connect();
@@ -94,7 +94,7 @@ public sealed class LogFailureTests
     }
 
     [Fact]
-    public void A_log_file_whose_directory_goes_and_comes()
+    public void TheLogContinuesWhenItsDirectoryIsCreatedAgain()
     {
         using var server = new ShellServer("mkdir logs; exec SERVER --logfile logs/log", "--save ''",
             "--enable-debug-command yes");
@@ -114,7 +114,7 @@ public sealed class LogFailureTests
     }
 
     [Fact]
-    public void What_a_tool_prints_to_a_full_disk()
+    public void AToolReportsThatItsOutputCannotBeWritten()
     {
         using var tool = new ShellServer(ServerProcess.OurProgram + " --version > /dev/full");
         Assert.Equal(1, tool.WaitForExit());
@@ -126,7 +126,7 @@ public sealed class LogFailureTests
     [InlineData("exec SERVER --logfile log", true)]
     [InlineData("exec SERVER > /dev/full", false)]
     [InlineData("exec SERVER --log-format json > log", true)]
-    public void The_last_line_before_a_fatal_end(string command, bool isLogged)
+    public void TheLastLineOfAFatalEndIsWritten(string command, bool isLogged)
     {
         using var server = new ShellServer(command, "--save ''", "--enable-debug-command yes", "--appendonly yes",
             "--appendfsync always");

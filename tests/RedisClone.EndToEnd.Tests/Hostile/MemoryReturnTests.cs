@@ -10,7 +10,7 @@ public sealed class MemoryReturnTests
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
 
     [Fact]
-    public void Huge_replies_leave_no_memory_behind()
+    public void MemoryOfHugeRepliesIsReturned()
     {
         const int value = 40 * Megabyte;
         using ServerProcess server = ServerProcess.Ours();

@@ -57,7 +57,7 @@ public sealed class ProtocolErrorTests : IDisposable
     /// </summary>
     [Theory]
     [MemberData(nameof(Openings))]
-    public void The_answer_is_that_of_redis_server(string what, string bytes)
+    public void ErrorsMatchRedisServer(string what, string bytes)
     {
         string expected = Exchange(_redis, bytes), actual = Exchange(_ours, bytes);
         Assert.True(expected == actual, $"{what}\n   ours:  {Requests.Quote(actual)}\n   redis: {Requests.Quote(expected)}");

@@ -33,7 +33,10 @@ internal sealed class Siege : IDisposable
     {
         _output = output;
         Server = ServerProcess.Ours(
-            ["--requirepass", Password, "--maxclients", "12000", "--maxmemory-clients", "100mb", "--enable-debug-command", "yes", "--client-output-buffer-limit", "pubsub", "8mb", "2mb", "5", .. arguments]);
+            [
+                "--requirepass", Password, "--maxclients", "12000", "--maxmemory-clients", "100mb", "--enable-debug-command", "yes",
+                "--client-output-buffer-limit", "pubsub", "8mb", "2mb", "5", .. arguments,
+            ]);
         _admin = Connect();
         _admin.Expect("+OK", "DEBUG", "POPULATE", $"{Keys}", "key", "500");
         _admin.Expect("+OK", "SET", "big", new string('v', (int)Megabyte));
@@ -89,7 +92,8 @@ internal sealed class Siege : IDisposable
         Vitals after = Vitals.OfQuiet(Server, _admin, _before.Sockets);
         long left = LeftAfterAWhile();
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture,
-            $"{what}: p99 {_witness.Wait(0.99).TotalMilliseconds:F2} ms (10 ms is the aim), median {_witness.Wait(0.5).TotalMilliseconds:F2}, longest {_witness.Wait(1).TotalMilliseconds:F1}, of {_witness.Served}; "
+            $"{what}: p99 {_witness.Wait(0.99).TotalMilliseconds:F2} ms (10 ms is the aim), "
+            + $"median {_witness.Wait(0.5).TotalMilliseconds:F2}, longest {_witness.Wait(1).TotalMilliseconds:F1}, of {_witness.Served}; "
             + $"memory +{peak / Megabyte} MB, +{left / Megabyte} MB afterwards"));
         Assert.InRange(peak, long.MinValue, MostRise);
         Assert.InRange(left, long.MinValue, MostLeft);

@@ -16,7 +16,8 @@ public sealed class ReplicaTests
     [InlineData("yes", "always")]
     public void RedisServerFollowsAsAReplica(string appendOnly, string flush)
     {
-        using ServerProcess ours = ServerProcess.Ours("--appendonly", appendOnly, "--appendfsync", flush, "--enable-debug-command", "yes", "--repl-ping-replica-period", "1");
+        using ServerProcess ours = ServerProcess.Ours(
+            "--appendonly", appendOnly, "--appendfsync", flush, "--enable-debug-command", "yes", "--repl-ping-replica-period", "1");
         using ServerProcess redis = ServerProcess.Redis("--enable-debug-command", "yes", "--appendonly", "no");
         HashSet<string> known = CommandNames.Of(ours), theirs = CommandNames.Of(redis);
         // An older redis-server cannot execute the commands of newer versions.
@@ -54,8 +55,9 @@ public sealed class ReplicaTests
         client.Expect("$\"l\"", "FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() return 7 end)");
         string folder = Directory.CreateTempSubdirectory("redisclone-functions-").FullName;
         (string Option, string File, string Keys)[] wanted = [("--rdb", "all.rdb", ":1"), ("--functions-rdb", "functions.rdb", ":0")];
-        (int Code, string Output)[] said = await Task.WhenAll(wanted.Select(w => Repository.RunAsync("redis-cli", "-p", $"{ours.Port}", w.Option, Path.Combine(folder, w.File))));
-        Assert.All(said, done => Assert.True(done.Code == 0, done.Output));
+        (int Code, string Output)[] results = await Task.WhenAll(wanted.Select(w =>
+            Repository.RunAsync("redis-cli", "-p", $"{ours.Port}", w.Option, Path.Combine(folder, w.File))));
+        Assert.All(results, result => Assert.True(result.Code == 0, result.Output));
         foreach ((_, string file, string keys) in wanted)
         {
             using ServerProcess redis = ServerProcess.Redis("--dir", folder, "--dbfilename", file);
@@ -72,10 +74,12 @@ public sealed class ReplicaTests
     {
         string[] requests =
         [
-            "SET a 1", "SET b 2 PXAT 4000000000000", "INCRBYFLOAT a 1.5", "GETDEL a", "SADD s x", "SPOP s", "SELECT 3", "RPUSH l 1 2 3", "LMPOP 1 l LEFT COUNT 2",
+            "SET a 1", "SET b 2 PXAT 4000000000000", "INCRBYFLOAT a 1.5", "GETDEL a", "SADD s x", "SPOP s", "SELECT 3",
+            "RPUSH l 1 2 3", "LMPOP 1 l LEFT COUNT 2",
             "MULTI", "SET a 1", "SELECT 4", "SET b 2", "EXEC", "MULTI", "SET one 1", "EXEC", "MULTI", "GET one", "EXEC", "PUBLISH c m",
             "EVAL return{redis.call('SET','x','1'),redis.call('INCR','x')} 0", "EVAL return(redis.call('SET','y','1')) 0", "GET x", "DEL nothing", "SET x 5 NX",
-            "RENAME x z", "PEXPIREAT z 1", "GETEX y PERSIST", "HSET h f 1", "HINCRBYFLOAT h f 0.5", "XADD st 1-1 f v", "XGROUP CREATE st g 0", "FLUSHALL", "SET end 1",
+            "RENAME x z", "PEXPIREAT z 1", "GETEX y PERSIST", "HSET h f 1", "HINCRBYFLOAT h f 0.5", "XADD st 1-1 f v",
+            "XGROUP CREATE st g 0", "FLUSHALL", "SET end 1",
         ];
         using ServerProcess ours = ServerProcess.Ours(), redis = ServerProcess.Redis("--repl-diskless-sync", "no");
         Assert.Equal(StreamOf(redis, requests), StreamOf(ours, requests));

@@ -9,10 +9,12 @@ public sealed class ContainerTests(ITestOutputHelper output)
     [Fact]
     public async Task TheImageBuildsAndRuns()
     {
-        (int code, string said) = await Repository.RunAsync(Repository.PathOf("tests/container"));
-        output.WriteLine(said);
-        Assert.True(code == 0 && said.EndsWith("the image works\n", StringComparison.Ordinal), said);
-        Console.WriteLine(string.Join('\n', said.Split('\n').Where(line => line.StartsWith("size:", StringComparison.Ordinal) || line.StartsWith("cold start", StringComparison.Ordinal))));
+        (int code, string printed) = await Repository.RunAsync(Repository.PathOf("tests/container"));
+        output.WriteLine(printed);
+        Assert.True(code == 0 && printed.EndsWith("the image works\n", StringComparison.Ordinal), printed);
+        IEnumerable<string> figures = printed.Split('\n').Where(line =>
+            line.StartsWith("size:", StringComparison.Ordinal) || line.StartsWith("cold start", StringComparison.Ordinal));
+        Console.WriteLine(string.Join('\n', figures));
     }
 
     [Fact]
@@ -21,7 +23,7 @@ public sealed class ContainerTests(ITestOutputHelper output)
         const string Read = "import sys, yaml\nfor name in sys.argv[1:]:\n    assert all(yaml.safe_load_all(open(name))), name";
         string[] files = Directory.GetFiles(Repository.PathOf("docker"), "*.yaml", SearchOption.AllDirectories);
         Assert.True(files.Length >= 5);
-        (int code, string said) = await Repository.RunAsync("/usr/bin/python3", ["-c", Read, .. files]);
-        Assert.True(code == 0, said);
+        (int code, string printed) = await Repository.RunAsync("/usr/bin/python3", ["-c", Read, .. files]);
+        Assert.True(code == 0, printed);
     }
 }

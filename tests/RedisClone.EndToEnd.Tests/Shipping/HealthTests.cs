@@ -22,7 +22,7 @@ public sealed class HealthTests
     }
 
     [Fact]
-    public void AServerIsFoundThatIsAChildOfTheFirstProcess()
+    public void AServerThatIsAChildOfTheFirstProcessIsFound()
     {
         using Process first = Process.Start("timeout", ["600", ServerProcess.OurProgram, "--port", $"{Ports.Free()}", "--bind", "127.0.0.1", "--save", ""]);
         try

@@ -25,7 +25,8 @@ public sealed class LoadScriptTests : IDisposable
         server.AssertWell();
 
         string[] lines = output.Split('\n'), measured = await File.ReadAllLinesAsync(Repository.PathOf("perf/measured/memtier.md"));
-        int begin = Array.FindIndex(lines, line => line.StartsWith("<!-- memtier-scripts: begin", StringComparison.Ordinal)), end = Array.IndexOf(lines, "<!-- memtier-scripts: end -->");
+        int begin = Array.FindIndex(lines, line => line.StartsWith("<!-- memtier-scripts: begin", StringComparison.Ordinal));
+        int end = Array.IndexOf(lines, "<!-- memtier-scripts: end -->");
         Assert.InRange(begin, 0, end);
         Assert.Single(measured, lines[begin]);
         Assert.Single(measured, lines[end]);

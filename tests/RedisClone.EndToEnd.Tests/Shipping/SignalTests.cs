@@ -20,8 +20,9 @@ public sealed class SignalTests : IDisposable
     [InlineData("trap '' HUP;", "HUP", "TERM")]
     public void TheServerShutsDownCleanly(string before, params string[] signals)
     {
-        using Process server = Process.Start(new ProcessStartInfo(
-            "/bin/sh", ["-c", $"{before} exec \"$0\" \"$@\"", ServerProcess.OurProgram, "--port", "0", "--dir", _folder, "--save", ""]) { RedirectStandardOutput = true })!;
+        string[] arguments =
+            ["-c", $"{before} exec \"$0\" \"$@\"", ServerProcess.OurProgram, "--port", "0", "--dir", _folder, "--save", ""];
+        using Process server = Process.Start(new ProcessStartInfo("/bin/sh", arguments) { RedirectStandardOutput = true })!;
         try
         {
             string? line;

@@ -95,9 +95,14 @@ public sealed class StartErrorTests : IDisposable
     [Fact]
     public void ADirectoryWhereTheJournalCannotBeCreatedIsNamed()
     {
-        string[] said = Refusal("--port", "0", "--dir", "/proc", "--appendonly", "yes");
-        Assert.StartsWith("Can't open or create append-only dir appendonlydir: ", said[1], StringComparison.Ordinal);
-        Assert.Equal(["Server initialized", said[1], "Fatal error loading the DB, check server logs. Exiting.", "Redis is now ready to exit, bye bye..."], said);
+        string[] lines = Refusal("--port", "0", "--dir", "/proc", "--appendonly", "yes");
+        Assert.StartsWith("Can't open or create append-only dir appendonlydir: ", lines[1], StringComparison.Ordinal);
+        Assert.Equal(
+            [
+                "Server initialized", lines[1], "Fatal error loading the DB, check server logs. Exiting.",
+                "Redis is now ready to exit, bye bye...",
+            ],
+            lines);
     }
 
     private void AssertRefused(string[] arguments, params string[] expected) => Assert.Equal(expected, Refusal(["--dir", _folder, .. arguments]));

@@ -26,7 +26,8 @@ public sealed class SoakTests(ITestOutputHelper output)
     public void NothingGrowsWithUptime()
     {
         using ServerProcess server = ServerProcess.Ours(
-            "--maxmemory", $"{MaxMemory}", "--maxmemory-policy", "allkeys-lru", "--save", "", "--latency-monitor-threshold", "1", "--slowlog-log-slower-than", "1000");
+            "--maxmemory", $"{MaxMemory}", "--maxmemory-policy", "allkeys-lru", "--save", "", "--latency-monitor-threshold", "1",
+            "--slowlog-log-slower-than", "1000");
         using RespClient client = server.Connect();
         Vitals before = Vitals.OfQuiet(server, client);
         using (var visitors = new Visitors(server))
@@ -71,7 +72,8 @@ public sealed class SoakTests(ITestOutputHelper output)
 
     private static string Show(Vitals vitals) => string.Create(
         CultureInfo.InvariantCulture,
-        $"{vitals["uptime_in_seconds"]} s: resident {vitals.ResidentBytes / 1048576.0:F1} MB, used {vitals["used_memory"] / 1048576.0:F1} MB, collector {vitals["managed_heap_committed"] / 1048576.0:F1} MB, "
+        $"{vitals["uptime_in_seconds"]} s: resident {vitals.ResidentBytes / 1048576.0:F1} MB, used {vitals["used_memory"] / 1048576.0:F1} MB, "
+        + $"collector {vitals["managed_heap_committed"] / 1048576.0:F1} MB, "
         + $"{vitals.Threads} threads, {vitals.Handles} handles, {vitals["connected_clients"]} clients, {vitals["number_of_cached_scripts"]} scripts, "
         + $"{vitals["expired_keys"]} expired, {vitals["evicted_keys"]} evicted, {vitals["total_commands_processed"]} commands");
 
@@ -83,8 +85,15 @@ public sealed class SoakTests(ITestOutputHelper output)
         Vitals[] warm = [.. _samples.Skip(_samples.Count / 3)];
         Vitals[] first = [.. warm.Take(warm.Length / 4)], last = [.. warm.TakeLast(warm.Length / 4)];
         double drift = Median(last, v => v.ResidentBytes) / Median(first, v => v.ResidentBytes) - 1;
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"resident memory: {Median(first, v => v.ResidentBytes) / 1048576:F1} MB after warm-up, {drift:+0.00%;-0.00%} at the end"));
-        foreach (Func<Vitals, double> count in (Func<Vitals, double>[])[v => v.Threads, v => v.Handles, v => v["total_watched_keys"], v => v["total_blocking_keys"], v => v["pubsub_channels"], v => v["number_of_cached_scripts"]])
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"resident memory: {Median(first, v => v.ResidentBytes) / 1048576:F1} MB after warm-up, {drift:+0.00%;-0.00%} at the end"));
+        Func<Vitals, double>[] counts =
+        [
+            v => v.Threads, v => v.Handles, v => v["total_watched_keys"], v => v["total_blocking_keys"], v => v["pubsub_channels"],
+            v => v["number_of_cached_scripts"],
+        ];
+        foreach (Func<Vitals, double> count in counts)
             Assert.InRange(Median(last, count), 0, Median(first, count) * 1.2 + 4);
         Assert.True(warm[0]["evicted_keys"] > 0, "memory never reached its limit");
         Assert.InRange(drift, -1, MostDrift);

@@ -12,9 +12,16 @@ internal static class Repository
     /// <summary>Runs a program in the root of the repository until it exits. Returns its exit code and its output.</summary>
     public static Task<(int Code, string Output)> RunAsync(string program, params IEnumerable<string> arguments) => RunAsync(program, arguments, []);
 
-    public static async Task<(int Code, string Output)> RunAsync(string program, IEnumerable<string> arguments, IEnumerable<KeyValuePair<string, string>> environment)
+    public static async Task<(int Code, string Output)> RunAsync(
+        string program, IEnumerable<string> arguments, IEnumerable<KeyValuePair<string, string>> environment)
     {
-        var start = new ProcessStartInfo(program, arguments) { RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true, WorkingDirectory = Root };
+        var start = new ProcessStartInfo(program, arguments)
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            WorkingDirectory = Root,
+        };
         foreach ((string name, string value) in environment) start.Environment[name] = value;
         using Process process = Process.Start(start)!;
         process.StandardInput.Close();

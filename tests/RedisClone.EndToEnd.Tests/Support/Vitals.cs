@@ -10,7 +10,8 @@ internal sealed record Vitals(long ResidentBytes, int Threads, int Handles, int 
     /// </summary>
     private static readonly string[] s_ofConnections =
     [
-        "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients", "total_watched_keys", "total_blocking_keys", "total_blocking_keys_on_nokey",
+        "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients", "total_watched_keys",
+        "total_blocking_keys", "total_blocking_keys_on_nokey",
         "pubsub_channels", "pubsub_patterns", "tracking_total_keys", "tracking_total_items", "tracking_total_prefixes",
     ];
 

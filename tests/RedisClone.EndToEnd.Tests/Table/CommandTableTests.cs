@@ -16,8 +16,10 @@ public sealed class CommandTableTests : IDisposable
     [
         "quit", "reset", "hello", "auth", "monitor", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "shutdown",
         "sync", "psync", "replconf", "replicaof", "slaveof", "migrate", "failover", "client|reply", "client|kill", "client|pause", "client|no-evict", "debug",
-        "pfselftest", "pfdebug", "multi", "acl|setuser", "save", "bgsave", "bgrewriteaof", "restore-asking", "asking", "config|set", "script|debug", "acl|genpass",
-        "himport|prepare", "himport|discard", "himport|discardall", "himport|set", "backup|start", "backup|seal", "backup|abort", "backup|cleanup", "backup|status", "backup|list",
+        "pfselftest", "pfdebug", "multi", "acl|setuser", "save", "bgsave", "bgrewriteaof", "restore-asking", "asking",
+        "config|set", "script|debug", "acl|genpass",
+        "himport|prepare", "himport|discard", "himport|discardall", "himport|set", "backup|start", "backup|seal",
+        "backup|abort", "backup|cleanup", "backup|status", "backup|list",
     ];
 
     private readonly ServerProcess _ours = ServerProcess.Ours("--io-loops", "1");
@@ -42,7 +44,8 @@ public sealed class CommandTableTests : IDisposable
                 string name = row.IsContainer && request.Length > 1 ? row.FullName + "|1" : row.FullName;
                 string reply = client.Call(request).ToString();
                 // An error of EXEC is always an EXECABORT that quotes the cause.
-                if (reply[0] != '-' || !reply.EndsWith($"wrong number of arguments for '{name}' command", StringComparison.Ordinal)) findings.Add($"{Requests.Show(request)}: {reply}");
+                if (reply[0] != '-' || !reply.EndsWith($"wrong number of arguments for '{name}' command", StringComparison.Ordinal))
+                    findings.Add($"{Requests.Show(request)}: {reply}");
             }
         }
         Assert.True(findings.Count == 0, string.Join('\n', findings));

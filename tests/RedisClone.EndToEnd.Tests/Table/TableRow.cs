@@ -4,7 +4,14 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Table;
 
 /// <summary>A row of the command table of a running server, as COMMAND reports it.</summary>
-internal sealed record TableRow(string FullName, int Arity, HashSet<string> Flags, HashSet<string> Categories, HashSet<string> Tips, Reply[] KeySpecs, bool IsContainer)
+internal sealed record TableRow(
+    string FullName,
+    int Arity,
+    HashSet<string> Flags,
+    HashSet<string> Categories,
+    HashSet<string> Tips,
+    Reply[] KeySpecs,
+    bool IsContainer)
 {
     /// <summary>The words of a request that name the command.</summary>
     public string[] Words => FullName.ToUpperInvariant().Split('|');

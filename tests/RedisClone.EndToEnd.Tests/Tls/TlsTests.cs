@@ -85,7 +85,10 @@ public sealed class TlsTests : IDisposable
         plain.Expect(
             $"-ERR CONFIG SET failed (possibly related to argument 'tls-key-file') - Unable to update TLS configuration. Check server logs.",
             "CONFIG", "SET", "tls-key-file", _files.Key);
-        Assert.True(SpinWait.SpinUntil(() => server.Output.Contains($"Failed to load private key: {_files.Key}: ", StringComparison.Ordinal), TimeSpan.FromMinutes(5)), server.Output);
+        bool isReported = SpinWait.SpinUntil(
+            () => server.Output.Contains($"Failed to load private key: {_files.Key}: ", StringComparison.Ordinal),
+            TimeSpan.FromMinutes(5));
+        Assert.True(isReported, server.Output);
         using var still = new TlsClient(_port);
         Assert.Equal(after.ServerSerial, still.ServerSerial);
     }

@@ -129,8 +129,7 @@ public sealed class PackedTests(ITestOutputHelper output)
     [Fact]
     public void DamagedFormsCauseNoException()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var writer = new ListpackWriter();
         foreach (var element in Elements.Where(e => e.Length < 100)) writer.Append(Encoding.ASCII.GetBytes(element));
         var listpack = writer.Finish().ToArray();

@@ -42,8 +42,7 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
     [InlineData(false)]
     public void DamageWithoutAChecksumCausesNoException(bool packed)
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var intact = Sample(packed).Write(packed, RdbVersion.Redis74, compress: random.Next(2) == 0);
         for (var i = 0; i < LongRun.Times(3000, 200_000); i++)
         {

@@ -14,8 +14,7 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
     [Fact]
     public void CrcIsTheSameFoldedAndInParts()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var bytes = new byte[5000];
         random.NextBytes(bytes);
         for (var i = 0; i < 300; i++)
@@ -33,8 +32,7 @@ public sealed class RdbPrimitiveTests(ITestOutputHelper output)
     [Fact]
     public void LzfRoundTrips()
     {
-        output.WriteLine($"RC_SEED={TestSeed.Seed}");
-        var random = new Random(TestSeed.Seed);
+        var random = Seed.Random(output);
         var hashes = new int[Lzf.HashSize];
         for (var i = 0; i < 2000; i++)
         {

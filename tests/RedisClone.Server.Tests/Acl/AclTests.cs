@@ -150,8 +150,14 @@ public sealed class AclTests
     [InlineData("what", "Syntax error")]
     [InlineData("#12", "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")]
     [InlineData("<pw", "The password you are trying to remove from the user does not exist")]
-    [InlineData("allkeys ~k", "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns")]
-    [InlineData("allchannels &c", "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels")]
+    [InlineData(
+        "allkeys ~k",
+        "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. " +
+        "Try 'resetkeys' to start with an empty list of patterns")]
+    [InlineData(
+        "allchannels &c",
+        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. " +
+        "Try 'resetchannels' to start with an empty list of channels")]
     public async Task AnInvalidRuleChangesNothing(string rules, string reason)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -192,7 +198,9 @@ public sealed class AclTests
         client.Run("AUTH u x");
         Assert.Equal("nil", client.Call("EVAL", "return redis.call('get','a')", "0"));
         Assert.StartsWith("ERR ACL failure in script: No permissions to access a key", client.Call("EVAL", "return redis.call('get','b')", "0"));
-        Assert.StartsWith("ERR ACL failure in script: User u has no permissions to run the 'set' command", client.Call("EVAL", "return redis.call('set','a','1')", "0"));
+        Assert.StartsWith(
+            "ERR ACL failure in script: User u has no permissions to run the 'set' command",
+            client.Call("EVAL", "return redis.call('set','a','1')", "0"));
         Assert.Equal("[1 nil]", client.Call("EVAL", "return {redis.acl_check_cmd('get','a'), redis.acl_check_cmd('set','a','1')}", "0"));
         Assert.Equal("1", client.Call("EVAL", "local e = redis.pcall('get','b') return string.find(e.err, 'ACL failure') ~= nil", "0"));
         Assert.Contains("context lua object set username u", admin.Run("ACL LOG"));

@@ -7,7 +7,7 @@ namespace RedisClone.Server.Tests.Admin;
 public sealed class HotKeysTests
 {
     [Fact]
-    public async Task The_hottest_key_comes_first()
+    public async Task TheHottestKeyComesFirst()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -44,7 +44,7 @@ public sealed class HotKeysTests
     [InlineData(" METRICS 1 CPU SAMPLE 0", "ERR SAMPLE ratio must be positive")]
     [InlineData(" METRICS 1 CPU SLOTS 1 0", "ERR SLOTS parameter cannot be used in non-cluster mode")]
     [InlineData(" METRICS 1 CPU WHAT", "ERR syntax error")]
-    public async Task What_is_not_understood_starts_nothing(string arguments, string error)
+    public async Task AnInvalidRequestStartsNoSession(string arguments, string error)
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -53,7 +53,7 @@ public sealed class HotKeysTests
     }
 
     [Fact]
-    public void A_session_ends_when_its_time_is_over()
+    public void ASessionEndsAfterItsDuration()
     {
         var keys = new HotKeys();
         Assert.True(keys.TryStart(new HotKeyOptions(HotKeyMetrics.Net) { DurationMilliseconds = 1000 }, 5000));
@@ -67,7 +67,7 @@ public sealed class HotKeysTests
     }
 
     [Fact]
-    public void Heavy_keys_stay_among_many_light_ones()
+    public void AHeavyKeyIsKeptAmongManyLightKeys()
     {
         var hitters = new HeavyHitters(20);
         for (int i = 0; i < 10_000; i++)

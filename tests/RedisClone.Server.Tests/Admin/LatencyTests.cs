@@ -10,7 +10,7 @@ namespace RedisClone.Server.Tests.Admin;
 public sealed class LatencyTests
 {
     [Fact]
-    public async Task Slow_commands_are_spikes_once_somebody_wants_to_know()
+    public async Task SlowCommandsAreRecordedAboveTheThreshold()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -36,7 +36,7 @@ public sealed class LatencyTests
     }
 
     [Fact]
-    public async Task Histograms_tell_how_long_commands_take()
+    public async Task HistogramsCountTheDurationsOfCommands()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -50,7 +50,7 @@ public sealed class LatencyTests
     }
 
     [Fact]
-    public void Samples_of_one_second_are_one_and_the_oldest_go()
+    public void SamplesOfASecondAreMergedAndTheOldestAreDropped()
     {
         var series = new LatencySeries();
         for (int second = 1; second <= 200; second++)
@@ -66,15 +66,16 @@ public sealed class LatencyTests
     }
 
     [Fact]
-    public void A_graph_is_drawn_column_by_column()
+    public void AGraphHasOneColumnForEachSample()
     {
         var record = new LatencyRecord("command", [new(100, 10), new(160, 20), new(220, 130)], 500);
         Assert.Equal(
-            $"command - high 130 ms, low 10 ms (all time high 500 ms)\n{new string('-', 80)}\n  #\n  |\n  |\n_o|\n   \n211\nmms\n", LatencyGraph.Draw(record, 221));
+            $"command - high 130 ms, low 10 ms (all time high 500 ms)\n{new string('-', 80)}\n  #\n  |\n  |\n_o|\n   \n211\nmms\n",
+            LatencyGraph.Draw(record, 221));
     }
 
     [Fact]
-    public void The_monitor_forgets_by_name()
+    public void AResetRemovesTheNamedEvent()
     {
         var monitor = new LatencyMonitor(new ServerConfig { LatencyMonitorThreshold = 1 });
         monitor.Note("a", Stopwatch.Frequency / 10_000);

@@ -19,26 +19,26 @@ public sealed class LogFailureTests : IDisposable
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public void What_cannot_be_told_costs_its_line(bool asJson)
+    public void AValueWhoseTextThrowsLosesOnlyItsLine(bool asJson)
     {
         var config = new ServerConfig { LogFile = LogPath, LogFormat = asJson ? LogFormat.Json : LogFormat.Text };
         long lost = LostLines.Count;
         using (var log = new RedisLog(config))
         {
             ILogger logger = log.CreateLogger("RedisClone.Tests");
-            logger.LogWarning("{Value} cannot be told", new Untellable());
-            logger.LogError(new UntellableException(), "{Value} neither", 1);
-            logger.LogWarning("This can");
+            logger.LogWarning("{Value} has no text", new ThrowingText());
+            logger.LogError(new ThrowingException(), "{Value} has one", 1);
+            logger.LogWarning("Written");
         }
         Assert.InRange(LostLines.Count, lost + 1, long.MaxValue);
         string text = File.ReadAllText(LogPath);
-        Assert.Contains("UntellableException (its text cannot be read: InvalidOperationException)", text,
+        Assert.Contains("ThrowingException (its text cannot be read: InvalidOperationException)", text,
             StringComparison.Ordinal);
-        Assert.Contains("This can", text, StringComparison.Ordinal);
+        Assert.Contains("Written", text, StringComparison.Ordinal);
     }
 
     [Fact]
-    public void What_the_logger_of_an_embedding_application_throws_is_counted()
+    public void ExceptionsOfTheLoggerOfTheHostAreCounted()
     {
         using var host = new ThrowingFactory();
         using var provider = new HostLog(host);
@@ -51,7 +51,7 @@ public sealed class LogFailureTests : IDisposable
     }
 
     [Fact]
-    public void A_file_that_cannot_be_written_costs_its_lines_and_says_so_later()
+    public void LinesOfAnUnwritableFileAreCountedInTheFileLater()
     {
         Directory.CreateDirectory(LogPath);
         var config = new ServerConfig { LogFile = LogPath };
@@ -67,7 +67,7 @@ public sealed class LogFailureTests : IDisposable
     }
 
     [Fact]
-    public void The_last_line_is_whole_in_either_form()
+    public void TheLastLineIsCompleteInBothFormats()
     {
         var line = new FatalLine();
         var cause = new InvalidOperationException("a \"quoted\" \\ \n\u00e9 " + new string('x', 10_000));
@@ -81,13 +81,13 @@ public sealed class LogFailureTests : IDisposable
         Assert.StartsWith($"Fatal: It is over{thread}: InvalidOperationException: a \"quoted\" \\  é x",
             fields.GetProperty("message").GetString(), StringComparison.Ordinal);
         Assert.Equal("error", fields.GetProperty("level").GetString());
-        Assert.Contains($"Fatal: It is over{thread}: UntellableException: ?", System.Text.Encoding.UTF8.GetString(line.Make("It is over",
-            new UntellableException(), json: false)),
+        Assert.Contains($"Fatal: It is over{thread}: ThrowingException: ?", System.Text.Encoding.UTF8.GetString(line.Make("It is over",
+            new ThrowingException(), json: false)),
             StringComparison.Ordinal);
     }
 
     [Fact]
-    public void The_last_line_takes_no_memory()
+    public void TheLastLineAllocatesNothing()
     {
         var line = new FatalLine();
         line.WarmUp();
@@ -99,16 +99,16 @@ public sealed class LogFailureTests : IDisposable
         Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
     }
 
-    private sealed class Untellable
+    private sealed class ThrowingText
     {
-        public override string ToString() => throw new InvalidOperationException("untellable");
+        public override string ToString() => throw new InvalidOperationException("no text");
     }
 
-    private sealed class UntellableException : Exception
+    private sealed class ThrowingException : Exception
     {
-        public override string Message => throw new InvalidOperationException("untellable");
+        public override string Message => throw new InvalidOperationException("no text");
 
-        public override string ToString() => throw new InvalidOperationException("untellable");
+        public override string ToString() => throw new InvalidOperationException("no text");
     }
 
     private sealed class ThrowingFactory : ILoggerFactory, ILogger

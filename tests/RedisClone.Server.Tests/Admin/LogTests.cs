@@ -14,7 +14,7 @@ public sealed class LogTests : IDisposable
     public void Dispose() => Directory.Delete(Path.GetDirectoryName(_path)!, recursive: true);
 
     [Fact]
-    public void EveryLineIsAnObjectOfItsOwn()
+    public void EveryJsonLineIsOneObject()
     {
         Write("json");
         JsonElement[] lines = [.. File.ReadAllLines(_path).Select(line => JsonDocument.Parse(line).RootElement)];
@@ -32,7 +32,7 @@ public sealed class LogTests : IDisposable
     }
 
     [Fact]
-    public void TextsAreCutWithoutCuttingACharacter()
+    public void TextsAreNotCutWithinACharacter()
     {
         Assert.Equal(Limits.LogText, LogEvent.Bounded(new string('q', 3_000_000)).Length);
         Assert.Equal(Limits.LogText - 1, LogEvent.Bounded(new string('q', Limits.LogText - 1) + "\U0001F600 and more").Length);
@@ -40,7 +40,7 @@ public sealed class LogTests : IDisposable
     }
 
     [Fact]
-    public void TextIsAsRedisWritesIt()
+    public void TextLinesHaveTheFormatOfRedis()
     {
         Write("text");
         Assert.Matches(@"^\d+:M \d\d \w{3} \d{4} \d\d:\d\d:\d\d\.\d{3} \* Client a ""name""\nin two lines has sent 12 bytes\n", File.ReadAllText(_path));

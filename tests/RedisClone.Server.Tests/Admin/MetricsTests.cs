@@ -35,7 +35,8 @@ public sealed partial class MetricsTests
         foreach (string line in page.TrimEnd('\n').Split('\n'))
         {
             if (line.StartsWith("# HELP ", StringComparison.Ordinal)) current = line.Split(' ')[2];
-            else if (line.StartsWith("# TYPE ", StringComparison.Ordinal)) Assert.True(line.Split(' ')[2] == current && types.TryAdd(current, line.Split(' ')[3]), line);
+            else if (line.StartsWith("# TYPE ", StringComparison.Ordinal))
+                Assert.True(line.Split(' ')[2] == current && types.TryAdd(current, line.Split(' ')[3]), line);
             else
             {
                 Match sample = Sample.Match(line);
@@ -63,7 +64,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task TheFiguresAreThoseOfInfo()
+    public async Task TheMetricsMatchInfo()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         Work(server);
@@ -96,7 +97,7 @@ public sealed partial class MetricsTests
     }
 
     [Fact]
-    public async Task EveryMetricHasAFigureAndCountersAreNamedSo()
+    public async Task EveryMetricHasAFigureAndEveryTotalIsACounter()
     {
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
@@ -272,5 +273,6 @@ public sealed partial class MetricsTests
         return await response.Content.ReadAsStringAsync();
     }
 
-    private static Uri Address(RunningServer server, string path) => new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{server.Core.Config.MetricsPort}{path}"));
+    private static Uri Address(RunningServer server, string path) => 
+        new(string.Create(CultureInfo.InvariantCulture, $"http://127.0.0.1:{server.Core.Config.MetricsPort}{path}"));
 }

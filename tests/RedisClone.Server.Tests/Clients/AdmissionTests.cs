@@ -74,7 +74,9 @@ public sealed class AdmissionTests
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
-        Assert.Equal("ERR unknown command '\u00ff\u00fe', with args beginning with: '\u00e9' '\u00c3\u00a9' ", client.Call("\u00ff\u00fe", "\u00e9", "\u00c3\u00a9"));
+        Assert.Equal(
+            "ERR unknown command '\u00ff\u00fe', with args beginning with: '\u00e9' '\u00c3\u00a9' ",
+            client.Call("\u00ff\u00fe", "\u00e9", "\u00c3\u00a9"));
         Assert.Equal("ERR unknown subcommand '\u00ff'. Try CONFIG HELP.", client.Call("CONFIG", "\u00ff", "x"));
         Assert.Equal("ERR Unknown client type '\u00fe\u00ff'", client.Call("CLIENT", "KILL", "TYPE", "\u00fe\u00ff"));
         Assert.Equal("ERR Unsupported option \u00ff", client.Call("EXPIRE", "k", "1", "\u00ff\0x"));
@@ -119,7 +121,8 @@ public sealed class AdmissionTests
         if (gone == 2) return;
         // On the other transport, replies wait for the client and commands wait for the replies. Nothing accumulates and nothing
         // is lost.
-        long waiting = long.Parse(client.Run("INFO clients").Split("client_recent_max_output_buffer:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
+        string largest = client.Run("INFO clients").Split("client_recent_max_output_buffer:")[1].Split('\r')[0];
+        long waiting = long.Parse(largest, System.Globalization.CultureInfo.InvariantCulture);
         Assert.InRange(waiting, 1, 1_000_000);
         for (int i = 0; i < 400; i++) Assert.Equal(100_000, slow.Read().Length);
     }
@@ -163,7 +166,8 @@ public sealed class AdmissionTests
                 config.UnixSocket = path;
                 config.UnixSocketPerm = 0x1C0; // 0700
             });
-            if (!OperatingSystem.IsWindows()) Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(path));
+            const UnixFileMode mode = UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute;
+            if (!OperatingSystem.IsWindows()) Assert.Equal(mode, File.GetUnixFileMode(path));
             using var client = new TestClient(new UnixDomainSocketEndPoint(path));
             Assert.Contains($" flags=U ", client.Run("CLIENT INFO"));
             Assert.StartsWith($"id=", client.Run("CLIENT INFO"));
@@ -189,9 +193,12 @@ public sealed class AdmissionTests
         taken.Listen();
         int takenPort = ((System.Net.IPEndPoint)taken.LocalEndPoint!).Port;
         Assert.Equal(
-            "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.", client.Run($"CONFIG SET port {takenPort}"));
+            "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.",
+            client.Run($"CONFIG SET port {takenPort}"));
         Assert.Equal($"[port {port}]", client.Run("CONFIG GET port"));
-        Assert.Equal("ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.", client.Run("CONFIG SET bind 999.999.999.999"));
+        Assert.Equal(
+            "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.",
+            client.Run("CONFIG SET bind 999.999.999.999"));
         Assert.Equal("OK", client.Call("CONFIG", "SET", "bind", ""));
         Assert.Throws<SocketException>(() => server.Connect(port));
         Assert.Equal("OK", client.Call("CONFIG", "SET", "bind", "127.0.0.1 -::1"));

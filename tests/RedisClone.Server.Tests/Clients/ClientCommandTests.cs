@@ -15,7 +15,9 @@ public sealed class ClientCommandTests
         using TestClient client = server.Connect();
         string id = client.Run("CLIENT ID");
         Assert.Equal($"[server redis version {ServerVersion.Redis} proto 2 id {id} mode standalone role master modules []]", client.Run("HELLO"));
-        Assert.Equal($"{{server redis version {ServerVersion.Redis} proto 3 id {id} mode standalone role master modules []}}", client.Run("HELLO 3 SETNAME me"));
+        Assert.Equal(
+            $"{{server redis version {ServerVersion.Redis} proto 3 id {id} mode standalone role master modules []}}",
+            client.Run("HELLO 3 SETNAME me"));
         Assert.Equal("me", client.Run("CLIENT GETNAME"));
         Assert.Equal("NOPROTO unsupported protocol version", client.Run("HELLO 4"));
         Assert.Equal("ERR Protocol version is not an integer or out of range", client.Run("HELLO x"));

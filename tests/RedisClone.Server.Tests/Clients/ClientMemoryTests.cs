@@ -54,16 +54,16 @@ public sealed class ClientMemoryTests
     public async Task UnreadRepliesAccumulateUntilALimitClosesTheClient()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
-        using TestClient client = server.Connect(), deaf = server.Connect();
+        using TestClient client = server.Connect(), nonReading = server.Connect();
         client.Run($"SETRANGE k {Mega} v");
-        deaf.Run("CLIENT SETNAME deaf");
-        await GrowAsync(client, deaf, 12 * Mega);
+        nonReading.Run("CLIENT SETNAME nonReading");
+        await GrowAsync(client, nonReading, 12 * Mega);
         // The server now stops reading from this client until the client has received some replies.
-        for (int i = 0; i < 30; i++) deaf.Send("GET", "k");
+        for (int i = 0; i < 30; i++) nonReading.Send("GET", "k");
         // The arrays count, which are up to twice as long as the replies.
         Assert.InRange(Held(client), 12 * Mega, 36 * Mega);
         client.Run($"CONFIG SET maxmemory-clients {4 * Mega}");
-        await client.UntilAsync("CLIENT LIST", list => !list.Contains("name=deaf", StringComparison.Ordinal));
+        await client.UntilAsync("CLIENT LIST", list => !list.Contains("name=nonReading", StringComparison.Ordinal));
         Assert.Contains("evicted_clients:1\r\n", client.Run("INFO stats"));
     }
 
@@ -142,18 +142,18 @@ public sealed class ClientMemoryTests
     }
 
     /// <summary>Requests replies without reading them until the unread replies have this size.</summary>
-    private static async Task GrowAsync(TestClient client, TestClient deaf, long bytes)
+    private static async Task GrowAsync(TestClient client, TestClient nonReading, long bytes)
     {
         for (int i = 0; Held(client) < bytes; i++)
         {
             Assert.True(i < 2_000, "the unread replies do not accumulate");
-            deaf.Send("GET", "k");
+            nonReading.Send("GET", "k");
             await Task.Delay(5);
         }
     }
 
     private static long Held(TestClient client) =>
-        long.Parse(Regex.Match(client.Run("CLIENT LIST"), "name=deaf .* tot-mem=(\\d+) ").Groups[1].Value, CultureInfo.InvariantCulture);
+        long.Parse(Regex.Match(client.Run("CLIENT LIST"), "name=nonReading .* tot-mem=(\\d+) ").Groups[1].Value, CultureInfo.InvariantCulture);
 
     private static long Field(string info, string name) =>
         long.Parse(Regex.Match(info, $@"\b{name}:(\d+)\r").Groups[1].Value, CultureInfo.InvariantCulture);

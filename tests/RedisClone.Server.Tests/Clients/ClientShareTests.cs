@@ -5,7 +5,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>The part of a limited heap that clients may take: what counts, what is refused, and which clients are disconnected.</summary>
+/// <summary>
+/// The part of a limited heap that clients may use: the memory that counts, the commands that are refused, and the clients that
+/// are disconnected.
+/// </summary>
 public sealed class ClientShareTests
 {
     private const int Mega = 1 << 20;
@@ -16,7 +19,7 @@ public sealed class ClientShareTests
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]
-    public async Task Each_kind_of_memory_counts_until_the_client_has_gone(TransportKind transport)
+    public async Task EachKindOfMemoryCountsUntilTheClientDisconnects(TransportKind transport)
     {
         await using RunningServer server = await StartAsync(transport);
         ClientMemory memory = server.Core.ClientMemory;
@@ -41,7 +44,7 @@ public sealed class ClientShareTests
     }
 
     [Fact]
-    public async Task The_largest_of_small_clients_are_disconnected_until_there_is_room()
+    public async Task TheLargestClientsAreDisconnectedUntilMemoryIsAvailable()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
@@ -61,31 +64,31 @@ public sealed class ClientShareTests
     }
 
     [Fact]
-    public async Task Clients_that_have_not_authenticated_have_a_quarter()
+    public async Task UnauthenticatedClientsHaveAQuarterOfTheMemory()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop, "secret");
         using TestClient client = server.Connect();
         client.Run("AUTH secret");
-        var strangers = new List<TestClient>();
+        var unauthenticated = new List<TestClient>();
         for (int i = 0; i < 100; i++)
         {
-            strangers.Add(server.Connect());
-            strangers[^1].SendRaw(new string('x', 60_000));
+            unauthenticated.Add(server.Connect());
+            unauthenticated[^1].SendRaw(new string('x', 60_000));
         }
         await client.UntilAsync("INFO stats", stats => !stats.Contains("evicted_clients:0\r\n", StringComparison.Ordinal));
         await client.UntilAsync("PING", _ => server.Core.ClientMemory.Strangers <= 4 * Mega);
         Assert.Equal("PONG", client.Run("PING"));
-        foreach (TestClient one in strangers) one.Dispose();
+        foreach (TestClient one in unauthenticated) one.Dispose();
     }
 
     [Fact]
-    public async Task Commands_that_add_to_the_clients_memory_are_refused_while_their_part_is_full()
+    public async Task CommandsThatAddToTheMemoryOfClientsAreRefusedWhenItIsFull()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
         using TestClient client = server.Connect();
         client.Run("MULTI");
         HeapBudget budget = server.Core.Shards.Budget;
-        // As if another server of the process had disconnected clients that have not released their memory.
+        // This is the state after another server of the process has disconnected clients that have not released their memory yet.
         long others = budget.ClientLimit;
         server.Core.Debug.BackgroundWork = false;
         budget.ClientsChanged(others);

@@ -21,7 +21,8 @@ public sealed class TrackingTests
         cache.Run("CLIENT TRACKING ON");
         string[][] changes =
         [
-            ["SET", "k", "2"], ["DEL", "k"], ["RENAME", "other", "k"], ["EVAL", "return redis.call('incr', 'k')", "0"], ["PEXPIRE", "k", "100000"], ["LPUSH", "k", "x"],
+            ["SET", "k", "2"], ["DEL", "k"], ["RENAME", "other", "k"], ["EVAL", "return redis.call('incr', 'k')", "0"],
+            ["PEXPIRE", "k", "100000"], ["LPUSH", "k", "x"],
             ["PEXPIREAT", "k", "1"], ["MOVE", "k", "1"],
         ];
         foreach (string[] change in changes)
@@ -144,7 +145,9 @@ public sealed class TrackingTests
         ab.Run("HELLO 3");
         a.Run("CLIENT TRACKING ON BCAST PREFIX a: NOLOOP");
         ab.Run("CLIENT TRACKING ON BCAST PREFIX a: PREFIX b:");
-        Assert.Equal("ERR Prefix 'a:x' overlaps with an existing prefix 'a:'. Prefixes for a single client must not overlap.", ab.Run("CLIENT TRACKING ON BCAST PREFIX a:x"));
+        Assert.Equal(
+            "ERR Prefix 'a:x' overlaps with an existing prefix 'a:'. Prefixes for a single client must not overlap.",
+            ab.Run("CLIENT TRACKING ON BCAST PREFIX a:x"));
         Assert.Contains("tracking_total_prefixes:2", writer.Run("INFO stats"), StringComparison.Ordinal);
         writer.Run("MSET a:1 x a:2 x c:1 x b:1 x");
         Assert.Equal("a:1 a:2", KeysOf(a.Read()));
@@ -167,7 +170,8 @@ public sealed class TrackingTests
         client.Run("HELLO 3");
         client.Run("CLIENT TRACKING ON OPTIN");
         Assert.Equal("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.", client.Run("CLIENT CACHING NO"));
-        foreach (string line in new[] { "GET a", "CLIENT CACHING YES", "CLIENT ID", "GET b", "GET c", "CLIENT CACHING YES", "NOSUCH", "GET d" }) client.Run(line);
+        string[] lines = ["GET a", "CLIENT CACHING YES", "CLIENT ID", "GET b", "GET c", "CLIENT CACHING YES", "NOSUCH", "GET d"];
+        foreach (string line in lines) client.Run(line);
         foreach (string line in new[] { "CLIENT CACHING YES", "MULTI", "GET e", "GET f", "EXEC", "GET g" }) client.Run(line);
         Assert.Equal(["b", "e", "f"], Invalidated());
         client.Run("CLIENT TRACKING OFF");

@@ -7,9 +7,10 @@ using RedisClone.Protocol;
 using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
+using Xunit.Abstractions;
 
 /// <summary>MULTI, EXEC and WATCH, as clients and the journal observe them.</summary>
-public sealed class TransactionTests
+public sealed class TransactionTests(ITestOutputHelper output)
 {
     [Fact]
     public async Task AMillionQueuedCommandsTakeLittleMoreThanTheirBytes()
@@ -29,7 +30,8 @@ public sealed class TransactionTests
         Assert.All(Encoding.ASCII.GetString(replies).Split("\r\n")[..^1], line => Assert.Equal("+QUEUED", line));
         string[] fields = observer.Run($"CLIENT LIST ID {id}").Split(' ');
         Assert.Contains($"multi={batch * batches}", fields);
-        long held = long.Parse(fields.Single(f => f.StartsWith("multi-mem=", StringComparison.Ordinal))["multi-mem=".Length..], System.Globalization.CultureInfo.InvariantCulture);
+        string field = fields.Single(f => f.StartsWith("multi-mem=", StringComparison.Ordinal));
+        long held = long.Parse(field["multi-mem=".Length..], System.Globalization.CultureInfo.InvariantCulture);
         Assert.InRange(held, 1, (long)mostBytesPerCommand * batch * batches);
         Assert.Equal("OK", client.Run("DISCARD"));
         Assert.Equal("nil", client.Run("GET counter"));
@@ -89,14 +91,18 @@ public sealed class TransactionTests
     [Fact]
     public void QueuedCommandsAreReadUnchanged()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         var commands = new CommandTable(CommandFamilies.All);
         var transaction = new Transaction(commands);
         var queued = new List<(CommandRow Row, string[] Arguments, int Wire)>();
         for (int i = 0; i < 2000; i++)
         {
             CommandRow row = commands.All[random.Next(commands.All.Length)];
-            string[] arguments = [.. Enumerable.Range(0, random.Next(1, random.Next(10) == 0 ? 100 : 5)).Select(_ => new string((char)random.Next('a', 'z'), random.Next(Most(random))))];
+            int count = random.Next(1, random.Next(10) == 0 ? 100 : 5);
+            string[] arguments =
+            [
+                .. Enumerable.Range(0, count).Select(_ => new string((char)random.Next('a', 'z'), random.Next(Most(random)))),
+            ];
             queued.Add((row, arguments, random.Next()));
             var slices = new List<ArgSlice>();
             foreach (string argument in arguments) slices.Add(new ArgSlice(slices.Count == 0 ? 0 : slices[^1].Offset + slices[^1].Length, argument.Length));
@@ -114,7 +120,10 @@ public sealed class TransactionTests
         }
         Assert.Equal(queued.Count, at);
         // Half of the last block may be unused, because block sizes are powers of two.
-        Assert.InRange(transaction.HeldBytes, queued.Sum(command => command.Arguments.Sum(a => (long)a.Length)), 3 * queued.Sum(command => command.Arguments.Sum(a => 8L + a.Length) + 16));
+        Assert.InRange(
+            transaction.HeldBytes,
+            queued.Sum(command => command.Arguments.Sum(a => (long)a.Length)),
+            3 * queued.Sum(command => command.Arguments.Sum(a => 8L + a.Length) + 16));
         transaction.Release();
         Assert.Equal(0, transaction.HeldBytes);
 
@@ -168,7 +177,12 @@ public sealed class TransactionTests
         using TestClient client = server.Connect();
         var sink = new UnitSink();
         server.Core.Effects.Attach(sink);
-        foreach (string line in new[] { "MULTI", "SET a 1", "SELECT 3", "RPUSH l x y", "SELECT 0", "INCR l", "INCR a", "EVAL return{redis.call('set','b',1),redis.call('del','a')} 0" })
+        string[] lines =
+        [
+            "MULTI", "SET a 1", "SELECT 3", "RPUSH l x y", "SELECT 0", "INCR l", "INCR a",
+            "EVAL return{redis.call('set','b',1),redis.call('del','a')} 0",
+        ];
+        foreach (string line in lines)
             client.Run(line);
         Assert.StartsWith("[OK OK 2 OK 1 2 ", client.Run("EXEC"), StringComparison.Ordinal);
         string unit = Assert.Single(sink.Units);
@@ -196,7 +210,8 @@ public sealed class TransactionTests
         do
         {
             foreach (string line in new[] { "SELECT 0", "MULTI", "SELECT 1", $"SCAN {cursor}" }) client.Run(line);
-            string[] reply = client.Run("EXEC").Replace("[", "", StringComparison.Ordinal).Replace("]", "", StringComparison.Ordinal).Split(' ', StringSplitOptions.RemoveEmptyEntries);
+            string text = client.Run("EXEC").Replace("[", "", StringComparison.Ordinal).Replace("]", "", StringComparison.Ordinal);
+            string[] reply = text.Split(' ', StringSplitOptions.RemoveEmptyEntries);
             cursor = reply[1];
             found.UnionWith(reply[2..]);
         }

@@ -1,16 +1,17 @@
 using RedisClone.Server.Tests.Durability;
 
 namespace RedisClone.Server.Tests.Commands;
+using Xunit.Abstractions;
 
 /// <summary>Compares the bit commands with a simple model, a text of 0 and 1.</summary>
-public sealed class BitCommandTests
+public sealed class BitCommandTests(ITestOutputHelper output)
 {
     private readonly CommandHost _host = new();
 
     [Fact]
     public void CountingAndSearchingAgreeWithAModel()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 200; round++)
         {
             byte[] bytes = new byte[random.Next(1, random.Next(2, 200))];
@@ -35,7 +36,7 @@ public sealed class BitCommandTests
     [Fact]
     public void CombiningAgreesWithAModel()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         string[] operations = ["AND", "OR", "XOR", "DIFF", "DIFF1", "ANDOR", "ONE"];
         for (int round = 0; round < 300; round++)
         {
@@ -93,7 +94,7 @@ public sealed class BitCommandTests
     [Fact]
     public void FieldsAgreeWithAModel()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         var bits = new string('0', 400).ToCharArray();
         SetBits("k", new string(bits));
         for (int round = 0; round < 3000; round++)

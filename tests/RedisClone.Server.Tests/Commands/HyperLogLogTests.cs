@@ -1,10 +1,12 @@
+using Xunit.Abstractions;
+
 
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>
 /// HyperLogLog: the bytes of Redis, the agreement of the two encodings, and the detection of damage in any place.
 /// </summary>
-public sealed class HyperLogLogTests
+public sealed class HyperLogLogTests(ITestOutputHelper output)
 {
     private readonly CommandHost _host = new();
 
@@ -35,7 +37,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void BothEncodingsAgreeAndAreAccurate()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         int added = 0;
         _host.Run("PFADD dense");
         _host.Run("PFDEBUG TODENSE dense");
@@ -58,7 +60,7 @@ public sealed class HyperLogLogTests
     [Fact]
     public void MergingEqualsAddingToOneKey()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 40; round++)
         {
             _host.Run("DEL a b c all");
@@ -89,7 +91,7 @@ public sealed class HyperLogLogTests
         Assert.Equal(invalid, _host.Run("PFMERGE d k"));
         Assert.Equal(invalid, _host.Run("PFDEBUG TODENSE k"));
 
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 2000; round++)
         {
             _host.Run("DEL k");
@@ -100,7 +102,8 @@ public sealed class HyperLogLogTests
                 int length = int.Parse(_host.Run("STRLEN k"));
                 _host.Call("SETRANGE", "k", random.Next(4, length + 1).ToString(), ((char)random.Next(256)).ToString());
             }
-            string replies = string.Join(' ', _host.Run("PFCOUNT k"), _host.Run("PFADD k x y z"), _host.Run("PFMERGE d k"), _host.Run("PFCOUNT k d"), _host.Run("PFDEBUG DECODE k"));
+            string[] commands = ["PFCOUNT k", "PFADD k x y z", "PFMERGE d k", "PFCOUNT k d", "PFDEBUG DECODE k"];
+            string replies = string.Join(' ', commands.Select(command => _host.Run(command)));
             Assert.DoesNotContain("internal error", replies, StringComparison.Ordinal);
         }
     }

@@ -2,13 +2,14 @@ using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
 
 namespace RedisClone.Server.Tests.Commands;
+using Xunit.Abstractions;
 
 /// <summary>
 /// The keys that a row reports for a request are the keys that its handler uses, so the permission checks cover the actual
 /// access. The test generates requests for every row. A key that the row does not report is not changed, a key that it reports as
 /// read-only is not changed, and the contents of the other keys do not affect the result.
 /// </summary>
-public sealed class KeySpecificationTests
+public sealed class KeySpecificationTests(ITestOutputHelper output)
 {
     private const int RequestsOfRow = 8, RequestsOfRowWithOptions = 40, RequestsOfRowWithParse = 250;
 
@@ -40,7 +41,7 @@ public sealed class KeySpecificationTests
     [Fact]
     public void TheHandlerUsesTheKeysThatTheRowReports()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         var generator = new RequestGenerator(random, s_keys, s_values);
         var findings = new List<string>();
         int changed = 0;

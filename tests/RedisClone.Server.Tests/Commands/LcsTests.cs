@@ -1,15 +1,17 @@
+using Xunit.Abstractions;
+
 
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>Compares LCS with the textbook table, traced back in the order of Redis.</summary>
-public sealed class LcsTests
+public sealed class LcsTests(ITestOutputHelper output)
 {
     private readonly CommandHost _host = new();
 
     [Fact]
     public void AgreesWithTheTable()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int round = 0; round < 400; round++)
         {
             string a = RandomText(random), b = RandomText(random);
@@ -19,7 +21,9 @@ public sealed class LcsTests
             (string common, List<(int A, int B, int Length)> runs) = Solve(a, b);
             Assert.Equal(common, _host.Run("LCS a b"));
             Assert.Equal(common.Length.ToString(), _host.Run("LCS a b LEN"));
-            string matches = string.Join(' ', runs.Where(r => r.Length >= least).Select(r => $"[[{r.A} {r.A + r.Length - 1}] [{r.B} {r.B + r.Length - 1}] {r.Length}]"));
+            string matches = string.Join(
+                ' ',
+                runs.Where(r => r.Length >= least).Select(r => $"[[{r.A} {r.A + r.Length - 1}] [{r.B} {r.B + r.Length - 1}] {r.Length}]"));
             Assert.Equal($"[matches [{matches}] len {common.Length}]", _host.Run($"LCS a b IDX MINMATCHLEN {least} WITHMATCHLEN"));
         }
     }

@@ -18,7 +18,10 @@ public sealed class StreamGroupCommandTests
 
     [Theory]
     [InlineData("XGROUP CREATE s g $", "BUSYGROUP Consumer Group name already exists")]
-    [InlineData("XGROUP CREATE no g $", "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.")]
+    [InlineData(
+        "XGROUP CREATE no g $",
+        "ERR The XGROUP subcommand requires the key to exist. " +
+        "Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.")]
     [InlineData("XGROUP DELCONSUMER s g c1", "3")]
     [InlineData("XGROUP DELCONSUMER s x c1", "NOGROUP No such consumer group 'x' for key name 's'")]
     [InlineData("XGROUP CREATECONSUMER s g c1", "0")]
@@ -66,7 +69,9 @@ public sealed class StreamGroupCommandTests
             _host.Run("COPY s copy REPLACE");
             string payload = _host.Call("DUMP", source);
             _host.Call("RESTORE", "again", "0", payload, "REPLACE");
-            Assert.Equal("[[again [[2-0 [a 2] -1 1] [3-0 [a 3] -1 1] [1-0 [a 1] -1 0]]]]", _host.Run("XREADGROUP GROUP g c2 CLAIM 99999 COUNT 3 STREAMS again >"));
+            Assert.Equal(
+                "[[again [[2-0 [a 2] -1 1] [3-0 [a 3] -1 1] [1-0 [a 1] -1 0]]]]",
+                _host.Run("XREADGROUP GROUP g c2 CLAIM 99999 COUNT 3 STREAMS again >"));
         }
         Assert.Contains("nacked-count 3", _host.Run("XINFO STREAM s FULL"), StringComparison.Ordinal);
         _host.Run("XNACK s g FATAL IDS 1 1-0");
@@ -111,8 +116,10 @@ public sealed class StreamGroupCommandTests
         {
             "XADD s * a 6", "XADD s MAXLEN ~ 3 * b 7 c 8", "XADD t IDMP p m * a 1", "XADD t IDMP p m * a 1", "XGROUP CREATE t h $ ENTRIESREAD 1",
             "XGROUP CREATE new h $ MKSTREAM", "XREADGROUP GROUP g c2 COUNT 1 STREAMS s >", "XREADGROUP GROUP g c2 NOACK COUNT 1 STREAMS s >",
-            "XREADGROUP GROUP g c1 STREAMS s 0", "XREADGROUP GROUP g idle STREAMS s 0", "XCLAIM s g c3 0 1-0 2-0", "XCLAIM s g c3 0 3-0 IDLE 5 RETRYCOUNT 9 LASTID 5-0",
-            "XDEL s 2-0", "XAUTOCLAIM s g c1 0 -", "XREADGROUP GROUP g c4 CLAIM 0 STREAMS s >", "XNACK s g FAIL IDS 2 1-0 3-0", "XNACK s g SILENT IDS 1 5-0 FORCE",
+            "XREADGROUP GROUP g c1 STREAMS s 0", "XREADGROUP GROUP g idle STREAMS s 0", "XCLAIM s g c3 0 1-0 2-0",
+            "XCLAIM s g c3 0 3-0 IDLE 5 RETRYCOUNT 9 LASTID 5-0",
+            "XDEL s 2-0", "XAUTOCLAIM s g c1 0 -", "XREADGROUP GROUP g c4 CLAIM 0 STREAMS s >", "XNACK s g FAIL IDS 2 1-0 3-0",
+            "XNACK s g SILENT IDS 1 5-0 FORCE",
             "XACK s g 4-0", "XACKDEL s g DELREF IDS 1 3-0", "XDELEX s ACKED IDS 2 1-0 5-0", "XSETID s 1900000000000-5 ENTRIESADDED 20 MAXDELETEDID 5-5",
             "XGROUP SETID s g 1-0 ENTRIESREAD 1000", "XREADGROUP GROUP g c1 COUNT 1 STREAMS s >",
             "EVAL redis.call('XREADGROUP','GROUP','g','c2','COUNT','1','NOACK','STREAMS',KEYS[1],'>') 1 s",

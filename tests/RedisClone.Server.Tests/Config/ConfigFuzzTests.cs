@@ -14,8 +14,10 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
 
     private static readonly string[] s_pieces =
     [
-        "\"", "'", "\\", " ", "\n", "\r", "\t", "#", "1", "0", "-1", "yes", "no", "1gb", "1k", "5%", "%", "\0", "é", "[", "*", "\\x41", "\\n", "user", "alice", "on", ">pw", "~*", "+@all", "-debug",
-        "(+get ~a)", "sentinel", "x.y", "loadmodule", "rename-command", "99999999999999999999", "-9223372036854775808", "1e9", "0x10", "normal", "pubsub", "900", "allkeys-lru", "Kx$", "60 1",
+        "\"", "'", "\\", " ", "\n", "\r", "\t", "#", "1", "0", "-1", "yes", "no", "1gb", "1k", "5%", "%", "\0", "é", "[", "*",
+        "\\x41", "\\n", "user", "alice", "on", ">pw", "~*", "+@all", "-debug",
+        "(+get ~a)", "sentinel", "x.y", "loadmodule", "rename-command", "99999999999999999999", "-9223372036854775808", "1e9",
+        "0x10", "normal", "pubsub", "900", "allkeys-lru", "Kx$", "60 1",
     ];
 
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-config-").FullName;
@@ -25,12 +27,12 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
     [Fact]
     public void DamagedFilesAreReadOrRefused()
     {
-        int seed = RunSeed.Take(), files = LongRun.Times(2_000, 1_000_000), read = 0;
+        int files = LongRun.Times(2_000, 1_000_000), read = 0;
         for (int i = 0; i < files; i++)
         {
-            var random = new Random(unchecked(seed * 397 ^ i));
+            Random random = Seed.Random(i);
             string file = Path.Combine(_folder, "redis.conf"), text = Text(random);
-            string shown = $"RC_SEED={seed}, file {i}: {text}";
+            string shown = $"{Seed.Note}, file {i}: {text}";
             File.WriteAllText(file, text);
             ConfigLoad load = Load(file);
             Assert.True(load.Config is null == load.Error.Length > 0, shown);
@@ -42,8 +44,8 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
             Assert.True(again.Config is not null, $"{shown}\nrewritten:\n{File.ReadAllText(file)}\n{again.Error}");
             Assert.True(Values(table).SequenceEqual(Values(new ConfigTable(again.Config))), $"{shown}\nrewritten:\n{File.ReadAllText(file)}");
         }
-        output.WriteLine($"RC_SEED={seed}: {files} files, {read} read");
-        Assert.True(read > 0, $"RC_SEED={seed}: every file was refused");
+        output.WriteLine($"{Seed.Note}: {files} files, {read} read");
+        Assert.True(read > 0, $"{Seed.Note}: every file was refused");
     }
 
     /// <summary>Returns whether the parameter names a path outside of this folder.</summary>
@@ -57,7 +59,11 @@ public sealed class ConfigFuzzTests(ITestOutputHelper output) : IDisposable
             string name = s_names[random.Next(s_names.Length)];
             text.Append(random.Next(4) == 0 ? name.ToUpperInvariant() : name).Append(' ');
             if (random.Next(3) > 0) text.Append(ConfigText.Quote(ConfigTable.TextOf(name, ServerConfig.Defaults)));
-            else for (int words = random.Next(4); words > 0; words--) text.Append(s_pieces[random.Next(s_pieces.Length)]).Append(random.Next(2) == 0 ? " " : "");
+            else
+            {
+                for (int words = random.Next(4); words > 0; words--)
+                    text.Append(s_pieces[random.Next(s_pieces.Length)]).Append(random.Next(2) == 0 ? " " : "");
+            }
             text.Append('\n');
         }
         for (int damage = random.Next(-3, 3); damage > 0; damage--)

@@ -2,10 +2,11 @@ using System.Text;
 using RedisClone.Configuration;
 
 namespace RedisClone.Server.Tests.Config;
+using Xunit.Abstractions;
 
-public class ConfigTextTests
+public class ConfigTextTests(ITestOutputHelper output)
 {
-    private readonly Random _random = new(RunSeed.Take());
+    private readonly Random _random = Seed.Random(output);
 
     [Theory]
     [InlineData("a b", new[] { "a", "b" })]

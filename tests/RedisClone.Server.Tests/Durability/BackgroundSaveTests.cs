@@ -20,7 +20,7 @@ public sealed class BackgroundSaveTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task WhatIsWrittenAtOnceIsSavedAtOnce()
+    public async Task ASnapshotHasTheContentsOfOneMoment()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto, config => (config.Dir, config.SavePoints) = (_folder, []));
         using TestClient admin = server.Connect();
@@ -49,10 +49,11 @@ public sealed class BackgroundSaveTests : IDisposable
     }
 
     [Fact]
-    public async Task WhatCannotBeSavedIsSaidAndWritesAreRefusedUntilItCan()
+    public async Task WritesAreRefusedAfterAFailedSaveUntilASaveSucceeds()
     {
         string folder = Path.Combine(_folder, "later");
-        await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto, config => (config.Dir, config.SavePoints) = (folder, [new(3600, 1_000_000)]));
+        await using RunningServer server = await RunningServer.StartAsync(
+            TransportKind.Auto, config => (config.Dir, config.SavePoints) = (folder, [new(3600, 1_000_000)]));
         using TestClient admin = server.Connect();
         Assert.Equal("OK", admin.Run("SET key 1"));
         string before = admin.Run("LASTSAVE");
@@ -91,9 +92,11 @@ public sealed class BackgroundSaveTests : IDisposable
     }
 
     [Fact]
-    public async Task AnEmptiedServerNeedsNoSnapshotOfBefore()
+    public async Task FlushallStopsARunningSave()
     {
-        await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto, config => (config.Dir, config.SavePoints, config.RdbKeySaveDelay) = (_folder, [], 10_000_000));
+        await using RunningServer server = await RunningServer.StartAsync(
+            TransportKind.Auto,
+            config => (config.Dir, config.SavePoints, config.RdbKeySaveDelay) = (_folder, [], 10_000_000));
         using TestClient admin = server.Connect();
         admin.Run("SET key 1");
         Assert.Equal("Background saving started", admin.Run("BGSAVE"));

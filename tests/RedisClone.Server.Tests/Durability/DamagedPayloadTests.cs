@@ -27,17 +27,17 @@ public class DamagedPayloadTests(ITestOutputHelper output)
             "SPOP key 2", "SRANDMEMBER key -5", "HLEN key", "HGETALL key", "HSET key f 2 new v", "HINCRBY key count 7",
             "HPEXPIREAT key 3500000000000 FIELDS 2 f new", "HPERSIST key FIELDS 1 f", "HDEL key one g", "HRANDFIELD key 3 WITHVALUES", "ZCARD key",
             "ZRANGE key 0 -1 WITHSCORES", "ZADD key 5 new -1 a", "ZINCRBY key 1 b", "ZRANK key new", "ZRANGEBYSCORE key -inf inf", "ZREM key c",
-            "ZPOPMIN key 2", "XLEN key", "XRANGE key - +", "XINFO STREAM key FULL", "XADD key * f v", "XREADGROUP GROUP g ada STREAMS key >", "XPENDING key g - + 10",
-            "XAUTOCLAIM key g eve 0 0", "XACK key g 1-1 3-1", "XDEL key 4-1 2-14", "XTRIM key MAXLEN 2", "XGROUP DESTROY key g", "SORT key ALPHA", "COPY key copy REPLACE", "RENAME copy moved", "OBJECT ENCODING key", "MEMORY USAGE key",
+            "ZPOPMIN key 2", "XLEN key", "XRANGE key - +", "XINFO STREAM key FULL", "XADD key * f v",
+            "XREADGROUP GROUP g ada STREAMS key >", "XPENDING key g - + 10",
+            "XAUTOCLAIM key g eve 0 0", "XACK key g 1-1 3-1", "XDEL key 4-1 2-14", "XTRIM key MAXLEN 2", "XGROUP DESTROY key g",
+            "SORT key ALPHA", "COPY key copy REPLACE", "RENAME copy moved", "OBJECT ENCODING key", "MEMORY USAGE key",
         ]).Select(line => new CommandHost.Prepared(line.Split(' '))),
     ];
 
     [Fact]
     public void DamagedPayloadsAreRefusedOrSound()
     {
-        int seed = RunSeed.Take();
-        output.WriteLine($"RC_SEED={seed}");
-        var random = new Random(seed);
+        Random random = Seed.Random(output);
         // Small limits give the large encodings few bytes, so that each byte is damaged in turn.
         var host = new CommandHost(config => (config.HashMaxListpackEntries, config.SetMaxListpackEntries, config.ZsetMaxListpackEntries) = (6, 6, 6));
         byte[][] payloads = [.. Samples(host), .. OldPayloads.All()];
@@ -90,8 +90,13 @@ public class DamagedPayloadTests(ITestOutputHelper output)
 
     private static IEnumerable<byte[]> Samples(CommandHost host)
     {
-        foreach (string line in (string[])["SET s text", "SET s 12345", "SADD s 1 -5 70000 99999999999", "SADD s a b 12", "SADD s 1 a 2 b 3 c 4 d 5 e", "RPUSH s 1 -70000 x yyyyyyyyyy 5000",
-            "HSET s a 1 b x -7 z", "HSET s a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8", "ZADD s 1 a 1.5 b -inf c 1e300 e inf f", "ZADD s 1 a 2 b 3 c 4 d 5 e 6 f 7 g 8 h -9.5 i"])
+        string[] lines =
+        [
+            "SET s text", "SET s 12345", "SADD s 1 -5 70000 99999999999", "SADD s a b 12", "SADD s 1 a 2 b 3 c 4 d 5 e",
+            "RPUSH s 1 -70000 x yyyyyyyyyy 5000", "HSET s a 1 b x -7 z", "HSET s a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8",
+            "ZADD s 1 a 1.5 b -inf c 1e300 e inf f", "ZADD s 1 a 2 b 3 c 4 d 5 e 6 f 7 g 8 h -9.5 i",
+        ];
+        foreach (string line in lines)
         {
             host.Run(line);
             yield return Dump(host);

@@ -6,7 +6,7 @@ namespace RedisClone.Server.Tests.Durability;
 public class DumpTests
 {
     [Fact]
-    public void EveryFormComesBackAsItWas()
+    public void EveryEncodingIsRestoredUnchanged()
     {
         var host = new CommandHost();
         SampleData.Fill(host);

@@ -37,7 +37,8 @@ public sealed class DurabilityOrderTests : IDisposable
 
         using TestClient listener = server.Connect();
         listener.Run("PSUBSCRIBE *");
-        var watchers = new List<Thread> { Start(server, client => Look(client.Run($"GET key:{Random.Shared.Next(8)}"))) };
+        Random random = Seed.Random("reader");
+        var watchers = new List<Thread> { Start(server, client => Look(client.Run($"GET key:{random.Next(8)}"))) };
         watchers.Add(Start(server, client => Look(client.Run("LRANGE list 0 2"))));
         watchers.Add(Start(server, client => Look(client.Run("BLPOP queue 1"))));
         watchers.Add(Start(server, client => Look(client.Run("EVAL return{redis.call('GET','key:1'),redis.call('GET','key:2')} 0"))));
@@ -51,7 +52,7 @@ public sealed class DurabilityOrderTests : IDisposable
         _ends = true;
         using (TestClient client = server.Connect()) client.Run("PUBLISH end end");
         foreach (Thread thread in watchers) thread.Join();
-        if (_failure is not null) throw new InvalidOperationException(_failure.Message, _failure);
+        if (_failure is not null) throw new InvalidOperationException($"{Seed.Note}: {_failure.Message}", _failure);
         Assert.True(_seen > Writes, $"{_seen} marks were seen");
     }
 
@@ -60,8 +61,10 @@ public sealed class DurabilityOrderTests : IDisposable
     /// </summary>
     private void Write(TestClient client)
     {
-        string mark = WatchedDisk.MarkOf(Interlocked.Increment(ref _lastMark)), key = $"key:{Random.Shared.Next(8)}";
-        switch (Random.Shared.Next(7))
+        int number = Interlocked.Increment(ref _lastMark);
+        Random random = Seed.Random(number);
+        string mark = WatchedDisk.MarkOf(number), key = $"key:{random.Next(8)}";
+        switch (random.Next(7))
         {
             case 0:
                 client.Run($"SET {key} {mark}");
@@ -81,7 +84,9 @@ public sealed class DurabilityOrderTests : IDisposable
                 client.Run($"EVAL redis.call('SET',KEYS[1],ARGV[1])redis.call('PUBLISH','news',ARGV[1])return{{ARGV[1]}} 1 {key} {mark}");
                 break;
             case 5:
-                client.SendRaw(TestClient.Encode("MULTI") + TestClient.Encode("SET", key, mark) + TestClient.Encode("PUBLISH", "news", mark) + TestClient.Encode("EXEC"));
+                client.SendRaw(
+                    TestClient.Encode("MULTI") + TestClient.Encode("SET", key, mark) +
+                    TestClient.Encode("PUBLISH", "news", mark) + TestClient.Encode("EXEC"));
                 for (int i = 0; i < 4; i++) client.Read();
                 break;
             default:

@@ -32,7 +32,7 @@ public sealed class EarlierDirectoryTests : IDisposable
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task The_directory_of_an_earlier_build_opens_with_the_same_data(bool journal)
+    public async Task TheDirectoryOfAnEarlierBuildOpensWithTheSameData(bool journal)
     {
         for (int start = 0; start < 2; start++)
         {

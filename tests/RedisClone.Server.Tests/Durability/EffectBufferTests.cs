@@ -8,7 +8,7 @@ namespace RedisClone.Server.Tests.Durability;
 public sealed class EffectBufferTests
 {
     [Fact]
-    public void WhatWouldMakeAUnitTooLongIsRefusedAndNothingElseIs()
+    public void OnlyEffectsThatWouldMakeAUnitTooLongAreRefused()
     {
         const int value = 30, most = 300;
         var host = new CommandHost();
@@ -24,7 +24,7 @@ public sealed class EffectBufferTests
     }
 
     [Fact]
-    public void AnEffectThatIsNotCompleteIsNone()
+    public void AnIncompleteEffectIsDropped()
     {
         var effects = new EffectBuffer();
         effects.Begin(0, 2);
@@ -38,7 +38,9 @@ public sealed class EffectBufferTests
         effects.DropUnfinished();
         effects.AddDelete(3, "b"u8);
         string unit = Encoding.ASCII.GetString(effects.Unit);
-        Assert.Equal(["MULTI", "select", "0", "DEL", "a", "select", "3", "DEL", "b", "EXEC"], unit.Split("\r\n").Where(word => word.Length > 0 && char.IsAsciiLetterOrDigit(word[0])));
+        Assert.Equal(
+            ["MULTI", "select", "0", "DEL", "a", "select", "3", "DEL", "b", "EXEC"],
+            unit.Split("\r\n").Where(word => word.Length > 0 && char.IsAsciiLetterOrDigit(word[0])));
     }
 
     /// <summary>
@@ -73,7 +75,7 @@ public sealed class EffectBufferTests
     [InlineData("HIMPORT SET src names 1 2",
         "HIMPORT PREPARE names aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;SET src old")]
     [InlineData("GEOADD src 0 0 m 1 1 n", "GEOADD src 2 2 m")]
-    public void WhatWouldWriteTooMuchIsRefusedBeforeItsFirstChange(string command, string preparation)
+    public void ACommandWithTooLongEffectsIsRefusedBeforeItsFirstChange(string command, string preparation)
     {
         var host = new CommandHost(config => config.SavePoints = []);
         EffectBuffer effects = host.Core.Lanes.Current.Effects;
@@ -117,7 +119,7 @@ public sealed class EffectBufferTests
     /// Reserved effects are added without another allocation, and a complete unit is ended without an allocation.
     /// </summary>
     [Fact]
-    public void WhatWasReservedIsAddedWithoutAnAllocation()
+    public void ReservedEffectsAreAddedWithoutAnAllocation()
     {
         var effects = new EffectBuffer();
         byte[] value = new byte[1 << 20];
@@ -152,7 +154,7 @@ public sealed class EffectBufferTests
     [InlineData("XREADGROUP GROUP g c STREAMS gone 0", 0)]
     [InlineData("XREADGROUP GROUP g c STREAMS small s > 500-1", 4)]
     [InlineData("XREADGROUP GROUP g c STREAMS small small > 0", 5)]
-    public void AReadReservesRoomForWhatItCanReachOnly(string command, int effects)
+    public void AReadReservesRoomOnlyForEntriesThatItCanReach(string command, int effects)
     {
         var host = new CommandHost();
         for (int i = 1; i <= 500; i++)

@@ -34,7 +34,7 @@ public sealed class FailingDiskTests : IDisposable
     [InlineData(Faults.All, TransportKind.Auto)]
     [InlineData(Faults.Write, TransportKind.Sockets)]
     [InlineData(Faults.Flush, TransportKind.Sockets)]
-    public async Task WhatWasAcknowledgedSurvivesAFailingDisk(Faults faults, TransportKind transport)
+    public async Task AcknowledgedWritesSurviveAFailingDisk(Faults faults, TransportKind transport)
     {
         await using (RunningServer server = await StartAsync(_folder, transport, _disk))
         {
@@ -206,12 +206,13 @@ public sealed class FailingDiskTests : IDisposable
 
     private static int ShardOf(RunningServer server, string key) => server.Core.Shards.Of(KeyHash.Of(Encoding.UTF8.GetBytes(key))).Index;
 
-    private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) => RunningServer.StartAsync(new ServerConfig(), transport, config =>
-    {
-        config.Dir = folder;
-        config.AppendOnly = true;
-        config.AppendFsync = AppendFsync.Always;
-    }, disk);
+    private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) =>
+        RunningServer.StartAsync(new ServerConfig(), transport, config =>
+        {
+            config.Dir = folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+        }, disk);
 
     private void Set(TestClient client)
     {

@@ -38,7 +38,7 @@ public sealed class ReplayLimitTests : IDisposable
     [InlineData("hash-max-listpack-entries 1\nset-max-intset-entries 1\nzset-max-listpack-value 1\n" +
         "list-max-listpack-size 1\nstream-node-max-entries 1")]
     [InlineData("stream-idmp-maxsize 1\nstream-idmp-duration 1\nslowlog-log-slower-than 0\nbusy-reply-threshold 1")]
-    public async Task LimitsOfClientsAreNoneOfAReplay(string lowered)
+    public async Task LimitsOfClientsDoNotApplyToAReplay(string lowered)
     {
         string digest;
         await using (RunningServer server = await StartAsync(new ServerConfig()))
@@ -79,7 +79,7 @@ public sealed class ReplayLimitTests : IDisposable
     [InlineData("rename-command DEL mydel\nrename-command APPEND DEL\nrename-command XGROUP mygroup")]
     [InlineData("rename-command APPEND \"\"\nrename-command DEL APPEND")]
     [InlineData("")]
-    public async Task ARenamedCommandIsNotTakenForAnother(string later)
+    public async Task ARenamedCommandIsReplayedAsItself(string later)
     {
         string digest;
         string file = Path.Combine(_folder, "renamed.conf");

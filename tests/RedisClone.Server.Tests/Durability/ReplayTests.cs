@@ -4,21 +4,22 @@ using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Durability;
+using Xunit.Abstractions;
 
 /// <summary>
 /// A replay restores the same data, although the commands of the shards are replayed in parallel: commands of one key, of several
 /// keys in different shards and of all keys, transactions and scripts, mixed in two databases.
 /// </summary>
-public sealed class ReplayTests : IDisposable
+public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-replay-").FullName;
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task AReplayBringsBackTheSame()
+    public async Task AReplayRestoresTheSameData()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
         {
             config.Dir = _folder;

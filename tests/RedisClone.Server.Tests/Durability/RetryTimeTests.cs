@@ -22,7 +22,7 @@ public sealed class RetryTimeTests
     }
 
     [Fact]
-    public void FailuresThatClientsCauseDoNotDoubleIt()
+    public void FailuresThatClientsCauseDoNotDoubleTheDelay()
     {
         var retry = new RetryTime(5, 60);
         retry.Failed(0, isRequested: false);

@@ -47,7 +47,12 @@ internal static class SampleData
         host.Run("XNACK stream:large group FAIL IDS 2 0-5 0-3");
         host.Run("XADD stream:large IDMP producer message * a 1");
         host.Run("ZADD zset 1 a 1.5 b -inf c 3.1415926535897931 d 1e300 e inf f");
-        host.Call(["ZADD", "zset:large", .. Enumerable.Range(0, 600).SelectMany(i => new[] { (i / 7.0).ToString("R", System.Globalization.CultureInfo.InvariantCulture), $"m{i}" })]);
+        host.Call(
+        [
+            "ZADD", "zset:large",
+            .. Enumerable.Range(0, 600).SelectMany(i =>
+                new[] { (i / 7.0).ToString("R", System.Globalization.CultureInfo.InvariantCulture), $"m{i}" }),
+        ]);
     }
 
     private static IEnumerable<string> Many(string prefix) => Enumerable.Range(0, 4000).Select(i => prefix + i);

@@ -14,7 +14,7 @@ public sealed class SlowDiskTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public async Task What_waits_to_be_written_is_bounded_and_readers_do_not_wait()
+    public async Task TheBacklogIsBoundedAndReadersDoNotWait()
     {
         var disk = new WatchedDisk { FlushTime = TimeSpan.FromMilliseconds(500) };
         await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>

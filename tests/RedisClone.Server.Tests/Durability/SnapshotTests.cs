@@ -6,9 +6,10 @@ using RedisClone.Journal.Rdb;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
+using Xunit.Abstractions;
 
 /// <summary>The dump file: all data is restored, a damaged file is refused, and a failed save keeps the old file.</summary>
-public sealed class SnapshotTests : IDisposable
+public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-snapshot-").FullName;
 
@@ -17,7 +18,7 @@ public sealed class SnapshotTests : IDisposable
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
-    public void WhatWasSavedComesBack()
+    public void SavedDataIsRestored()
     {
         CommandHost saved = Host();
         SampleData.Fill(saved);
@@ -33,7 +34,7 @@ public sealed class SnapshotTests : IDisposable
     }
 
     [Fact]
-    public void WhatHasExpiredIsLeftOut()
+    public void ExpiredKeysAreNotLoaded()
     {
         CommandHost saved = Host();
         saved.Now = 1000;
@@ -47,7 +48,7 @@ public sealed class SnapshotTests : IDisposable
     }
 
     [Fact]
-    public void AReloadKeepsAll()
+    public void AReloadKeepsAllData()
     {
         CommandHost host = Host();
         SampleData.Fill(host);
@@ -61,7 +62,7 @@ public sealed class SnapshotTests : IDisposable
     /// the reload loses the difference.
     /// </summary>
     [Fact]
-    public void NegativeZeroComesBack()
+    public void NegativeZeroIsRestored()
     {
         CommandHost host = Host();
         string longName = new('x', 80);
@@ -90,9 +91,9 @@ public sealed class SnapshotTests : IDisposable
     /// Several threads read the short values. Values longer than the buffer of the reader are read directly from the file.
     /// </summary>
     [Fact]
-    public void ValuesOfEverySizeComeBack()
+    public void ValuesOfEverySizeAreRestored()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         CommandHost saved = Host();
         for (int i = 0; i < 400; i++)
         {
@@ -120,7 +121,7 @@ public sealed class SnapshotTests : IDisposable
     [Fact]
     public void TheFirstDamageIsNamed()
     {
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         for (int run = 0; run < 20; run++)
         {
             int[] twice = [.. Enumerable.Range(0, 5).Select(_ => random.Next(2000))];
@@ -169,7 +170,7 @@ public sealed class SnapshotTests : IDisposable
     }
 
     [Fact]
-    public void ADatabaseTooHighIsRefused()
+    public void AnInvalidDatabaseNumberIsRefused()
     {
         CommandHost saved = Host();
         saved.Run("SELECT 9");

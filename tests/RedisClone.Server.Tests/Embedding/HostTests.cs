@@ -174,8 +174,10 @@ public sealed class HostTests : IDisposable
         AssertRefused("ConfigFile", new RedisCloneOptions { ConfigFile = "" });
         AssertRefused("MaxMemory", new RedisCloneOptions { MaxMemory = -1 });
         AssertRefused("loglevel", new RedisCloneOptions { ["loglevel"] = null! });
-        foreach (string directory in (string[])["", file, Path.Combine(file, "below")]) AssertRefused("Directory", new RedisCloneOptions { Directory = directory });
-        foreach (string name in (string[])["-", "--help"]) AssertRefused($"can't open config file '{Path.GetFullPath(name)}'", new RedisCloneOptions { ConfigFile = name });
+        foreach (string directory in (string[])["", file, Path.Combine(file, "below")])
+            AssertRefused("Directory", new RedisCloneOptions { Directory = directory });
+        foreach (string name in (string[])["-", "--help"])
+            AssertRefused($"can't open config file '{Path.GetFullPath(name)}'", new RedisCloneOptions { ConfigFile = name });
     }
 
     private static void AssertRefused(string part, RedisCloneOptions options) =>

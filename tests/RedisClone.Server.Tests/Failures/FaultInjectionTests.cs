@@ -5,6 +5,7 @@ using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
+using Xunit.Abstractions;
 
 /// <summary>
 /// Every command of the table fails at each of its allocations and at each of its calls of the storage in turn. Afterwards the
@@ -19,16 +20,20 @@ public sealed class FaultInjectionTests : IDisposable
     /// <summary>Commands that end the process when they fail halfway, because no effect describes the remaining data.</summary>
     private static readonly HashSet<string> s_mayEnd = ["flushall", "flushdb", "swapdb"];
 
-    private readonly Random _random = new(RunSeed.Take());
+    private readonly Random _random;
     private MirroredHost _hosts = null!;
     private int _faults;
     private string? _ended;
 
-    public FaultInjectionTests() => Fatal.Instead = (why, cause) =>
+    public FaultInjectionTests(ITestOutputHelper output)
     {
-        _ended ??= why;
-        throw new InvalidOperationException(why, cause);
-    };
+        _random = Seed.Random(output);
+        Fatal.Instead = (why, cause) =>
+        {
+            _ended ??= why;
+            throw new InvalidOperationException(why, cause);
+        };
+    }
 
     public void Dispose() => Fatal.Instead = null;
 

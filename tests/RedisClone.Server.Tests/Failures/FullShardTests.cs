@@ -52,7 +52,7 @@ public sealed class FullShardTests
 
     /// <summary>Watched keys are an example of memory that clients hold without any data.</summary>
     [Fact]
-    public void NamesThatClientsHoldHaveAPartOfTheHeap()
+    public void MemoryOfNamesThatClientsHoldIsLimited()
     {
         _host.Core.Shards.Restrict(new HeapBudget(64 << 20));
         int watched = 0;

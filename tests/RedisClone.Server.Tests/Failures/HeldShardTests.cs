@@ -9,12 +9,13 @@ using RedisClone.Server.Tests.Embedding;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
+using Xunit.Abstractions;
 
 /// <summary>
 /// A failure while shards are held. The shards are released, waiting clients continue, and other clients are served.
 /// </summary>
 [Collection(nameof(Fatal))]
-public sealed class HeldShardTests : IDisposable
+public sealed class HeldShardTests(ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-held-").FullName;
     private readonly ShardMap _shards = new(8, 1);
@@ -54,7 +55,7 @@ public sealed class HeldShardTests : IDisposable
     public async Task AFailedCommandLeavesNoShardHeld()
     {
         if (!FaultPoint.Exist) return;
-        var random = new Random(RunSeed.Take());
+        var random = Seed.Random(output);
         await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect(), other = server.Connect();
         InjectedRows.Prepare(line => client.Run(line));

@@ -20,7 +20,7 @@ public sealed class ListenerWatchTests : IDisposable
     public void Dispose() => Fatal.Instead = null;
 
     [Fact]
-    public async Task The_end_of_the_accept_loop_ends_the_process()
+    public async Task TheEndOfTheAcceptLoopEndsTheProcess()
     {
         await using WebApplication host = Build(new FailingTransport(new OutOfMemoryException("a test"), mayBind: true));
         await host.StartAsync();
@@ -31,7 +31,7 @@ public sealed class ListenerWatchTests : IDisposable
     }
 
     [Fact]
-    public async Task A_failed_start_is_reported_by_the_start()
+    public async Task AFailedStartThrowsAndDoesNotEndTheProcess()
     {
         await using WebApplication host = Build(new FailingTransport(new IOException("a test"), mayBind: false));
         await Assert.ThrowsAsync<IOException>(() => host.StartAsync());

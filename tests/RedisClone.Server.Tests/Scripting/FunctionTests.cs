@@ -43,8 +43,10 @@ public sealed class FunctionTests
         foreach (string broken in (string[])
         [
             Library("a", "g"), "#!lua name=a\nreturn 1", "#!lua name=a\nredis.register_function('x'", "#!lua name=a\nredis.register_function('x', 1)",
-            "#!lua name=a\nredis.call('set', 'k', 'v')", "#!lua name=a\nstring.rep('x', 10)", "#!lua name=a\nredis.register_function('x', print)", "#!lua name=a\nx = 1",
-            "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, flags={'none'}}", "#!other name=a\n", "#!lua\n", "#!lua name=a name=a\n", "no line",
+            "#!lua name=a\nredis.call('set', 'k', 'v')", "#!lua name=a\nstring.rep('x', 10)",
+            "#!lua name=a\nredis.register_function('x', print)", "#!lua name=a\nx = 1",
+            "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, flags={'none'}}",
+            "#!other name=a\n", "#!lua\n", "#!lua name=a name=a\n", "no line",
             "#!lua name=a\nlocal function f() return f() end f()", "#!lua name=a\nwhile true do end",
         ])
         {
@@ -100,7 +102,9 @@ public sealed class FunctionTests
             Dictionary<string, string> fields = client.Run("INFO memory").Split("\r\n").Where(line => line.Contains(':', StringComparison.Ordinal))
                 .ToDictionary(line => line.Split(':')[0], line => line.Split(':')[1]);
             long functions = long.Parse(fields["used_memory_vm_functions"], CultureInfo.InvariantCulture);
-            Assert.Equal(long.Parse(fields["used_memory_vm_total"], CultureInfo.InvariantCulture), functions + long.Parse(fields["used_memory_vm_eval"], CultureInfo.InvariantCulture));
+            Assert.Equal(
+                long.Parse(fields["used_memory_vm_total"], CultureInfo.InvariantCulture),
+                functions + long.Parse(fields["used_memory_vm_eval"], CultureInfo.InvariantCulture));
             return (functions, long.Parse(fields["used_memory_vm_eval"], CultureInfo.InvariantCulture));
         }
     }
@@ -141,7 +145,9 @@ public sealed class FunctionTests
         using TestClient client = server.Connect();
         Assert.Equal("lib", client.Call("FUNCTION", "LOAD", """
             #!lua name=lib
-            redis.register_function{function_name='reads', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}, description='gets'}
+            redis.register_function{
+              function_name='reads', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'},
+              description='gets'}
             redis.register_function{function_name='lies', callback=function(keys) return redis.call('set', keys[1], 1) end, flags={'no-writes'}}
             redis.register_function('writes', function(keys) return redis.call('set', keys[1], 1) end)
             """));

@@ -111,7 +111,8 @@ public sealed class LongScriptTests
             runner.Send("EVAL", "redis.call('set', 'a', 1) local n = 0 while n < 3e7 do n = n + 1 end redis.call('set', 'b', 1) return n", "0");
             answer = "";
             await other.UntilAsync("SCRIPT KILL", reply =>
-                (answer = reply) == "OK" || reply.StartsWith("UNKILLABLE ", StringComparison.Ordinal) || reply.StartsWith("NOTBUSY ", StringComparison.Ordinal));
+                (answer = reply) == "OK" || reply.StartsWith("UNKILLABLE ", StringComparison.Ordinal) ||
+                reply.StartsWith("NOTBUSY ", StringComparison.Ordinal));
             // On a busy machine the script may become busy before its first command. It has then written nothing and can be
             // killed.
             if (answer == "OK") Assert.StartsWith(Killed, runner.Read());

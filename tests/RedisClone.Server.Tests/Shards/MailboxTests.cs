@@ -21,7 +21,8 @@ public sealed class MailboxTests
         shard.Exit();
         await done.Task.WaitAsync(TimeSpan.FromMinutes(1));
 
-        foreach (IGrouping<bool, Noted> kind in taken.GroupBy(work => work.IsPatient)) Assert.Equal(Enumerable.Range(0, each), kind.Select(work => work.Number));
+        foreach (IGrouping<bool, Noted> kind in taken.GroupBy(work => work.IsPatient))
+            Assert.Equal(Enumerable.Range(0, each), kind.Select(work => work.Number));
         int first = taken.FindIndex(work => work.IsPatient), last = taken.FindLastIndex(work => !work.IsPatient);
         Assert.InRange(first, 0, Limits.WorkPerPatientWork);
         Assert.InRange(last, each, each + most);

@@ -31,7 +31,7 @@ public sealed class FailingAllocationTests
     public FailingAllocationTests(ITestOutputHelper output)
     {
         _output = output;
-        _random = Seeded.Random(output);
+        _random = Seed.Random(output);
         _tested.Database(0);
         FaultPoint.Disarm();
     }
@@ -46,7 +46,7 @@ public sealed class FailingAllocationTests
     [Theory]
     [InlineData(6, 3_000)]
     [InlineData(1, 2_000)]
-    public void Strings(int keys, int steps)
+    public void StringsStayConsistent(int keys, int steps)
     {
         Keys(keys);
         for (int step = 0; step < steps; step++)
@@ -73,7 +73,7 @@ public sealed class FailingAllocationTests
     [InlineData(3, 40, 8, 3_000)]
     [InlineData(1, 300, 512, 2_000)]
     [InlineData(1, 3_500, 8, 5_000)]
-    public void Sets(int keys, int members, int entries, int steps)
+    public void SetsStayConsistent(int keys, int members, int entries, int steps)
     {
         Limits = new ValueLimits { SetMaxIntsetEntries = entries, SetMaxListpackEntries = entries / 2, SetMaxListpackValue = 30 };
         Keys(keys);
@@ -98,7 +98,7 @@ public sealed class FailingAllocationTests
     [InlineData(3, 20, 8, 4_000)]
     [InlineData(3, 60, 512, 3_000)]
     [InlineData(1, 1_500, 8, 4_000)]
-    public void Hashes(int keys, int fields, int entries, int steps)
+    public void HashesStayConsistent(int keys, int fields, int entries, int steps)
     {
         Limits = new ValueLimits { HashMaxListpackEntries = entries };
         Keys(keys);
@@ -149,7 +149,7 @@ public sealed class FailingAllocationTests
     [Theory]
     [InlineData(3, 40, 8, 4_000)]
     [InlineData(1, 6_000, 8, 9_000)]
-    public void SortedSets(int keys, int members, int entries, int steps)
+    public void SortedSetsStayConsistent(int keys, int members, int entries, int steps)
     {
         Limits = new ValueLimits { ZsetMaxListpackEntries = entries };
         Keys(keys);
@@ -182,7 +182,7 @@ public sealed class FailingAllocationTests
     [InlineData(3, 4, 4_000)]
     [InlineData(2, -1, 4_000)]
     [InlineData(1, 1, 4_000)]
-    public void Lists(int keys, int listpack, int steps)
+    public void ListsStayConsistent(int keys, int listpack, int steps)
     {
         Limits = new ValueLimits { ListMaxListpackSize = listpack };
         Keys(keys);
@@ -234,7 +234,7 @@ public sealed class FailingAllocationTests
     [Theory]
     [InlineData(2, 3, 3_000)]
     [InlineData(1, 100, 1_500)]
-    public void Streams(int keys, int entries, int steps)
+    public void StreamsStayConsistent(int keys, int entries, int steps)
     {
         Limits = new ValueLimits { StreamNodeMaxEntries = entries };
         Keys(keys);

@@ -14,7 +14,7 @@ public sealed class FailingStoreTests
 
     public FailingStoreTests(ITestOutputHelper output)
     {
-        _random = Seeded.Random(output);
+        _random = Seed.Random(output);
         FaultPoint.Disarm();
     }
 

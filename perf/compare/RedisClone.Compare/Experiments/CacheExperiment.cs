@@ -6,12 +6,12 @@ using RedisClone.Compare.Workloads;
 namespace RedisClone.Compare.Experiments;
 
 /// <summary>
-/// A new server each round, as a cache that cannot hold all: how often it has what it is asked for. The first half of the
-/// lookups only fills it.
+/// Uses a new server in each round as a cache that is too small for all keys, and measures its hit ratio. The first half of the
+/// lookups only fills the cache.
 /// </summary>
 internal sealed class CacheExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, RunOne);
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunWithNewServers(kinds, RunOne);
 
     private void RunOne(ServerProcess server, int round)
     {
@@ -27,11 +27,11 @@ internal sealed class CacheExperiment(Bench bench, Workload workload) : Experime
         Sample sample = Measure(server, Workload.Name, round, () =>
         {
             client.Run(trace, cache.Lookups / 2);
-            return LoadResult.Nothing with { Operations = client.Asked };
+            return LoadResult.Nothing with { Operations = client.LookupCount };
         });
         Record(sample with
         {
-            HitRatio = (double)client.Hits / client.Asked,
+            HitRatio = (double)client.HitCount / client.LookupCount,
             Keys = long.Parse(control.Ask("DBSIZE").AsSpan(1), System.Globalization.CultureInfo.InvariantCulture),
         });
     }

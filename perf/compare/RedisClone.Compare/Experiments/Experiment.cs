@@ -7,12 +7,12 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Experiments;
 
-/// <summary>What one measuring session hands to every experiment.</summary>
+/// <summary>The options, the results and the log of a session. All its experiments share them.</summary>
 internal sealed record Bench(Options Options, Results Results, TextWriter Log);
 
 /// <summary>
-/// One workload, run on all servers in interleaved rounds (A B C, C B A, ...), so that whatever else the machine does
-/// hits all of them alike. What a round does is the subclasses' business.
+/// Runs one workload on all servers in interleaved rounds (A B C, C B A, ...), so that other work of the machine affects all
+/// servers equally. A subclass defines what a round does.
 /// </summary>
 internal abstract class Experiment(Bench bench, Workload workload)
 {
@@ -37,10 +37,10 @@ internal abstract class Experiment(Bench bench, Workload workload)
 
     protected abstract void RunRounds(IReadOnlyList<ServerKind> kinds);
 
-    /// <summary>The order of a round: forwards and backwards in turn, so that no server is always the first.</summary>
-    protected static IReadOnlyList<T> InTurn<T>(int round, IEnumerable<T> all) => round % 2 == 1 ? [.. all] : [.. all.Reverse()];
+    /// <summary>Returns the servers in the order of a round, which alternates, so that no server is always the first.</summary>
+    protected static IReadOnlyList<T> InOrderOf<T>(int round, IEnumerable<T> all) => round % 2 == 1 ? [.. all] : [.. all.Reverse()];
 
-    /// <summary>A server that fails at a workload leaves it, with the reason in the report; the others go on.</summary>
+    /// <summary>Runs an action. If it fails, the report contains the reason, and the workload continues with the other servers.</summary>
     protected bool Attempt(ServerKind kind, Action action)
     {
         try
@@ -56,17 +56,17 @@ internal abstract class Experiment(Bench bench, Workload workload)
         }
     }
 
-    /// <summary>So many rounds of a server of its own for each kind, in turn.</summary>
-    protected void RunAfresh(IReadOnlyList<ServerKind> kinds, Action<ServerProcess, int> one)
+    /// <summary>Runs the rounds, each with a new server of each kind.</summary>
+    protected void RunWithNewServers(IReadOnlyList<ServerKind> kinds, Action<ServerProcess, int> run)
     {
         for (int round = 1; round <= Options.FillRounds; round++)
         {
-            foreach (ServerKind kind in InTurn(round, kinds))
+            foreach (ServerKind kind in InOrderOf(round, kinds))
             {
                 Attempt(kind, () =>
                 {
                     using ServerProcess server = Start(kind);
-                    one(server, round);
+                    run(server, round);
                 });
             }
         }
@@ -75,7 +75,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
     protected ServerProcess Start(ServerKind kind) =>
         ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload.Durability);
 
-    /// <summary>Sends all the workload's data; the result is the last filling's.</summary>
+    /// <summary>Sends all data of the workload. Returns the result of the last fill.</summary>
     protected LoadResult Fill(ServerProcess server)
     {
         LoadResult result = LoadResult.Nothing;
@@ -89,7 +89,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
         return result;
     }
 
-    /// <summary>The load of the workload, warmed up.</summary>
+    /// <summary>Returns the load of the workload after the warm-up.</summary>
     protected ILoad PrepareLoad(ServerProcess server)
     {
         ILoad load = workload.ByMemtier
@@ -100,7 +100,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
         return load;
     }
 
-    /// <summary>Runs a piece of work and takes what the server spent on it.</summary>
+    /// <summary>Runs work and measures the resources that the server used for it.</summary>
     protected static Sample Measure(ServerProcess server, string name, int round, Func<LoadResult> work)
     {
         long disk = server.DiskBytes();

@@ -4,16 +4,19 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Experiments;
 
-/// <summary>A new server each round: what it costs to fill it, what it holds then, and what it does when left alone.</summary>
+/// <summary>
+/// Fills a new server in each round, and measures the cost of the fill, the memory after it, and the processor time of the idle
+/// server.
+/// </summary>
 internal sealed class FillExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, FillOne);
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunWithNewServers(kinds, FillOne);
 
     private void FillOne(ServerProcess server, int round)
     {
         Sample sample = Measure(server, Workload.Name, round, () => Fill(server));
 
-        // Memory is compared at rest: a collector or an allocator may still give back what the filling needed.
+        // A collector or an allocator may still return memory after the fill, so the memory is read after a pause.
         CpuTime filled = server.Cpu();
         Thread.Sleep(Options.Settling);
         Record(sample with

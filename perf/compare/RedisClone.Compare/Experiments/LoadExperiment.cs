@@ -6,8 +6,8 @@ using RedisClone.Compare.Workloads;
 namespace RedisClone.Compare.Experiments;
 
 /// <summary>
-/// All servers are started and filled, then they take turns under the load. Those that wait for their turn do nothing,
-/// and so can share the server's cores.
+/// Starts and fills all servers, and then puts a load on one after the other. The waiting servers are idle, so all servers can
+/// use the same cores.
 /// </summary>
 internal sealed class LoadExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
@@ -20,7 +20,7 @@ internal sealed class LoadExperiment(Bench bench, Workload workload) : Experimen
                 Attempt(kind, () => subjects.Add(Prepare(kind)));
             for (int round = 1; round <= Options.Rounds; round++)
             {
-                foreach (Subject subject in InTurn(round, subjects))
+                foreach (Subject subject in InOrderOf(round, subjects))
                 {
                     bool answered = Attempt(subject.Server.Kind, () => RunOne(subject, round));
                     if (answered)

@@ -6,12 +6,12 @@ using RedisClone.Compare.Workloads;
 namespace RedisClone.Compare.Experiments;
 
 /// <summary>
-/// Fills a server, ends it in good order and starts it again on the same directory: how long until it answers with all
-/// its data. Without a journal the data is what SAVE wrote.
+/// Fills a server, shuts it down cleanly and starts it again on the same directory. Measures the time until the server answers
+/// with all its data. Without a journal, the server loads the file that SAVE wrote.
 /// </summary>
 internal sealed class RestartExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, RestartOne);
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunWithNewServers(kinds, RestartOne);
 
     private void RestartOne(ServerProcess first, int round)
     {

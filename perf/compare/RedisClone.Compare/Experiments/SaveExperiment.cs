@@ -6,14 +6,14 @@ using RedisClone.Compare.Workloads;
 namespace RedisClone.Compare.Experiments;
 
 /// <summary>
-/// A background save under full load, beside the same load before it. Memory is the peak of the proportional share of
-/// the server and its children, which counts a page that a fork shares once and one that it had to copy twice.
+/// Measures a background save under full load, and the same load before it. The memory is the peak of the proportional memory of
+/// the server and its children. It counts a page that a fork shares once, and a page that was copied twice.
 /// </summary>
 internal sealed class SaveExperiment(Bench bench, Workload workload) : Experiment(bench, workload)
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
 
-    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunAfresh(kinds, SaveOne);
+    protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunWithNewServers(kinds, SaveOne);
 
     private void SaveOne(ServerProcess server, int round)
     {
@@ -43,7 +43,10 @@ internal sealed class SaveExperiment(Bench bench, Workload workload) : Experimen
         }
     }
 
-    /// <summary>Polls rarely: reading a large process's memory map holds up its page faults.</summary>
+    /// <summary>
+    /// Waits until the save ends, and returns the peak of the memory. It reads the memory rarely, because reading the memory map of
+    /// a large process delays the page faults of the process.
+    /// </summary>
     private static long AwaitSave(ServerProcess server, RespClient watch, CancellationTokenSource saved)
     {
         long peak = 0;
@@ -60,7 +63,7 @@ internal sealed class SaveExperiment(Bench bench, Workload workload) : Experimen
         }
         catch (IOException)
         {
-            // The server is gone: the load meets the same and reports it.
+            // The server has ended. The load fails as well and reports it.
             return peak;
         }
         finally

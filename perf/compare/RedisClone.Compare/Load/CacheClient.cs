@@ -6,7 +6,7 @@ using System.Text;
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// Uses a server as a cache, as applications do: a batch of keys is asked for, and those that are missing are set.
+/// Uses a server as a cache, as applications do: it gets a batch of keys and sets the missing keys.
 /// </summary>
 internal sealed class CacheClient : IDisposable
 {
@@ -29,20 +29,20 @@ internal sealed class CacheClient : IDisposable
         _expires = expires;
     }
 
-    public long Asked { get; private set; }
+    public long LookupCount { get; private set; }
 
-    public long Hits { get; private set; }
+    public long HitCount { get; private set; }
 
-    public void ResetCounts() => Asked = Hits = 0;
+    public void ResetCounts() => LookupCount = HitCount = 0;
 
-    /// <summary>So many lookups, and what they miss.</summary>
+    /// <summary>Performs lookups, and sets the keys that they miss.</summary>
     public void Run(ZipfTrace trace, int lookups)
     {
         int[] keys = new int[Batch];
         for (int done = 0; done < lookups; done += Batch)
         {
             for (int i = 0; i < Batch; i++) keys[i] = trace.Next();
-            Look(keys);
+            LookUp(keys);
             SetMissed();
         }
     }
@@ -53,14 +53,14 @@ internal sealed class CacheClient : IDisposable
         _client.Dispose();
     }
 
-    private void Look(ReadOnlySpan<int> keys)
+    private void LookUp(ReadOnlySpan<int> keys)
     {
         foreach (int key in keys) Send(["GET", Name(key)]);
         _stream.Flush();
         _missed.Clear();
         foreach (int key in keys)
         {
-            Asked++;
+            LookupCount++;
             string line = ReadLine();
             if (line == "$-1")
             {
@@ -69,11 +69,11 @@ internal sealed class CacheClient : IDisposable
             }
             if (line != $"${_value.Length}") throw new LoadException(line);
             _stream.ReadExactly(_body);
-            Hits++;
+            HitCount++;
         }
     }
 
-    /// <summary>Where keys expire, the most popular ones are not those that live longest.</summary>
+    /// <summary>Sets the missing keys. The lifetime of a key does not depend on its popularity.</summary>
     private void SetMissed()
     {
         foreach (int key in _missed)

@@ -3,8 +3,8 @@ using System.Numerics;
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// Counts durations in buckets that are linear within each power of two: 128 of them, so that a percentile is at most
-/// 1/128 above the exact one, at a fixed cost per value and without keeping any.
+/// Counts durations in 128 linear buckets for each power of two. A percentile is at most 1/128 above the exact percentile. The
+/// cost of a value is constant, and no value is stored.
 /// </summary>
 internal sealed class Histogram
 {
@@ -32,7 +32,7 @@ internal sealed class Histogram
         Max = Math.Max(Max, other.Max);
     }
 
-    /// <summary>A value that at least this share (0 to 1) of all values do not exceed: the upper edge of a bucket.</summary>
+    /// <summary>Returns the upper edge of the bucket of a percentile. The share is between 0 and 1.</summary>
     public long Percentile(double share)
     {
         long wanted = Math.Max(1, (long)Math.Ceiling(share * Count));
@@ -56,7 +56,7 @@ internal sealed class Histogram
 
     private static long UpperEdge(int index)
     {
-        // A shift of one and more uses only mantissas in [128, 256), so that each owns 128 indices after the first 256.
+        // Shift 0 has the first 256 indices. Each higher shift has 128, because its mantissas are in [128, 256).
         int shift = Math.Max(0, index / SubBuckets - 1);
         long mantissa = index - (long)shift * SubBuckets;
         return ((mantissa + 1) << shift) - 1;

@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace RedisClone.Compare.Load;
 
-/// <summary>One connection of a load: its socket, its place in the script, and what it still waits for.</summary>
+/// <summary>A connection of a load: its socket, its step in the script, and the number of replies for which it waits.</summary>
 internal sealed class LoadConnection : IDisposable
 {
     private readonly Socket _socket;
@@ -25,7 +25,7 @@ internal sealed class LoadConnection : IDisposable
 
     public int Outstanding { get; set; }
 
-    /// <summary>When the batch was sent, or, at a given rate, should have been.</summary>
+    /// <summary>The time at which the batch was sent. With a given rate, the time at which it was due.</summary>
     public long SentAt { get; set; }
 
     public bool HasUnsent => _unsent.Length > 0;
@@ -44,7 +44,7 @@ internal sealed class LoadConnection : IDisposable
     public void Watch(int epoll, int index, bool modify = false) => LinuxNative.Register(
         epoll, _descriptor, LinuxNative.Readable | (HasUnsent ? LinuxNative.Writable : 0), index, modify);
 
-    /// <summary>Sends a batch. What the socket does not take is kept, and goes out with <see cref="SendRest"/>.</summary>
+    /// <summary>Sends a batch. Bytes that the socket does not accept are sent by <see cref="SendRest"/>.</summary>
     public void Send(ReadOnlySpan<byte> batch)
     {
         int sent = LinuxNative.Send(_descriptor, batch);
@@ -54,7 +54,7 @@ internal sealed class LoadConnection : IDisposable
 
     public void SendRest() => _unsent = _unsent[LinuxNative.Send(_descriptor, _unsent)..];
 
-    /// <summary>Reads once and returns the replies that this completed.</summary>
+    /// <summary>Reads once. Returns the number of replies that the bytes complete.</summary>
     public int Receive(byte[] buffer)
     {
         int received = LinuxNative.Receive(_descriptor, buffer);

@@ -1,6 +1,6 @@
 namespace RedisClone.Compare.Load;
 
-/// <summary>A load that cannot be measured: the server answered an error, closed a connection, or does not answer.</summary>
+/// <summary>A load cannot be measured: the server replied with an error, closed a connection, or does not reply.</summary>
 public sealed class LoadException : Exception
 {
     public LoadException()

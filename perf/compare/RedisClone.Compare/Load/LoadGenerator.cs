@@ -1,6 +1,6 @@
 namespace RedisClone.Compare.Load;
 
-/// <summary>A load on one server: one loop a load core, run together, their results added up.</summary>
+/// <summary>A load on one server. It runs one loop on each core of the load, and adds up their results.</summary>
 internal sealed class LoadGenerator : ILoad
 {
     private readonly List<LoadLoop> _loops = [];

@@ -3,13 +3,13 @@ using System.Diagnostics;
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// One thread's part of a load: all its connections on one epoll instance. A connection sends a batch of the pipeline's
-/// length, waits for all its replies and sends the next. After a run nothing is under way any more, so that the server's
-/// processor time before and after belongs to exactly the operations counted.
+/// The part of a load that one thread runs, with all its connections on one epoll instance. A connection sends a batch of the
+/// length of the pipeline, waits for all replies, and sends the next batch. At the end of a run no request is outstanding, so that
+/// the processor time that the server used during the run belongs to the counted operations.
 /// </summary>
 internal sealed class LoadLoop : IDisposable
 {
-    /// <summary>Messages that may be on their way to each subscriber before publishers wait.</summary>
+    /// <summary>The number of undelivered messages for each subscriber at which publishers wait.</summary>
     private const int PublishedAhead = 4;
 
     private static readonly long s_nanosecondsPerTick = 1_000_000_000 / Stopwatch.Frequency;
@@ -30,10 +30,10 @@ internal sealed class LoadLoop : IDisposable
     private long _batches;
     private long _answered;
     private long _delivered;
-    private long _owed;
+    private long _undelivered;
     private int _busy;
 
-    /// <summary>Of the last run.</summary>
+    /// <summary>The latencies of the last run.</summary>
     public Histogram Latency { get; private set; } = new();
 
     public LoadLoop(int port, LoadPlan plan, int seed)
@@ -45,7 +45,7 @@ internal sealed class LoadLoop : IDisposable
         {
             for (int i = 0; i < _connections.Length; i++)
             {
-                // Starting at different steps of the mix keeps the connections from sending all their writes at once.
+                // The connections start at different steps of the mix, so that they do not send all writes at the same time.
                 _connections[i] = LoadConnection.Open(port, isSubscriber: i >= plan.Connections, step: i);
                 _connections[i].Watch(_epoll, i);
             }
@@ -75,15 +75,15 @@ internal sealed class LoadLoop : IDisposable
         while (true)
         {
             SendDue(now);
-            if (_busy == 0 && _owed == 0 && IsOver(now))
+            if (_busy == 0 && _undelivered == 0 && IsOver(now))
                 break;
             int count = LinuxNative.Wait(_epoll, _events, IsPaced && _idle.Count > 0 ? 0 : 100);
             for (int i = 0; i < count; i++)
                 Handle(LinuxNative.EventAt(_events, i));
             now = Stopwatch.GetTimestamp();
-            progress = count > 0 || _busy + _owed == 0 ? now : progress;
+            progress = count > 0 || _busy + _undelivered == 0 ? now : progress;
             if (now - progress > s_patience)
-                throw new LoadException($"no answer in {Stopwatch.GetElapsedTime(progress, now).TotalSeconds:0} s");
+                throw new LoadException($"no reply in {Stopwatch.GetElapsedTime(progress, now).TotalSeconds:0} s");
         }
 
         long operations = _plan.Subscribers > 0 ? _delivered : _answered / _plan.RequestsPerOperation;
@@ -102,13 +102,13 @@ internal sealed class LoadLoop : IDisposable
 
     private bool IsOver(long now) => now >= _deadline || _requestsLeft <= 0 || _until.IsCancellationRequested;
 
-    /// <summary>At a given rate a batch counts from when it was due, so that a stalled server cannot hide its stall.</summary>
+    /// <summary>Returns the time at which the next batch is due. With a given rate, a stall of the server thereby counts as latency.</summary>
     private long DueAt(long now) =>
         IsPaced ? _started + (long)(_batches * (double)_plan.Pipeline / _plan.RatePerSecond * Stopwatch.Frequency) : now;
 
     private void SendDue(long now)
     {
-        while (_idle.Count > 0 && !IsOver(now) && _owed < (long)PublishedAhead * _plan.Subscribers + 1)
+        while (_idle.Count > 0 && !IsOver(now) && _undelivered < (long)PublishedAhead * _plan.Subscribers + 1)
         {
             long due = DueAt(now);
             if (due > now)
@@ -122,7 +122,7 @@ internal sealed class LoadLoop : IDisposable
             _busy++;
             _batches++;
             _requestsLeft -= _plan.Pipeline;
-            _owed += (long)_plan.Pipeline * _plan.Subscribers;
+            _undelivered += (long)_plan.Pipeline * _plan.Subscribers;
         }
     }
 
@@ -142,7 +142,7 @@ internal sealed class LoadLoop : IDisposable
         if (connection.IsSubscriber)
         {
             _delivered += replies;
-            _owed -= replies;
+            _undelivered -= replies;
             return;
         }
 

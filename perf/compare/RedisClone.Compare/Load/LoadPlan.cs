@@ -1,21 +1,23 @@
 namespace RedisClone.Compare.Load;
 
-/// <summary>What a load sends, over how many connections, and how much at once.</summary>
+/// <summary>The requests of a load, the number of its connections, and the length of its pipelines.</summary>
 internal sealed record LoadPlan(IReadOnlyList<Share> Mix, int Connections, int Pipeline)
 {
-    /// <summary>Requests a second over all connections; 0: as fast as the replies come.</summary>
+    /// <summary>Requests per second over all connections. 0 means that each reply is followed by the next request.</summary>
     public int RatePerSecond { get; init; }
 
-    /// <summary>Connections that only listen to <see cref="Channel"/>; with any, an operation is one message delivered.</summary>
+    /// <summary>
+    /// Connections that subscribe to <see cref="Channel"/>. If there are any, an operation is the delivery of one message.
+    /// </summary>
     public int Subscribers { get; init; }
 
-    /// <summary>Requests that make one operation, as the commands of a transaction do.</summary>
+    /// <summary>The number of requests in one operation, for example the commands of a transaction.</summary>
     public int RequestsPerOperation { get; init; } = 1;
 
     public const string Channel = "channel";
 }
 
-/// <summary>When a run stops sending: after a time, after a number of requests, or when told to.</summary>
+/// <summary>A run stops sending after a time, after a number of requests, or when a token is canceled.</summary>
 internal readonly record struct LoadLimit(TimeSpan Duration, long Requests, CancellationToken Until = default)
 {
     public static LoadLimit Lasting(TimeSpan duration) => new(duration, long.MaxValue);
@@ -23,13 +25,13 @@ internal readonly record struct LoadLimit(TimeSpan Duration, long Requests, Canc
     public static LoadLimit Sending(long requests) => new(TimeSpan.FromDays(1), requests);
 }
 
-/// <summary>Anything that can put a load on a server for a while.</summary>
+/// <summary>A source of load on a server.</summary>
 internal interface ILoad : IDisposable
 {
     LoadResult Run(LoadLimit limit);
 }
 
-/// <summary>What a run did. Every request sent was answered; processor time and latencies are in nanoseconds.</summary>
+/// <summary>The result of a run. All requests got a reply. Processor time and latencies are in nanoseconds.</summary>
 internal sealed record LoadResult(long Operations, TimeSpan Elapsed, long LoadCpu, Latencies Latency)
 {
     public static readonly LoadResult Nothing = new(0, TimeSpan.FromSeconds(1), 0, default);

@@ -6,8 +6,8 @@ using RedisClone.Compare.Servers;
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// The same load sent by memtier_benchmark, as a check on our own generator. Its keys have no padding: it uses those of
-/// six digits only, which the filling with padded numbers below a million made.
+/// Sends the same load with memtier_benchmark, to check the load generator. The keys of memtier_benchmark have no padding, so it
+/// uses only keys with six digits. The fill creates these keys, because it pads the numbers below a million.
 /// </summary>
 internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnlyList<int> cores) : ILoad
 {
@@ -34,7 +34,7 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
             process.WaitForExit();
             TimeSpan elapsed = Stopwatch.GetElapsedTime(started);
             if (process.ExitCode != 0)
-                throw new LoadException($"memtier ends with {process.ExitCode}: {errors.Trim()}");
+                throw new LoadException($"memtier_benchmark exited with {process.ExitCode}: {errors.Trim()}");
             return Read(report, elapsed, ChildrenCpu() - cpu);
         }
         finally

@@ -1,8 +1,8 @@
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// Counts complete top-level replies in a stream that is cut anywhere. It looks at lengths and counts only: a bulk
-/// string is skipped, nesting is one number (how many values the current reply still lacks).
+/// Counts the complete top-level replies in a stream that may be split anywhere. It reads only lengths and counts. It skips bulk
+/// strings, and stores nesting as the number of values that the current reply still needs.
 /// </summary>
 internal sealed class ReplyScanner
 {
@@ -19,7 +19,7 @@ internal sealed class ReplyScanner
     /// <summary>The text of the first error reply, or empty.</summary>
     public string FirstError { get; private set; } = "";
 
-    /// <summary>Takes the next bytes of the stream; returns how many replies they complete.</summary>
+    /// <summary>Reads the next bytes of the stream. Returns the number of replies that they complete.</summary>
     public int Scan(ReadOnlySpan<byte> data)
     {
         int complete = 0;

@@ -2,12 +2,12 @@ using System.Numerics;
 
 namespace RedisClone.Compare.Load;
 
-/// <summary>One row of a mix: a request line (see <see cref="RequestTemplate"/>) and how often it comes in a turn.</summary>
+/// <summary>A request of a mix (see <see cref="RequestTemplate"/>) and the number of its occurrences in one turn of the mix.</summary>
 internal readonly record struct Share(string Request, int Times = 1);
 
 /// <summary>
-/// The mix as a ring of ready batches of a pipeline's length: sending one costs filling in its digits and a copy by the
-/// kernel. All connections of a loop share the ring, so it stays in the nearest cache.
+/// A mix as a ring of prepared batches of the length of a pipeline. To send a batch, the loop fills in the digits and the kernel
+/// copies the bytes. All connections of a loop share the ring, so that it stays in the cache of the processor.
 /// </summary>
 internal sealed class RequestScript
 {
@@ -35,7 +35,7 @@ internal sealed class RequestScript
             _batches[i] = Join(Enumerable.Range(i * pipeline, pipeline).Select(n => turn[n % turn.Count]));
     }
 
-    /// <summary>Fills in and returns the batch of this step; the bytes are valid until the next call.</summary>
+    /// <summary>Fills in and returns the batch of this step. The bytes are valid until the next call.</summary>
     public ReadOnlySpan<byte> Prepare(int step)
     {
         Batch batch = _batches[step % _batches.Length];

@@ -5,8 +5,9 @@ using System.Text;
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// Decimal digits of fixed width to be filled in before each sending: with a random number below the range, or, given a
-/// stride, with the next multiple of it modulo the range, which visits every number once when the two have no common divisor.
+/// A place for a number of fixed width in a request. Before each request it is filled with a random number below the range. With a
+/// stride, it is filled with the next multiple of the stride modulo the range. If the two have no common divisor, this visits every
+/// number once.
 /// </summary>
 internal readonly record struct Hole(int Offset, int Width, uint Range, uint Stride, int Counter)
 {
@@ -14,9 +15,9 @@ internal readonly record struct Hole(int Offset, int Width, uint Range, uint Str
 }
 
 /// <summary>
-/// One request, encoded once, from a line such as <c>SET key:{1000000} {*256}</c>. In braces: <c>{n}</c> a random number
-/// below n, <c>{+n}</c> one that counts up, <c>{~n}</c> one that counts in scattered order, <c>{*n}</c> n bytes of value.
-/// Numbers are padded with zeros to the width of n-1. An argument with blanks stands in double quotes.
+/// A request that is encoded once from a line such as <c>SET key:{1000000} {*256}</c>. <c>{n}</c> is a random number below n,
+/// <c>{+n}</c> a counter below n, <c>{~n}</c> each number below n in a scattered order, and <c>{*n}</c> a value of n bytes.
+/// Numbers are padded with zeros to the width of n-1. An argument with blanks is in double quotes.
 /// </summary>
 internal sealed class RequestTemplate
 {
@@ -29,7 +30,7 @@ internal sealed class RequestTemplate
 
     public byte[] Bytes { get; }
 
-    /// <summary>A hole's <see cref="Hole.Counter"/> is its place among the counting holes of this template.</summary>
+    /// <summary><see cref="Hole.Counter"/> numbers the holes of this template that count.</summary>
     public IReadOnlyList<Hole> Holes { get; }
 
     public int Counters { get; }
@@ -89,7 +90,7 @@ internal sealed class RequestTemplate
         return stride;
     }
 
-    /// <summary>Printable bytes that no server stores as a number and that do not repeat in short.</summary>
+    /// <summary>Returns printable bytes that no server stores as a number and that do not repeat in short periods.</summary>
     private static IEnumerable<byte> Filler(uint length)
     {
         uint state = 12345;

@@ -1,8 +1,8 @@
 namespace RedisClone.Compare.Load;
 
 /// <summary>
-/// An endless sequence of key numbers in which the i-th most popular comes up in proportion to 1 / i^skew: the same for every server. Which number
-/// is how popular says nothing about the number.
+/// An endless sequence of key numbers, the same for every server. The frequency of the i-th most popular key is proportional to
+/// 1 / i^skew. The popularity of a key does not depend on its number.
 /// </summary>
 internal sealed class ZipfTrace
 {

@@ -2,7 +2,7 @@ using System.Globalization;
 
 namespace RedisClone.Compare.Reporting;
 
-/// <summary>Every sample as a line, for whoever wants other figures than the medians.</summary>
+/// <summary>Writes each sample as a line, from which figures other than medians can be computed.</summary>
 internal static class CsvReport
 {
     public static void Write(TextWriter to, IEnumerable<Sample> samples)

@@ -5,7 +5,7 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Reporting;
 
-/// <summary>The results as markdown: the machine, one row a workload and server, and the goals with what was reached.</summary>
+/// <summary>Writes the results as Markdown: the machine, one row for each workload and server, and the goals with the reached figures.</summary>
 internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> kinds, IReadOnlyList<Workload> workloads)
 {
     public void Write(TextWriter to)
@@ -123,7 +123,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
         ? results.Median(workload, ServerKind.Ours, s => s[goal.Metric])
         : results.Ratio(goal.Metric, (workload, ServerKind.Ours), (goal.Workload ?? workload, goal.Server ?? ServerKind.Ours));
 
-    /// <summary>The smallest and largest ratio of a single round: how far to believe the median.</summary>
+    /// <summary>Returns the smallest and the largest ratio of a round, which show the accuracy of the median.</summary>
     private string Range(string workload, Goal goal)
     {
         if (goal.Server is null || goal.Workload is not null)

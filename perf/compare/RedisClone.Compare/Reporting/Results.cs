@@ -2,7 +2,7 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Reporting;
 
-/// <summary>All samples of a session, and the figures drawn from them: medians over the rounds, and ratios of them.</summary>
+/// <summary>All samples of a session, and the figures computed from them: medians over the rounds, and ratios.</summary>
 internal sealed class Results
 {
     private readonly List<Sample> _samples = [];
@@ -14,7 +14,7 @@ internal sealed class Results
 
     public void AddFailure(string workload, string server, string reason) => _failures.Add((workload, server, reason));
 
-    /// <summary>Why a server has no figure for a workload, if that is known.</summary>
+    /// <summary>Returns the reason for which a server has no figure for a workload, if it is known.</summary>
     public string? FailureOf(string workload, string server) =>
         _failures.Where(f => f.Workload == workload && f.Server == server).Select(f => f.Reason).FirstOrDefault();
 
@@ -25,8 +25,8 @@ internal sealed class Results
         MedianOf(Of(workload, server).Select(figure));
 
     /// <summary>
-    /// On the same workload the median of each round's own ratio, so that what disturbed a whole round cancels out;
-    /// across workloads the ratio of the medians.
+    /// Returns a ratio of two figures. For the same workload it is the median of the ratios of the rounds, so that a disturbance of
+    /// a whole round has no effect. For different workloads it is the ratio of the medians.
     /// </summary>
     public double? Ratio(Metric metric, (string Workload, string Server) of, (string Workload, string Server) to)
     {

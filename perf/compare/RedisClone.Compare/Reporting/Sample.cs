@@ -4,7 +4,7 @@ using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Reporting;
 
-/// <summary>What one server did in one round of one workload.</summary>
+/// <summary>The measurements of one server in one round of a workload.</summary>
 internal sealed record Sample(string Workload, string Server, int Round, LoadResult Load, CpuTime Cpu)
 {
     public TimeSpan StartTime { get; init; }
@@ -13,19 +13,19 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
 
     public long PeakResident { get; init; }
 
-    /// <summary>Bytes that its directory grew by.</summary>
+    /// <summary>The growth of the data directory in bytes.</summary>
     public long Disk { get; init; }
 
-    /// <summary>Share of a core, in percent, that it took afterwards with nothing to do; not measured under loads.</summary>
+    /// <summary>The processor time of the idle server after a fill, in percent of a core. It is not measured in other experiments.</summary>
     public double? IdlePercent { get; init; }
 
-    /// <summary>The longest time for which its garbage collector stopped it; null where it has none to tell of.</summary>
+    /// <summary>The longest pause of the garbage collector, or null if the server does not report it.</summary>
     public TimeSpan? Pause { get; init; }
 
-    /// <summary>The share of lookups that found their key; null where it was no cache.</summary>
+    /// <summary>The share of lookups that found their key, or null if the server was not used as a cache.</summary>
     public double? HitRatio { get; init; }
 
-    /// <summary>Keys that a cache held at the end.</summary>
+    /// <summary>The number of keys of a cache at the end.</summary>
     public long Keys { get; init; }
 
     public double CpuMicroseconds => PerOperation(Cpu.Total / 1e3);

@@ -1,6 +1,6 @@
 namespace RedisClone.Compare.Servers;
 
-/// <summary>Processor time in nanoseconds: the exact total, and the sampled parts in the process and in the kernel.</summary>
+/// <summary>Processor time in nanoseconds: the exact total, and the sampled times in user mode and in the kernel.</summary>
 internal readonly record struct CpuTime(long Total, long User, long System)
 {
     public static CpuTime operator -(CpuTime after, CpuTime before) =>

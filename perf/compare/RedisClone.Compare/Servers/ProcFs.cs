@@ -2,15 +2,15 @@ using System.Globalization;
 
 namespace RedisClone.Compare.Servers;
 
-/// <summary>What /proc says about a process.</summary>
+/// <summary>Reads the figures of a process from /proc.</summary>
 internal static class ProcFs
 {
-    private const int TicksPerSecond = 100; // USER_HZ, which Linux promises to /proc on every platform
+    private const int TicksPerSecond = 100; // USER_HZ, which is the same in /proc on every platform
 
-    /// <summary>Processor time of a process and of its children that have ended.</summary>
+    /// <summary>Returns the processor time of a process and of its ended children.</summary>
     public static CpuTime Cpu(int process)
     {
-        // The clock is exact; the split between user and system, and the children, are counted in ticks.
+        // The clock is exact. The times of the children, and the shares of user mode and kernel, are counted in ticks.
         (CpuTime own, CpuTime children) = Ticks(process);
         long total = LinuxNative.ProcessCpuNanoseconds(process);
         return new CpuTime(total + children.Total, own.User + children.User, own.System + children.System);
@@ -22,12 +22,12 @@ internal static class ProcFs
 
     public static long PeakResidentBytes(int process) => Kilobytes($"/proc/{process}/status", "VmHWM:");
 
-    /// <summary>Memory of the process and its children, a page shared by several counted in parts.</summary>
+    /// <summary>Returns the memory of a process and its children. The processes that share a page count a part of it each.</summary>
     public static long ProportionalBytes(int process) =>
         File.ReadAllText($"/proc/{process}/task/{process}/children")
             .Split(' ', StringSplitOptions.RemoveEmptyEntries)
             .Append(process.ToString(CultureInfo.InvariantCulture))
-            .Sum(one => Kilobytes($"/proc/{one}/smaps_rollup", "Pss:"));
+            .Sum(id => Kilobytes($"/proc/{id}/smaps_rollup", "Pss:"));
 
     private static (CpuTime Own, CpuTime Children) Ticks(int process)
     {
@@ -46,7 +46,7 @@ internal static class ProcFs
     private static long Nanoseconds(string ticks) =>
         long.Parse(ticks, CultureInfo.InvariantCulture) * (1_000_000_000 / TicksPerSecond);
 
-    /// <summary>A line in kilobytes, as bytes; 0 where it, or by now the process, does not exist.</summary>
+    /// <summary>Returns the value of a line in bytes, or 0 if the line or the process does not exist.</summary>
     private static long Kilobytes(string file, string name)
     {
         try

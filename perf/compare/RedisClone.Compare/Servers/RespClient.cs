@@ -5,7 +5,7 @@ using System.Text;
 
 namespace RedisClone.Compare.Servers;
 
-/// <summary>A blocking connection for the questions around a load: is it up, how many keys, which counters.</summary>
+/// <summary>A blocking connection for the requests around a load: PING, the number of keys, the counters.</summary>
 internal sealed class RespClient : IDisposable
 {
     private readonly TcpClient _client;
@@ -18,7 +18,7 @@ internal sealed class RespClient : IDisposable
         _stream = new BufferedStream(_client.GetStream());
     }
 
-    /// <summary>Sends one request; returns a line reply with its type, a bulk string without.</summary>
+    /// <summary>Sends a request. Returns a reply of one line with its type byte, and a bulk string without it.</summary>
     public string Ask(params IEnumerable<string> arguments)
     {
         string[] all = [.. arguments];

@@ -4,7 +4,7 @@ using System.Text.RegularExpressions;
 
 namespace RedisClone.Compare.Servers;
 
-/// <summary>One of the servers to compare: where it is and how it is told what a workload needs.</summary>
+/// <summary>A server to compare: its executable, and the arguments for a workload.</summary>
 internal sealed partial record ServerKind(string Name, string Path, Func<ServerSetup, IEnumerable<string>> Arguments)
 {
     public const string Ours = "RedisClone";
@@ -12,10 +12,10 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     public const string Valkey = "Valkey";
     public const string Garnet = "Garnet";
 
-    /// <summary>Whether it makes use of more than one core by itself; only such servers take part in contention runs.</summary>
+    /// <summary>Whether the server uses several cores without further settings. The contention workloads include only such servers.</summary>
     public bool UsesAllCores { get; init; }
 
-    /// <summary>This server, redis-server, and the peers whose paths the environment gives, in the tables' order.</summary>
+    /// <summary>Returns this server, redis-server, and the servers whose paths are in the environment, in the order of the tables.</summary>
     public static IEnumerable<ServerKind> Discover()
     {
         string? ours = Setting("REDISCLONE_SERVER") ?? BuiltServer();
@@ -30,7 +30,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
             yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true };
     }
 
-    /// <summary>The version that the executable gives itself.</summary>
+    /// <summary>Returns the version that the executable prints.</summary>
     public string Version()
     {
         var start = new ProcessStartInfo(Path, "--version") { RedirectStandardOutput = true, RedirectStandardError = true };
@@ -41,7 +41,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         return match.Success ? match.Groups[1].Value : text.Split('\n')[0].Trim();
     }
 
-    /// <summary>No snapshots, no journal rewriting: they would fall into one server's rounds and not into another's.</summary>
+    /// <summary>Turns off snapshots and rewrites of the journal, because they would affect the rounds of the servers differently.</summary>
     private static IEnumerable<string> RedisArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", setup.Directory,
@@ -50,7 +50,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
     ];
 
-    /// <summary>Without --lua it has no scripts; its default device needs libraries that its package does not bring.</summary>
+    /// <summary>Scripts need --lua. The default device needs libraries that are not in the package.</summary>
     private static IEnumerable<string> GarnetArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--lua",

@@ -7,8 +7,8 @@ using RedisClone.Compare.Load;
 namespace RedisClone.Compare.Servers;
 
 /// <summary>
-/// A server started for a workload, on its own cores, port and directory, and what the system knows about it: processor
-/// time, resident memory, bytes on disk. It ends, and its directory goes, with this object.
+/// A server for a workload, with its own cores, port and directory, and its figures: processor time, resident memory, bytes on disk.
+/// Dispose ends the server and deletes its directory.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {
@@ -22,7 +22,7 @@ internal sealed class ServerProcess : IDisposable
     {
         Kind = kind;
         Setup = setup;
-        // The kernel ends the server when the thread that started it ends, however that comes about.
+        // The kernel kills the server when the thread that started it ends for any reason.
         string[] command = ["--pdeathsig", "KILL", "taskset", "-c", string.Join(',', setup.Cores), kind.Path];
         var start = new ProcessStartInfo("setpriv", [.. command, .. kind.Arguments(setup)])
         {
@@ -41,7 +41,7 @@ internal sealed class ServerProcess : IDisposable
 
     public ServerSetup Setup { get; }
 
-    /// <summary>From starting the process to its first PONG.</summary>
+    /// <summary>The time from the start of the process to its first PONG.</summary>
     public TimeSpan StartTime { get; private set; }
 
     /// <summary>Starts a server in a new directory below <paramref name="parent"/> and waits for its first PONG.</summary>
@@ -57,7 +57,7 @@ internal sealed class ServerProcess : IDisposable
             }
             catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {
-                // Somebody took the free port between our look and the server's; the next one is another.
+                // Another process took the port between the check and the start of the server. The next attempt uses another port.
             }
         }
     }
@@ -72,7 +72,7 @@ internal sealed class ServerProcess : IDisposable
             {
                 if (server._process.HasExited || Stopwatch.GetElapsedTime(started) > s_patience)
                 {
-                    // Its last words have come only then.
+                    // Stop waits for the remaining output of the process.
                     server.Stop();
                     throw new LoadException($"{kind.Name} does not start:\n{server.LastLines()}");
                 }
@@ -100,14 +100,14 @@ internal sealed class ServerProcess : IDisposable
     public long DiskBytes() =>
         new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length);
 
-    /// <summary>What the server counts from here on is the next measurement's.</summary>
+    /// <summary>Resets the counters of the server before a measurement.</summary>
     public void ResetStatistics()
     {
         using var client = new RespClient(Setup.Port);
         client.Ask("CONFIG", "RESETSTAT");
     }
 
-    /// <summary>The longest pause of its garbage collector since then, as it counts itself; null where it has no such count.</summary>
+    /// <summary>Returns the longest pause of the garbage collector since the reset, or null if the server does not report it.</summary>
     public TimeSpan? LongestPause()
     {
         const string field = "gc_pause_max:";
@@ -123,7 +123,7 @@ internal sealed class ServerProcess : IDisposable
             Directory.Delete(Setup.Directory, recursive: true);
     }
 
-    /// <summary>Asks the server to end in good order, and leaves its directory.</summary>
+    /// <summary>Shuts the server down cleanly and keeps its directory.</summary>
     public void ShutDown()
     {
         try
@@ -133,7 +133,7 @@ internal sealed class ServerProcess : IDisposable
         }
         catch (IOException)
         {
-            // The answer to SHUTDOWN is the end of the connection.
+            // SHUTDOWN closes the connection and has no reply.
         }
 
         _process.WaitForExit(s_patience);

@@ -5,12 +5,12 @@ internal enum Durability
     /// <summary>Nothing is written to disk.</summary>
     None,
 
-    /// <summary>A journal, flushed once a second.</summary>
+    /// <summary>A journal with an fsync every second.</summary>
     EverySecond,
 
-    /// <summary>A journal, flushed before a reply leaves.</summary>
+    /// <summary>A journal with an fsync before each reply.</summary>
     Always,
 }
 
-/// <summary>What a workload asks of a server, whichever server it is.</summary>
+/// <summary>The settings of a server for a workload, for all kinds of servers.</summary>
 internal sealed record ServerSetup(int Port, string Directory, IReadOnlyList<int> Cores, Durability Durability);

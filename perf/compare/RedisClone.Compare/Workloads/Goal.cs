@@ -15,8 +15,8 @@ internal enum Metric
 }
 
 /// <summary>
-/// What this server is meant to reach: a ratio to another server's figure on the same workload, to a figure on another
-/// workload, or, with neither, the figure itself.
+/// A goal of this server: a limit for the ratio to the figure of another server, for the ratio to a figure of another workload, or
+/// for the figure itself.
 /// </summary>
 internal sealed record Goal(Metric Metric, bool AtMost, double Limit, string? Server = null, string? Workload = null)
 {

@@ -3,7 +3,7 @@ using RedisClone.Compare.Servers;
 
 namespace RedisClone.Compare.Workloads;
 
-/// <summary>Data that is there before a load: one request line sent so many times.</summary>
+/// <summary>Data that exists before a load: a request line and the number of its requests.</summary>
 internal sealed record Fill(string Request, long Requests)
 {
     public int Connections { get; init; } = 8;
@@ -11,7 +11,7 @@ internal sealed record Fill(string Request, long Requests)
     public int Pipeline { get; init; } = 50;
 }
 
-/// <summary>What a round does with a server, see the experiment of that name.</summary>
+/// <summary>The kind of a round. Each kind is explained at the experiment with its name.</summary>
 internal enum Procedure
 {
     Load,
@@ -21,15 +21,15 @@ internal enum Procedure
     Cache,
 }
 
-/// <summary>A server as a cache: so many keys are asked for by a skewed trace, and it may hold less than all of them.</summary>
+/// <summary>The use of a server as a cache, which is too small for all keys. A skewed trace chooses the keys of the lookups.</summary>
 internal sealed record Cache(string Policy, int Keys, int ValueBytes, long MaxMemory, int Lookups);
 
-/// <summary>One row of the comparison: the data, and what is done on it. Without a load the filling is measured.</summary>
+/// <summary>A row of the comparison: its data and its load. Without a load, the fill is measured.</summary>
 internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> Data, LoadPlan? Load)
 {
     public Procedure Procedure { get; init; } = Load is null ? Procedure.Fill : Procedure.Load;
 
-    /// <summary>Under this name stands what the load did before the save.</summary>
+    /// <summary>The name of the row with the figures of the load before the save.</summary>
     public string BeforeSave => $"{Name}-before";
 
     public Cache? Cache { get; init; }
@@ -38,18 +38,18 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 
     public int ServerCores { get; init; } = 1;
 
-    /// <summary>The load runs on the server's own cores, so that rows of different numbers of cores are alike in that.</summary>
+    /// <summary>The load runs on the cores of the server, so that rows with different numbers of cores are comparable.</summary>
     public bool LoadSharesCores { get; init; }
 
-    /// <summary>Leaves out the servers that would not use the further cores.</summary>
+    /// <summary>Excludes the servers that would not use more than one core.</summary>
     public bool ForAllCores { get; init; }
 
-    /// <summary>Sent by memtier_benchmark instead of our own generator.</summary>
+    /// <summary>Whether memtier_benchmark sends the load instead of the load generator.</summary>
     public bool ByMemtier { get; init; }
 
     public IReadOnlyList<Goal> Goals { get; init; } = [];
 
-    /// <summary>The same shape with little data, for a quick look at whether it works.</summary>
+    /// <summary>Returns the workload with less data, for a quick check.</summary>
     public Workload Small() => this with
     {
         Data = [.. Data.Select(f => f with { Requests = Math.Min(f.Requests, Math.Max(1_000, f.Requests / 100)) })],

@@ -6,8 +6,8 @@ using static RedisClone.Compare.Workloads.Goal;
 namespace RedisClone.Compare.Workloads;
 
 /// <summary>
-/// Every workload, one row each. The request lines are explained at <see cref="RequestTemplate"/>. Data is larger than
-/// the processor's caches wherever a real server's would be.
+/// All workloads, one row each. The request lines are explained at <see cref="RequestTemplate"/>. The data is larger than the
+/// caches of the processor where this is usual for real servers.
 /// </summary>
 internal static class WorkloadTable
 {
@@ -115,11 +115,11 @@ internal static class WorkloadTable
         yield return Row("xadd-p30", [], new(add, 50, 30));
         yield return Row("xadd-p1", [], new(add, 50, 1));
 
-        // IDs must rise, so one connection fills.
+        // The IDs must ascend, so one connection sends the fill.
         Fill entries = new($"XADD stream {{+1000000}}-1 {EntryFields}", 1_000_000) { Connections = 1 };
         yield return Row("xread-100", [entries], new([new("XREAD COUNT 100 STREAMS stream {1000000}-1")], 50, 1));
 
-        // The IDs to acknowledge are the same in all streams; afterwards the group begins anew.
+        // The IDs to acknowledge are the same in all streams. After the acknowledgement, the group starts again at the first ID.
         IEnumerable<int> ids = Enumerable.Range(1, 10);
         Share[] consume =
         [
@@ -138,7 +138,7 @@ internal static class WorkloadTable
             new(name, "streams", data, load) { Goals = [Most(Metric.Cpu, 0.8, Redis)] };
     }
 
-    /// <summary>Full load over much data: how long the collector stops the server at most, as it counts itself.</summary>
+    /// <summary>Full load with much data. The figure is the longest pause of the garbage collector, which the server reports.</summary>
     private static IEnumerable<Workload> Pauses()
     {
         yield return new("pauses-strings", "pauses", [s_fiveMillionKeys], s_fiveMillionSetGet) { Goals = [Most(Metric.Pause, 5)] };
@@ -215,7 +215,7 @@ internal static class WorkloadTable
                 Most(Metric.Resident, 1.05, workload: $"{save}-before"), Most(Metric.Elapsed, 2, Redis),
             ],
         };
-        // Shards are brought back side by side: on one core nothing would be seen of that.
+        // The server loads its shards in parallel, which has an effect only on several cores.
         yield return new("restart-snapshot-5m-keys", "recovery", [s_fiveMillionKeys], Load: null)
         {
             Procedure = Procedure.Restart,
@@ -231,7 +231,7 @@ internal static class WorkloadTable
         };
     }
 
-    /// <summary>A million lookups by a Zipf trace over 200,000 keys, of which memory holds a tenth or so.</summary>
+    /// <summary>A million lookups by a Zipf trace of 200,000 keys. The memory is sufficient for about a tenth of the keys.</summary>
     private static IEnumerable<Workload> Caches()
     {
         foreach (string policy in (string[])["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-ttl"])
@@ -246,8 +246,8 @@ internal static class WorkloadTable
     }
 
     /// <summary>
-    /// The same load on 1, 2, 4 ... cores, as many as there are: what sharing costs each operation. With all cores the load has to share them with
-    /// the server, which costs the server its caches; so it does with fewer.
+    /// The same load on 1, 2, 4 ... cores, which shows the cost of sharing for each operation. With all cores, the load and the
+    /// server must share the cores and their caches. They share the cores in the other rows too.
     /// </summary>
     private static IEnumerable<Workload> Contention()
     {

@@ -1,19 +1,8 @@
-using System.Globalization;
-using Xunit.Abstractions;
-
 namespace RedisClone.Storage.Tests;
 
-/// <summary>The random numbers of a test. The test prints the seed; RC_SEED repeats a run.</summary>
-public static class Seeded
+/// <summary>Random lengths and bytes.</summary>
+public static class RandomData
 {
-    public static Random Random(ITestOutputHelper output)
-    {
-        string? given = Environment.GetEnvironmentVariable("RC_SEED");
-        int seed = given is null ? Environment.TickCount : int.Parse(given, CultureInfo.InvariantCulture);
-        output.WriteLine($"RC_SEED={seed}");
-        return new Random(seed);
-    }
-
     /// <summary>A random length: often small, sometimes large, sometimes next to a power of two.</summary>
     public static int Length(this Random random, int most) => random.Next(10) switch
     {
