@@ -72,17 +72,18 @@ internal sealed class LibrarySet
         catch
         {
             foreach (FunctionLibrary library in added)
-                if (FindLibrary(library.Name) == library) Remove(library);
+                if (FindLibrary(library.Name) == library) Drop(library);
             foreach (FunctionLibrary old in replaced) Link(old);
             throw;
         }
+        if (replaced.Count > 0) _state.Recount();
         return null;
     }
 
     public void Remove(FunctionLibrary library)
     {
-        Unlink(library);
-        _libraries.Remove(library.Name);
+        Drop(library);
+        _state.Recount();
     }
 
     /// <summary>
@@ -96,10 +97,19 @@ internal sealed class LibrarySet
 
     public void Clear()
     {
-        foreach (FunctionLibrary library in _libraries.Values.ToArray()) Remove(library);
+        foreach (FunctionLibrary library in _libraries.Values.ToArray()) Drop(library);
         _state.Recount();
     }
 
+    private void Drop(FunctionLibrary library)
+    {
+        Unlink(library);
+        _libraries.Remove(library.Name);
+    }
+
+    /// <summary>
+    /// Removes the functions. Their variables may have grown since the library was loaded, so the caller counts the memory again.
+    /// </summary>
     private void Unlink(FunctionLibrary library)
     {
         SourceBytes -= library.Source.Length;

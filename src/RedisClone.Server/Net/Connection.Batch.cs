@@ -29,6 +29,7 @@ internal sealed partial class Connection
     private int _reportedMisses;        // of the last run, if the command moved to a worker
     private long _deadline;             // of the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
+    private string? _refusal;           // found when the shards of a command that waited became free
 
     /// <summary>The reason why <see cref="Execute"/> returned.</summary>
     private enum Pace
@@ -97,7 +98,8 @@ internal sealed partial class Connection
             if (row is not null && row.Has(CommandFlags.Blocking | CommandFlags.Long) && _output.Unflushed > 0) return Pace.OutputFull;
             if (!_begun) BeforeCommand(row, request, lane);
             else _begun = Session.IsPaused = false;
-            string? refusal = Admission.Refuse(_server, Session, row, request);
+            string? refusal = _refusal ?? Admission.Refuse(_server, Session, row, request);
+            _refusal = null;
             if (refusal is not null)
             {
                 if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
@@ -195,9 +197,13 @@ internal sealed partial class Connection
         return outcome == Outcome.Done || Continue(outcome, held);
     }
 
-    /// <summary>Runs the current command. The caller holds its shards.</summary>
+    /// <summary>
+    /// Runs the current command. The caller holds its shards. A killed client runs nothing more: its command must not follow a
+    /// command of a client that has seen the kill.
+    /// </summary>
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
+        if (_killed) return Outcome.Done;
         ref readonly Prepared prepared = ref _prepared[_current];
         var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held)
         {
@@ -234,6 +240,11 @@ internal sealed partial class Connection
     /// <summary>Runs the current command on a worker, with its shards held.</summary>
     bool IHeldWork.RunHeld()
     {
+        if (!MayStillRun())
+        {
+            _outcome = Outcome.Done;
+            return true;
+        }
         Lane lane = _server.Lanes.Current;
         long started = Stopwatch.GetTimestamp();
         _now = ServerCore.UnixMilliseconds();
@@ -243,6 +254,18 @@ internal sealed partial class Connection
         // The client may be woken at any time, so another thread may own this connection from here on.
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
         return false;
+    }
+
+    /// <summary>
+    /// A command that waited does not run if its client has lost a right meanwhile, or if it would be refused for another
+    /// reason now. A refused EXEC still ends its transaction.
+    /// </summary>
+    private bool MayStillRun()
+    {
+        if (Session.Transaction is { Aborted: true }) return true;
+        _refusal = Admission.Refuse(_server, Session, CurrentRow, CurrentRequest);
+        _begun = _refusal is not null;
+        return !_begun;
     }
 
     void IHeldWork.Released(Exception? failure)

@@ -5,9 +5,9 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Protocol;
 using RedisClone.Server.Tests.Embedding;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Clients;
-using Xunit.Abstractions;
 
 /// <summary>MULTI, EXEC and WATCH, as clients and the journal observe them.</summary>
 public sealed class TransactionTests(ITestOutputHelper output)

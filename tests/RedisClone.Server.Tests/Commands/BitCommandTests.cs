@@ -1,7 +1,7 @@
 using RedisClone.Server.Tests.Durability;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Commands;
-using Xunit.Abstractions;
 
 /// <summary>Compares the bit commands with a simple model, a text of 0 and 1.</summary>
 public sealed class BitCommandTests(ITestOutputHelper output)

@@ -1,8 +1,8 @@
 using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Commands;
-using Xunit.Abstractions;
 
 /// <summary>
 /// The keys that a row reports for a request are the keys that its handler uses, so the permission checks cover the actual

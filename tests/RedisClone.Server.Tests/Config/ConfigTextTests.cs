@@ -1,8 +1,8 @@
 using System.Text;
 using RedisClone.Configuration;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Config;
-using Xunit.Abstractions;
 
 public class ConfigTextTests(ITestOutputHelper output)
 {

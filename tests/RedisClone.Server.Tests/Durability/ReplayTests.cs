@@ -2,9 +2,9 @@ using RedisClone.Configuration;
 using RedisClone.Journal.Disk;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Durability;
-using Xunit.Abstractions;
 
 /// <summary>
 /// A replay restores the same data, although the commands of the shards are replayed in parallel: commands of one key, of several

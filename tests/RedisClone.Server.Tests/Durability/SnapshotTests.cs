@@ -4,9 +4,9 @@ using RedisClone.Admin.Commands;
 using RedisClone.Configuration;
 using RedisClone.Journal.Rdb;
 using RedisClone.Server.Tests.Commands;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Durability;
-using Xunit.Abstractions;
 
 /// <summary>The dump file: all data is restored, a damaged file is refused, and a failed save keeps the old file.</summary>
 public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable

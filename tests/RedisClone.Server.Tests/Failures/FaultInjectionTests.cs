@@ -3,9 +3,9 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Failures;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage.Memory;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Failures;
-using Xunit.Abstractions;
 
 /// <summary>
 /// Every command of the table fails at each of its allocations and at each of its calls of the storage in turn. Afterwards the

@@ -7,9 +7,9 @@ using RedisClone.Scheduling;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
 using RedisClone.Storage.Memory;
+using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Failures;
-using Xunit.Abstractions;
 
 /// <summary>
 /// A failure while shards are held. The shards are released, waiting clients continue, and other clients are served.
