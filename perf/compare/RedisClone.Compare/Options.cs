@@ -21,7 +21,7 @@ internal sealed class Options
           --quick             little data and one short round, to check that it works
           --list              lists the workloads          --self-test     checks the load generator
         Servers: RedisClone (REDISCLONE_SERVER, default: the Release build; with REDISCLONE_ARGUMENTS), redis-server from the path,
-        and REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER if they are set. MEMTIER enables the workloads memtier-*.
+        and REDISCLONE_NATIVE, REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER if they are set. MEMTIER enables the workloads memtier-*.
         """;
 
     private int _serverCore;

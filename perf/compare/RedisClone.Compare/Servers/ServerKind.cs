@@ -8,6 +8,7 @@ namespace RedisClone.Compare.Servers;
 internal sealed partial record ServerKind(string Name, string Path, Func<ServerSetup, IEnumerable<string>> Arguments)
 {
     public const string Ours = "RedisClone";
+    public const string Native = "RedisClone-native";
     public const string Redis = "redis-server";
     public const string Valkey = "Valkey";
     public const string Garnet = "Garnet";
@@ -15,12 +16,17 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>Whether the server uses several cores without further settings. The contention workloads include only such servers.</summary>
     public bool UsesAllCores { get; init; }
 
-    /// <summary>Returns this server, redis-server, and the servers whose paths are in the environment, in the order of the tables.</summary>
+    /// <summary>
+    /// Returns this server, its native executable, redis-server, and the servers whose paths are in the environment, in the order
+    /// of the tables.
+    /// </summary>
     public static IEnumerable<ServerKind> Discover()
     {
         string? ours = Setting("REDISCLONE_SERVER") ?? BuiltServer();
         if (ours is not null)
             yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
+        if (Setting("REDISCLONE_NATIVE") is { } native)
+            yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
         yield return new ServerKind(Redis, "redis-server", RedisArguments);
         if (Setting("REDIS_SERVER") is { } redis)
             yield return new ServerKind("Redis 7.4", redis, RedisArguments);
