@@ -33,7 +33,8 @@ internal abstract class Experiment(Bench bench, Workload workload)
     };
 
     public void Run(IEnumerable<ServerKind> kinds) =>
-        RunRounds([.. kinds.Where(kind => !workload.ForAllCores || kind.UsesAllCores)]);
+        RunRounds([.. kinds.Where(kind =>
+            (!workload.ForAllCores || kind.UsesAllCores) && (kind.OnlyGroup is null || kind.OnlyGroup == workload.Group))]);
 
     protected abstract void RunRounds(IReadOnlyList<ServerKind> kinds);
 

@@ -9,6 +9,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
 {
     public const string Ours = "RedisClone";
     public const string Native = "RedisClone-native";
+    public const string Sockets = "RedisClone-sockets";
     public const string Redis = "redis-server";
     public const string Valkey = "Valkey";
     public const string Garnet = "Garnet";
@@ -16,15 +17,21 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>Whether the server uses several cores without further settings. The contention workloads include only such servers.</summary>
     public bool UsesAllCores { get; init; }
 
+    /// <summary>The only group of workloads that includes this server; null if all groups do.</summary>
+    public string? OnlyGroup { get; init; }
+
     /// <summary>
-    /// Returns this server, its native executable, redis-server, and the servers whose paths are in the environment, in the order
+    /// Returns this server, with each of its transports, its native executable, redis-server, and the servers whose paths are in the environment, in the order
     /// of the tables.
     /// </summary>
     public static IEnumerable<ServerKind> Discover()
     {
         string? ours = Setting("REDISCLONE_SERVER") ?? BuiltServer();
         if (ours is not null)
+        {
             yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
+            yield return new ServerKind(Sockets, ours, setup => [.. OurArguments(setup), "--transport", "sockets"]) { OnlyGroup = "transport" };
+        }
         if (Setting("REDISCLONE_NATIVE") is { } native)
             yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
         yield return new ServerKind(Redis, "redis-server", RedisArguments);

@@ -25,7 +25,8 @@ internal static class WorkloadTable
     private const string EntryFields = "name {*8} rank {1000} seen {1000000}";
 
     public static IReadOnlyList<Workload> All { get; } =
-        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(), .. Recovery(), .. Caches(), .. Contention()];
+        [.. Core(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(), .. Recovery(), .. Caches(),
+            .. Transports(), .. Contention()];
 
     private static IEnumerable<Workload> Core()
     {
@@ -244,6 +245,15 @@ internal static class WorkloadTable
             };
         }
     }
+
+    /// <summary>The event loop beside the sockets of Kestrel, which the same server uses with <c>--transport sockets</c>.</summary>
+    private static IEnumerable<Workload> Transports() =>
+        from connections in (int[])[50, 1_000]
+        from pipeline in (int[])[1, 30]
+        select new Workload($"transport-{connections}c-p{pipeline}", "transport", [s_millionKeys], new(s_setGet, connections, pipeline))
+        {
+            Goals = [Most(Metric.Cpu, 1.0, Sockets)],
+        };
 
     /// <summary>
     /// The same load on 1, 2, 4 ... cores, which shows the cost of sharing for each operation. With all cores, the load and the
