@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Text;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
@@ -57,8 +56,10 @@ internal static class BackupCommands
         c.Reply.MapHeader(4);
         Field(ref c, "state", Backups.Text(backups.State));
         Field(ref c, "error", backups.Error);
-        Field(ref c, "start_time", backups.StartedAt.ToString(CultureInfo.InvariantCulture));
-        Field(ref c, "end_time", backups.SealedAt.ToString(CultureInfo.InvariantCulture));
+        c.Reply.Bulk("start_time"u8);
+        c.Reply.Integer(backups.StartedAt);
+        c.Reply.Bulk("end_time"u8);
+        c.Reply.Integer(backups.SealedAt);
     }
 
     private static void Field(ref CommandContext c, string name, string value)

@@ -19,7 +19,7 @@ internal static class SlowLogCommands
             [
                 new("GET [count]",
                     -2, Keys.None, Flags, "server", "2.2.12", Get,
-                    "Returns entries, newest first: ID, time, microseconds, arguments, address and name of the client.")
+                    "Returns entries, newest first: ID, time, microseconds, arguments, address and name of the client, number of arguments.")
                 {
                     Complexity = "O(N) where N is the number of entries returned",
                     Tips = ["request_policy:all_nodes", "nondeterministic_output"],
@@ -42,7 +42,7 @@ internal static class SlowLogCommands
         c.Reply.ArrayHeader(entries.Length);
         foreach (SlowLogEntry entry in entries)
         {
-            c.Reply.ArrayHeader(6);
+            c.Reply.ArrayHeader(7);
             c.Reply.Integer(entry.Id);
             c.Reply.Integer(entry.UnixSeconds);
             c.Reply.Integer(entry.Microseconds);
@@ -50,6 +50,7 @@ internal static class SlowLogCommands
             foreach (byte[] argument in entry.Arguments) c.Reply.Bulk(argument);
             c.Reply.BulkString(entry.Peer);
             c.Reply.BulkString(entry.ClientName);
+            c.Reply.Integer(entry.Count);
         }
     }
 

@@ -38,6 +38,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     /// <inheritdoc cref="StartedAt"/>
     public long SealedAt { get; private set; }
 
+    private bool IsInProgress => State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing;
+
     private IDisk Disk => server.Snapshots.Disk;
 
     private JournalNames Names => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
@@ -47,8 +49,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         lock (_gate)
         {
-            if (State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing) return "ERR a backup is in progress already";
-            if (State == BackupState.Sealed) return "ERR a sealed backup is there, BACKUP CLEANUP removes it";
+            if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
+            if (State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
             JournalNames names = Names;
             try
             {
@@ -89,7 +91,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         lock (_gate)
         {
-            if (State != BackupState.Incrementing) return $"ERR there is no backup to seal, its state is {Text(State)}";
+            if (State != BackupState.Incrementing) return "ERR No backup ready to seal (must be in the incrementing state)";
             if (_lost is { } lost)
             {
                 Fail(lost);
@@ -114,21 +116,21 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         lock (_gate)
         {
-            if (State is not (BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing))
-                return $"ERR there is no backup to abort, its state is {Text(State)}";
+            if (!IsInProgress) return "ERR No backup in progress";
             bool walks = State == BackupState.Snapshotting;
-            Fail("aborted");
+            Fail("aborted by user");
             if (walks) slot.Cancel(SnapshotKind.Backup);
             return null;
         }
     }
 
-    /// <summary>Removes the files of a sealed or failed backup. Returns null, or an error.</summary>
+    /// <summary>Removes the files of a sealed or failed backup, if there is one. Returns null, or an error.</summary>
     public string? CleanUp()
     {
         lock (_gate)
         {
-            if (State is not (BackupState.Sealed or BackupState.Failed)) return $"ERR there is no backup to clean up, its state is {Text(State)}";
+            if (IsInProgress) return "ERR Backup is in progress";
+            if (State == BackupState.Idle) return null;
             if (RemoveFiles() is { } failure) return $"ERR {failure}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
             return null;

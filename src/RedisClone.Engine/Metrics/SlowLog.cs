@@ -7,8 +7,10 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Metrics;
 
-/// <summary>A slow command. Its arguments are truncated and its secrets removed.</summary>
-internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName);
+/// <summary>
+/// A slow command. Its arguments are truncated and its secrets removed. <paramref name="Count"/> is the number of all arguments.
+/// </summary>
+internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds, byte[][] Arguments, string Peer, string ClientName, int Count);
 
 /// <summary>The most recent commands that took longer than slowlog-log-slower-than.</summary>
 internal sealed class SlowLog(ServerConfig config)
@@ -38,7 +40,7 @@ internal sealed class SlowLog(ServerConfig config)
         lock (_gate)
         {
             _entries.AddFirst(new SlowLogEntry(
-                _nextId++, ServerCore.UnixMilliseconds() / 1000, ServerCore.Microseconds(ticks), arguments, session.PeerName, session.Name));
+                _nextId++, ServerCore.UnixMilliseconds() / 1000, ServerCore.Microseconds(ticks), arguments, session.PeerName, session.Name, request.Count));
             while (_entries.Count > config.SlowlogMaxLen) _entries.RemoveLast();
         }
     }

@@ -51,7 +51,9 @@ internal static partial class Comparison
             case "KEYS" or "SMEMBERS" or "SINTER" or "SUNION" or "SDIFF" or "HKEYS" or "HVALS" or "SPOP" or "SRANDMEMBER":
                 return reply.Sorted(1);
             case "GEOSEARCH" or "GEORADIUS" or "GEORADIUS_RO" or "GEORADIUSBYMEMBER" or "GEORADIUSBYMEMBER_RO":
-                return reply.Sorted(1);
+                return Numbers(reply).Sorted(1);
+            case "GEOPOS":
+                return Numbers(reply).ToString();
             case "HGETALL":
                 return reply.Sorted(2);
             case "HRANDFIELD" or "ZRANDMEMBER":
@@ -82,14 +84,16 @@ internal static partial class Comparison
     [GeneratedRegex("""\$"(consumers|entries-read|lag)" [^\s\]]+""")]
     public static partial Regex GroupCounts();
 
+    private static Reply Scores(string name, Reply reply) =>
+        name[0] == 'Z' || name.StartsWith("BZ", StringComparison.Ordinal) ? Numbers(reply) : reply;
+
     /// <summary>
-    /// Redis prints scores with 17 digits, and from 7.2 on with the fewest digits that identify the number. The comparison uses
-    /// numbers. A zero has no sign.
+    /// Redis prints scores, and up to 7.4 coordinates too, with 17 digits. From 7.2 and 8.0 on it prints the fewest digits that
+    /// identify the number. The comparison uses numbers. A zero has no sign.
     /// </summary>
-    private static Reply Scores(string name, Reply reply)
+    private static Reply Numbers(Reply reply)
     {
-        if (name[0] != 'Z' && !name.StartsWith("BZ", StringComparison.Ordinal)) return reply;
-        if (reply.Items is not null) return reply with { Items = [.. reply.Items.Select(i => Scores(name, i))] };
+        if (reply.Items is not null) return reply with { Items = [.. reply.Items.Select(Numbers)] };
         return reply is { Type: '$' or ',', Text: { } text }
             && double.TryParse(text, NumberStyles.Float, CultureInfo.InvariantCulture, out double score)
             ? reply with { Text = (score + 0.0).ToString("R", CultureInfo.InvariantCulture) }

@@ -56,12 +56,18 @@ internal sealed class TestClient : IDisposable
 
     public string Read()
     {
+        int at = 0;
+        return ReplyText.Read(ReadResp(), ref at);
+    }
+
+    /// <summary>Returns the bytes of a reply, one character for each.</summary>
+    public string ReadResp()
+    {
         while (true)
         {
             if (IsComplete(_received, 0) is var end && end >= 0)
             {
-                int at = 0;
-                string reply = ReplyText.Read(_received, ref at);
+                string reply = _received[..end];
                 _received = _received[end..];
                 return reply;
             }

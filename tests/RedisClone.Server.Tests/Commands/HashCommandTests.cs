@@ -1,3 +1,5 @@
+using RedisClone.Engine.Commands;
+
 namespace RedisClone.Server.Tests.Commands;
 
 /// <summary>Hashes and the expiry of their fields: replies, and effects that do not depend on the clock.</summary>
@@ -84,10 +86,12 @@ public sealed class HashCommandTests
         Assert.Equal("1", _host.Run("HSET i city Rome"));
         Assert.Equal("[name bob age 7 city Rome]", _host.Run("HGETALL i"));
         Assert.Equal("[name bob age 7]", _host.Run("HGETALL j"));
-        // The import overwrites any previous value of the key.
+        // The import overwrites hashes only. The type of the key is checked first.
+        Assert.Equal("OK", _host.Run("HIMPORT SET j u eve 8"));
+        Assert.Equal("[name eve age 8]", _host.Run("HGETALL j"));
         Assert.Equal("OK", _host.Run("SET h text"));
-        Assert.Equal("OK", _host.Run("HIMPORT SET h u eve 8"));
-        Assert.Equal("[name eve age 8]", _host.Run("HGETALL h"));
+        Assert.Equal(Errors.WrongType, _host.Run("HIMPORT SET h nosuch eve 8"));
+        Assert.Equal("ERR value count does not match fieldset field count", _host.Run("HIMPORT SET j u eve"));
         Assert.Equal("1", _host.Run("HIMPORT DISCARDALL"));
     }
 }

@@ -59,7 +59,7 @@ public sealed class SortedSetCommandTests
     [Theory]
     [InlineData("GEODIST g Palermo Catania km", "166.2742")]
     [InlineData("GEOHASH g Palermo Catania no", "[sqc8b49rny0 sqdtr74hyu0 nil]")]
-    [InlineData("GEOPOS g Palermo", "[[13.36138933897018433 38.11555639549629859]]")]
+    [InlineData("GEOPOS g Palermo", "[[13.361389338970184 38.1155563954963]]")]
     [InlineData("GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km ASC WITHDIST", "[[Catania 56.4413] [Palermo 190.4424]]")]
     [InlineData("GEOSEARCH g FROMMEMBER Palermo BYBOX 400 400 km DESC COUNT 1", "[Catania]")]
     [InlineData("GEOSEARCH g FROMLONLAT 15 37 ASC", "ERR wrong number of arguments for 'geosearch' command")]

@@ -73,7 +73,7 @@ public sealed class EffectBufferTests
     [InlineData("XACKDEL src g DELREF IDS 2 1-1 1-2",
         "XADD src 1-1 f v;XADD src 1-2 f v;XGROUP CREATE src g 0;XREADGROUP GROUP g c STREAMS src >")]
     [InlineData("HIMPORT SET src names 1 2",
-        "HIMPORT PREPARE names aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;SET src old")]
+        "HIMPORT PREPARE names aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb;HSET src old x")]
     [InlineData("GEOADD src 0 0 m 1 1 n", "GEOADD src 2 2 m")]
     public void ACommandWithTooLongEffectsIsRefusedBeforeItsFirstChange(string command, string preparation)
     {

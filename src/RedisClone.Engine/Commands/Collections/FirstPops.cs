@@ -37,6 +37,8 @@ internal sealed record PopKind(ValueType Type, PopEnd First, PopEnd Last, int Pa
 /// </summary>
 internal static class FirstPops
 {
+    public const string NotPositive = "ERR count should be greater than 0";
+
     /// <summary>Pops one element. The arguments are the keys and a timeout.</summary>
     public static void One(ref CommandContext c, PopKind kind, PopEnd end)
     {
@@ -77,7 +79,7 @@ internal static class FirstPops
         if (!kind.TryEnd(ref c, where, out PopEnd end)) return;
         for (int i = where + 1; i < c.Args.Count; i++)
         {
-            if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, "ERR count should be greater than 0");
+            if (i == where + 1 && c.Is(i, "COUNT"u8) && i + 1 < c.Args.Count) count = c.Int64(++i, 1, long.MaxValue, NotPositive);
             else c.FailSyntax();
             if (c.Failed) return;
         }

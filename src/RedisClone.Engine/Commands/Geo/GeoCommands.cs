@@ -162,14 +162,8 @@ internal static class GeoCommands
     public static void ReplyPoint(ref CommandContext c, GeoPoint point)
     {
         c.Reply.ArrayHeader(2);
-        ReplyDegrees(ref c, point.Longitude);
-        ReplyDegrees(ref c, point.Latitude);
-    }
-
-    private static void ReplyDegrees(ref CommandContext c, double degrees)
-    {
-        Span<byte> text = stackalloc byte[LongDouble.MaxLength];
-        c.Reply.NumberText(text[..LongDouble.FromDouble(degrees).Format(text)]);
+        c.Reply.Double(point.Longitude);
+        c.Reply.Double(point.Latitude);
     }
 
     public static void ReplyDistance(ref CommandContext c, double distance)

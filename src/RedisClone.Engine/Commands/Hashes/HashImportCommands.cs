@@ -14,26 +14,29 @@ namespace RedisClone.Engine.Commands.Hashes;
 /// </summary>
 internal static class HashImportCommands
 {
+    private static readonly string[] s_tips = ["request_policy:all_shards"];
+
     public static readonly CommandRow[] Rows =
     [
         new("HIMPORT",
             -2, Keys.None, CommandFlags.None, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
         {
             Complexity = "Depends on subcommand.",
+            Categories = ["hash"],
             Subcommands =
             [
                 new("PREPARE fieldset-name field [field ...]",
                     -4, Keys.None, DenyOom | Grows, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
-                    { Complexity = "O(N*log(N)) where N is the number of fields." },
+                    { Complexity = "O(N*log(N)) where N is the number of fields.", Tips = s_tips },
                 new("SET key fieldset-name value [value ...]",
                     -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list " +
                         "of fields and their values.")
                     { Complexity = "O(N) where N is the number of fields in the fieldset." },
                 new("DISCARD fieldset-name",
-                    3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields."),
+                    3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields.") { Tips = s_tips },
                 new("DISCARDALL",
                     2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
-                    { Complexity = "O(N) where N is the number of session-local fieldsets." },
+                    { Complexity = "O(N) where N is the number of session-local fieldsets.", Tips = s_tips },
             ],
         },
     ];
@@ -63,12 +66,12 @@ internal static class HashImportCommands
 
     private static void Set(ref CommandContext c)
     {
+        Entry old = c.FindForWrite(2);
+        if (old.Exists && !c.Expect(old, ValueType.Hash)) return;
         FieldNames? names = c.Session.Fieldsets?.Find(c.Args[3]);
         if (names is null) c.Fail("ERR no such fieldset");
-        else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR the number of values does not match the number of " +
-            "fields in the fieldset");
+        else if (names.Count != c.Args.Count - Values.First) c.Fail("ERR value count does not match fieldset field count");
         if (c.Failed) return;
-        Entry old = c.FindForWrite(2);
         // The field names come from an earlier command, so the effect can be much longer than this command.
         if (!c.ReserveEffects(SizeOfEffects(c.Args, names!))) return;
         // The effect is an HSET, because a replay does not have the fieldsets of the connection.

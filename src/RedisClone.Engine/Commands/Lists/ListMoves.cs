@@ -175,7 +175,7 @@ internal static class ListMoves
             exactly = c.Is(options, "EXACTLY"u8);
             if (c.Args.Count != options + 3 || !exactly && !c.Is(options, "COUNT"u8)) c.FailSyntax();
             else if (!(keepOrder = c.Is(options + 2, "BULK"u8)) && !c.Is(options + 2, "OBO"u8)) c.FailSyntax();
-            else wanted = c.Int64(options + 1, 1, long.MaxValue, Errors.NotPositive);
+            else wanted = c.Int64(options + 1, 1, long.MaxValue, FirstPops.NotPositive);
             if (c.Failed) return;
         }
         Entry source = c.FindForWrite(1);
