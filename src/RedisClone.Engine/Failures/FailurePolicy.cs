@@ -64,18 +64,28 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
         Log(ref c, failure);
     }
 
+    /// <summary>Counts and logs that a command was refused before its first effect, because an allocation failed.</summary>
+    public void Refused(ref CommandContext c, Exception failure)
+    {
+        Note(failure, c.Lane);
+        Log(ref c, failure);
+    }
+
     private void WriteImages(ref CommandContext c, bool isUnchanged)
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            _images.Write(ref c, isUnchanged);
-        }
-        catch (OutOfMemoryException) when (!_reserve.IsOut)
-        {
-            _reserve.Release();
-            c.Lane.Effects.DropUnfinished();
-            // The images already written are written again with the same content, which is harmless.
-            _images.Write(ref c, isUnchanged);
+            EffectMark mark = c.Lane.Effects.Mark();
+            try
+            {
+                _images.Write(ref c, isUnchanged);
+                return;
+            }
+            catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))
+            {
+                // The unit ends where it ended before. The next attempt may find memory that another thread has released.
+                c.Lane.Effects.Rollback(mark);
+            }
         }
     }
 
