@@ -58,6 +58,9 @@ internal static class Limits
     /// <summary>Bytes reserved for handling a failed allocation.</summary>
     public const int FailureReserve = 8 << 20;
 
+    /// <summary>Bytes reserved for the log of a fatal end.</summary>
+    public const int FatalReserve = 256 << 10;
+
     /// <summary>Transactions of more commands than this do not run on an I/O thread.</summary>
     public const int InlineTransaction = 128;
 

@@ -31,7 +31,7 @@ public sealed partial class JournalEngine : IDisposable
     /// <summary>An event loop writes directly if at most this number of units is pending.</summary>
     private const int LonelyUnits = 1;
 
-    private readonly MergeBuffer _buffer = new(WriterTuning.Default);
+    private readonly MergeBuffer _buffer;
     private readonly JournalWriter _writer;
     private readonly IJournalObserver _observer;
     private readonly RoundTracker _rounds;
@@ -56,9 +56,20 @@ public sealed partial class JournalEngine : IDisposable
     /// <param name="loops">The number of event loops that report their rounds.</param>
     /// <param name="policy">The setting <c>appendfsync</c>.</param>
     /// <param name="observer">Receives the durable position and failures.</param>
-    public JournalEngine(int loops, FlushPolicy policy, IJournalObserver observer)
+    /// <param name="reserved">
+    /// Bytes of pending units for which memory is allocated when the stream begins, for a process with a limited heap. 0 if it is
+    /// allocated as needed.
+    /// </param>
+    public JournalEngine(int loops, FlushPolicy policy, IJournalObserver observer, long reserved = 0)
     {
-        _writer = new(_buffer, WriterTuning.Default);
+        WriterTuning tuning = WriterTuning.Default;
+        if (reserved > 0)
+        {
+            int segments = (int)(reserved / tuning.SegmentSize) + 1;
+            tuning = tuning with { FirstSegments = segments, KeptSegments = segments };
+        }
+        _buffer = new(tuning);
+        _writer = new(_buffer, tuning);
         _observer = observer;
         _rounds = new(loops);
         _policy = (int)policy;
@@ -148,6 +159,10 @@ public sealed partial class JournalEngine : IDisposable
     /// commands in lower case. The call performs no I/O.
     /// </summary>
     public long Append(int database, ReadOnlySpan<byte> unit) => _buffer.Append(database, unit);
+
+    /// <summary>Appends one unit without copying it. Its array must not change any more.</summary>
+    /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
+    public long AppendGiven(int database, ArraySegment<byte> unit) => _buffer.AppendGiven(database, unit);
 
     /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
     public long Append(int database, in ReadOnlySequence<byte> unit) => _buffer.Append(database, unit);

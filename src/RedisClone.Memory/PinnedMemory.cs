@@ -18,7 +18,14 @@ public static class PinnedMemory
     public static byte[] Allocate(int size)
     {
         if (BytesBetweenCollections != long.MaxValue) Note(size);
-        return GC.AllocateUninitializedArray<byte>(size, pinned: true);
+        try
+        {
+            return GC.AllocateUninitializedArray<byte>(size, pinned: true);
+        }
+        catch (OutOfMemoryException) when (HeapRelief.TryRelieve())
+        {
+            return GC.AllocateUninitializedArray<byte>(size, pinned: true);
+        }
     }
 
     private static void Note(int size)

@@ -37,12 +37,14 @@ public sealed class FailedAllocationTests
 
     /// <summary>
     /// Appends units of all lengths around the segment size in changing databases, so that reserved and used bytes
-    /// occur in every proportion.
+    /// occur in every proportion. Some units are given with their arrays.
     /// </summary>
-    [Fact]
-    public void TheReservationIsSufficient()
+    [Theory]
+    [InlineData(0)]
+    [InlineData(3)]
+    public void TheReservationIsSufficient(int first)
     {
-        var tuning = new WriterTuning { SegmentSize = 64, MaxGroup = 500 };
+        var tuning = new WriterTuning { SegmentSize = 64, MaxGroup = 500, FirstSegments = first };
         var buffer = new MergeBuffer(tuning);
         buffer.Resume(0);
         var random = new Random(5);
@@ -53,7 +55,8 @@ public sealed class FailedAllocationTests
             var unit = new byte[random.Next(1, 300)];
             random.NextBytes(unit);
             appended.Write(unit);
-            buffer.Append(-1 - random.Next(2), unit);
+            if (random.Next(5) == 0) buffer.AppendGiven(-1 - random.Next(2), new([0, .. unit, 0], 1, unit.Length));
+            else buffer.Append(-1 - random.Next(2), unit);
             if (random.Next(4) > 0) continue;
             while (buffer.TryTake(mayEndIncrement: true, out var group))
             {
@@ -64,6 +67,35 @@ public sealed class FailedAllocationTests
         while (buffer.TryTake(mayEndIncrement: true, out var group))
             for (var segment = group.First; segment is not null; segment = segment.Next) taken.Write(segment.Bytes);
         Assert.Equal(appended.ToArray(), taken.ToArray());
+    }
+
+    /// <summary>Units that are given with their arrays are written and recovered like others, also as the first of their group.</summary>
+    [Fact]
+    public void GivenUnitsAreRecovered()
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        var expected = new List<byte[]>();
+        using (var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!)
+        {
+            using var journal = new JournalEngine(1, FlushPolicy.Always, observer, reserved: 1 << 20);
+            Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+            for (var i = 0; i < 20; i++)
+            {
+                var unit = Units.Command("SET", $"key:{i}", new string((char)('a' + i), 100_000 * (i % 4)));
+                var database = i % 3 / 2;
+                var lsn = i % 2 == 0
+                    ? journal.AppendGiven(database, new([.. "front"u8, .. unit, .. "tail"u8], 5, unit.Length))
+                    : journal.Append(database, unit);
+                expected.Add(unit);
+                if (i % 5 > 1 && i < 19) continue;
+                journal.Appended();
+                Assert.True(observer.WaitFor(lsn));
+            }
+        }
+        var collector = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, collector).Outcome);
+        Assert.Equal(expected, collector.Units.Select(unit => unit.Bytes));
     }
 
     /// <summary>

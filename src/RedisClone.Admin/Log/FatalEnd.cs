@@ -2,6 +2,7 @@ using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging;
 using RedisClone.Engine;
 using RedisClone.Engine.Failures;
+using RedisClone.Memory;
 
 namespace RedisClone.Admin.Log;
 
@@ -19,12 +20,16 @@ internal static partial class FatalEnd
     private static bool s_errorIsLog;
     private static int s_ending;
 
+    /// <summary>Memory for the stacks of the exceptions. The reserve of the server is likely to be out at a fatal end.</summary>
+    private static MemoryReserve? s_reserve;
+
     /// <summary>Called once by a server that owns its process.</summary>
     public static void OwnProcess(RedisLog log)
     {
         s_errorIsLog = log.IsStandardOutput && AreSame("/proc/self/fd/1", "/proc/self/fd/2");
         s_log = log;
         s_line.WarmUp();
+        if (HeapLimit.Bytes > 0) s_reserve = new MemoryReserve(Limits.FatalReserve);
         Fatal.EndProcess = End;
         AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
         AppDomain.CurrentDomain.UnhandledException +=
@@ -43,6 +48,8 @@ internal static partial class FatalEnd
         if (Interlocked.Exchange(ref s_ending, 1) != 0) Thread.Sleep(Timeout.Infinite);
         if (OperatingSystem.IsWindows() || s_log is not { } log) return;
         _ = SetAlarm(Limits.FatalAlarm);
+        MemoryReserve.ReleaseAll();
+        s_reserve?.Release();
         TryWriteTrace(log, cause);
         TryWriteTrace(log, handling);
         ReadOnlySpan<byte> line = s_line.Make(why, cause, log.IsJson);

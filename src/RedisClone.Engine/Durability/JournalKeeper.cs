@@ -10,6 +10,7 @@ using RedisClone.Journal;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Reading;
+using RedisClone.Memory;
 using RedisClone.Scheduling;
 
 namespace RedisClone.Engine.Durability;
@@ -20,6 +21,9 @@ namespace RedisClone.Engine.Durability;
 /// </summary>
 internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 {
+    /// <summary>Bytes of units that commands append at the same time, beyond the backlog at which commands wait.</summary>
+    private const long ReservedUnits = 1 << 20;
+
     private readonly ServerCore _server;
     private readonly JournalEngine _engine;
     private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
@@ -45,7 +49,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _server = server;
         _maxLoops = server.Config.IoLoopCount;
         _pool = new PoolGate(this);
-        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this);
+        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this, HeapLimit.IsSmall ? Limits.JournalBacklog + ReservedUnits : 0);
     }
 
     public JournalEngine Engine => _engine;
@@ -245,18 +249,23 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     /// <summary>
     /// Appends a unit of effects to the journal. The keyspace has the change already, so after a failure memory and journal
-    /// differ, and only a restart resolves that.
+    /// differ, and only a restart resolves that. A failed attempt has appended nothing, so it is repeated while memory is missing.
     /// </summary>
     long IEffectSink.Append(EffectBuffer unit)
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            return _engine.Append(unit.Database, unit.Unit);
-        }
-        catch (Exception e)
-        {
-            Fatal.End("The effects of a command could not be added to the journal", e);
-            throw;
+            try
+            {
+                return unit.TryGive(out ArraySegment<byte> given)
+                    ? _engine.AppendGiven(unit.Database, given)
+                    : _engine.Append(unit.Database, unit.Unit);
+            }
+            catch (Exception e)
+            {
+                if (e is not OutOfMemoryException || !MemoryReserve.TryWait(attempt))
+                    Fatal.End("The effects of a command could not be added to the journal", e);
+            }
         }
     }
 

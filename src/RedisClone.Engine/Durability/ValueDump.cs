@@ -23,10 +23,13 @@ internal sealed class ValueDump
         // The previous dump may have failed half way.
         Clear();
         if (!_values.TryWrite(entry)) return default;
-        bool fieldsExpire = entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0;
-        DumpPayload.Finish(_writer, ValueWriter.VersionFor(fieldsExpire));
+        DumpPayload.Finish(_writer, VersionOf(entry));
         return _target.Bytes;
     }
+
+    /// <summary>The RDB version that the value needs.</summary>
+    public static int VersionOf(in Entry entry) =>
+        ValueWriter.VersionFor(entry.Type == Storage.ValueType.Hash && HashValue.NextExpiry(entry) != 0);
 
     public void Clear()
     {

@@ -1,5 +1,6 @@
 using System.Buffers.Text;
 using System.Diagnostics;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage.Memory;
 
@@ -16,7 +17,9 @@ internal sealed class EffectBuffer
 {
     private const int InitialSize = 4096;
     private const int KeptSize = 1 << 20;
+    private static readonly long LargestGrowth = HeapLimit.Part(64, Array.MaxLength);
     private const int MostHeader = 16;              // a type, a number of ten digits, a line end
+    private const int MostName = 32;                // the name of a command as an effect may be longer than the client's
     private const int MostSelects = 96;             // two SELECTs, the most that one command adds
 
     // Room for MULTI is kept in front, so that a unit of several commands becomes a transaction without being moved.
@@ -56,6 +59,19 @@ internal sealed class EffectBuffer
             "*1\r\n$4\r\nEXEC\r\n"u8.CopyTo(_bytes.AsSpan(_length));
             return _bytes.AsSpan(0, _length + "*1\r\n$4\r\nEXEC\r\n"u8.Length);
         }
+    }
+
+    /// <summary>
+    /// The unit in RESP if it is large. Its array is not used again after <see cref="Clear"/>, so a sink may keep it instead of
+    /// copying it. The sink must not change it.
+    /// </summary>
+    public bool TryGive(out ArraySegment<byte> unit)
+    {
+        unit = default;
+        if (_bytes.Length <= KeptSize || _length < KeptSize / 4) return false;
+        int length = Unit.Length;
+        unit = new(_bytes, Commands == 1 ? Front : 0, length);
+        return true;
     }
 
     /// <summary>The largest size of a unit in bytes. Tests set a smaller one.</summary>
@@ -107,6 +123,39 @@ internal sealed class EffectBuffer
     {
         Span<byte> text = stackalloc byte[RedisNumber.MaxInt64Length];
         Add(text[..RedisNumber.WriteInt64(number, text)]);
+    }
+
+    /// <summary>
+    /// Makes room for a request as an effect, so that <see cref="AddCommand"/> needs no memory. If it throws for lack of memory,
+    /// nothing has changed.
+    /// </summary>
+    public void Reserve(in Request request)
+    {
+        if (!IsMuted) Room(MostSelects + SizeOf(request.Count, MostName + (long)request.WireLength));
+    }
+
+    /// <summary>Begins an argument whose bytes are added in parts. It makes the room for all of them.</summary>
+    public void BeginArgument(int length)
+    {
+        if (IsMuted) return;
+        Room(MostHeader + length + 2L);
+        Header((byte)'$', length);
+    }
+
+    /// <summary>Adds a part of the argument that was begun.</summary>
+    public void AddPart(scoped ReadOnlySpan<byte> part)
+    {
+        if (IsMuted) return;
+        part.CopyTo(_bytes.AsSpan(_length));
+        _length += part.Length;
+    }
+
+    /// <summary>Ends the argument that was begun.</summary>
+    public void EndArgument()
+    {
+        if (IsMuted) return;
+        LineEnd();
+        _owed--;
     }
 
     /// <summary>Adds a request as an effect, under a name that may differ from the client's.</summary>
@@ -204,8 +253,7 @@ internal sealed class EffectBuffer
         Header((byte)'$', argument.Length);
         argument.CopyTo(_bytes.AsSpan(_length));
         _length += argument.Length;
-        _bytes[_length++] = (byte)'\r';
-        _bytes[_length++] = (byte)'\n';
+        LineEnd();
     }
 
     private void Header(byte type, int number)
@@ -213,6 +261,11 @@ internal sealed class EffectBuffer
         _bytes[_length++] = type;
         Utf8Formatter.TryFormat(number, _bytes.AsSpan(_length), out int written);
         _length += written;
+        LineEnd();
+    }
+
+    private void LineEnd()
+    {
         _bytes[_length++] = (byte)'\r';
         _bytes[_length++] = (byte)'\n';
     }
@@ -220,6 +273,13 @@ internal sealed class EffectBuffer
     private void Room(long bytes)
     {
         if (_length + bytes + Tail > _bytes.Length || FaultPoint.IsArmed) Grow(_length + bytes + Tail);
+    }
+
+    /// <summary>Twice the present size. In a heap with a limit, a large buffer grows in smaller steps.</summary>
+    private int SizeFor(long needed)
+    {
+        long wanted = _bytes.Length + Math.Min(_bytes.Length, LargestGrowth);
+        return (int)Math.Clamp(wanted, needed, Array.MaxLength);
     }
 
     /// <summary>
@@ -233,7 +293,7 @@ internal sealed class EffectBuffer
             if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
             FaultPoint.Allocation();
             if (needed <= _bytes.Length) return;
-            byte[] larger = new byte[(int)Math.Clamp(2L * _bytes.Length, needed, Array.MaxLength)];
+            byte[] larger = HeapRelief.Allocate(SizeFor(needed));
             _bytes.AsSpan(0, _length).CopyTo(larger);
             _bytes = larger;
         }

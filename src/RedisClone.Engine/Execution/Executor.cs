@@ -216,6 +216,11 @@ internal sealed class Executor(ServerCore server)
             Reject(session, row, refusal, lane);
             return Outcome.Done;
         }
+        if (row.IsWrite && !TryReserve(ref c))
+        {
+            Reject(session, row, Errors.AllocationFailed, lane);
+            return Outcome.Done;
+        }
         ReplyMark mark = c.Reply.Mark();
         int errorsBefore = c.Reply.Errors;
         int effectsBefore = lane.Effects.Commands;
@@ -224,7 +229,6 @@ internal sealed class Executor(ServerCore server)
         long replied = watching is null ? 0 : c.Reply.BytesWritten;
         try
         {
-            if (row.IsWrite) c.Reply.EnsureRoom(Limits.ShortReply);
             row.Handler!(ref c);
             if (c.Moved || c.Blocked) CheckUnchanged(ref c);
             if (c.Moved) return Outcome.Moved;
@@ -256,6 +260,25 @@ internal sealed class Executor(ServerCore server)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
         watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
         return Outcome.Done;
+    }
+
+    /// <summary>
+    /// Allocates what a command that writes needs after its first change: room for the effect and for a short reply. Without it,
+    /// the command is refused, and nothing has changed.
+    /// </summary>
+    private bool TryReserve(ref CommandContext c)
+    {
+        try
+        {
+            c.Reply.EnsureRoom(Limits.ShortReply);
+            if (server.Effects.Wanted) c.Lane.Effects.Reserve(c.Args);
+            return true;
+        }
+        catch (OutOfMemoryException failure)
+        {
+            server.Failures.Refused(ref c, failure);
+            return false;
+        }
     }
 
     /// <summary>Ends the transaction of an EXEC that failed, as for one that was refused.</summary>

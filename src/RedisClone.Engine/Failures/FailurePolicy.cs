@@ -12,9 +12,13 @@ namespace RedisClone.Engine.Failures;
 /// </summary>
 internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
 {
+    /// <summary>Rounds of maintenance without the reserve after which the log says so.</summary>
+    private const int RoundsUntilNotice = 10;
+
     private readonly Func<long> _clock = clock ?? (static () => Environment.TickCount64);
     private readonly KeyImages _images = new(server);
-    private readonly NoticeLimit _commandNotices = new(), _otherNotices = new();
+    private readonly NoticeLimit _commandNotices = new(), _otherNotices = new(), _refusalNotices = new();
+    private int _roundsWithoutReserve;
     private volatile bool _isHeapFull;
     private readonly MemoryReserve _reserve = new MemoryReserve(Limits.FailureReserve).Publish();
 
@@ -60,18 +64,28 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
         Log(ref c, failure);
     }
 
+    /// <summary>Counts and logs that a command was refused before its first effect, because an allocation failed.</summary>
+    public void Refused(ref CommandContext c, Exception failure)
+    {
+        Note(failure, c.Lane);
+        Log(ref c, failure);
+    }
+
     private void WriteImages(ref CommandContext c, bool isUnchanged)
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            _images.Write(ref c, isUnchanged);
-        }
-        catch (OutOfMemoryException) when (!_reserve.IsOut)
-        {
-            _reserve.Release();
-            c.Lane.Effects.DropUnfinished();
-            // The images already written are written again with the same content, which is harmless.
-            _images.Write(ref c, isUnchanged);
+            EffectMark mark = c.Lane.Effects.Mark();
+            try
+            {
+                _images.Write(ref c, isUnchanged);
+                return;
+            }
+            catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))
+            {
+                // The unit ends where it ended before. The next attempt may find memory that another thread has released.
+                c.Lane.Effects.Rollback(mark);
+            }
         }
     }
 
@@ -161,6 +175,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     public void Tend()
     {
         _reserve.Refill();
+        NoteReserve();
         _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
         server.ClientMemory.Tend(IsShortOfMemory);
         long now = _clock();
@@ -168,6 +183,15 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
             server.Log.LogWarning("Out of memory: {Count} more commands failed", commands);
         if (_otherNotices.TryTakeLeftOut(now, out long others))
             server.Log.LogWarning("Out of memory: {Count} more failures outside commands", others);
+    }
+
+    /// <summary>Logs that connections and writes are refused, if this lasts.</summary>
+    private void NoteReserve()
+    {
+        _roundsWithoutReserve = _reserve.IsOut ? _roundsWithoutReserve + 1 : 0;
+        if (_roundsWithoutReserve < RoundsUntilNotice || !_refusalNotices.TryPass(_clock(), out _)) return;
+        server.Log.LogWarning(
+            "Out of memory: new connections, and commands that may use memory, are refused until {Bytes} bytes are free", Limits.FailureReserve);
     }
 
     /// <summary>

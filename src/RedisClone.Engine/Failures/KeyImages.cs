@@ -1,5 +1,4 @@
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Storage;
@@ -63,16 +62,20 @@ internal sealed class KeyImages(ServerCore server)
 
     private static void WriteValue(in Entry entry, int database, EffectBuffer effects)
     {
-        ReadOnlySpan<byte> payload = new ValueDump().Dump(entry);
-        if (payload.IsEmpty) return;
+        // The value is written twice: once to measure it, and once to its place, so that it needs no memory besides the effects.
+        var image = new ValueImage();
+        long length = image.Measure(entry);
+        if (length == 0) return;
         ReadOnlySpan<byte> key = entry.Key;
-        if (!effects.TryReserve(EffectBuffer.SizeOf(6, key.Length + (long)payload.Length + MostText)))
+        if (!effects.TryReserve(EffectBuffer.SizeOf(6, key.Length + length + MostText)))
             throw new InvalidOperationException("The image of a key is longer than a unit of effects may be.");
         effects.Begin(database, arguments: 6);
         effects.Add("RESTORE"u8);
         effects.Add(key);
         effects.Add(entry.Expiry);
-        effects.Add(payload);
+        effects.BeginArgument((int)length);
+        image.WriteTo(effects, entry);
+        effects.EndArgument();
         effects.Add("REPLACE"u8);
         effects.Add("ABSTTL"u8);
     }

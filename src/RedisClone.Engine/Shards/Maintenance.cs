@@ -109,8 +109,9 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn) Expire(shard, now, expirySlice);
             if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
-            if (trim && !shard.Store.Arena.IsTrimming)
-                shard.Store.Arena.Trim(Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
+            bool isShort = _server.Failures.IsReserveOut;
+            if ((trim || isShort) && !shard.Store.Arena.IsTrimming)
+                shard.Store.Arena.Trim(isShort ? 0 : Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
         }
         catch (Exception failure)
         {

@@ -29,7 +29,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     private const int Unselected = -1;
     private const int LongestSelect = 40;
 
-    private readonly SegmentPool _pool = new(tuning.SegmentSize);
+    private readonly SegmentPool _pool = new(tuning.SegmentSize, tuning.KeptSegments);
     private readonly Queue<PendingGroup> _closed = new();
     private int _gate;
     private long _lsn;
@@ -72,6 +72,24 @@ internal sealed class MergeBuffer(WriterTuning tuning)
             _units++;
         }
         return ExitBehind(unit.Length);
+    }
+
+    /// <summary>
+    /// Appends one unit without copying it. Its array must not change any more.
+    /// </summary>
+    /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
+    public long AppendGiven(int database, ArraySegment<byte> unit)
+    {
+        var given = new Segment(unit);
+        Enter();
+        if (PrepareOrExit(database, bytes: 0))
+        {
+            // The first segment of a group has room for the header of the group.
+            if (_last is null) AddSpare();
+            _last!.Next = given;
+            _last = given;
+        }
+        return ExitBehind(unit.Count);
     }
 
     /// <inheritdoc cref="Append(int, ReadOnlySpan{byte})"/>
@@ -142,13 +160,29 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     /// </summary>
     public long Resume(long atLeast)
     {
+        Segment? first = FirstSegments();
         Enter();
+        _pool.Return(first);
         _discarding = false;
         _activeLsn = _lsn = Math.Max(_lsn, atLeast);
         _database = Unselected;
         long start = _lsn;
         Exit();
         return start;
+    }
+
+    private Segment? FirstSegments()
+    {
+        Segment? chain = null;
+        try
+        {
+            for (int i = 0; i < tuning.FirstSegments; i++) chain = new Segment(tuning.SegmentSize) { Next = chain };
+        }
+        catch (OutOfMemoryException)
+        {
+            // Segments are allocated when they are needed.
+        }
+        return chain;
     }
 
     /// <summary>
@@ -239,18 +273,20 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     {
         while (bytes.Length > 0)
         {
-            if (_last is null || _last.Free == 0)
-            {
-                Segment added = _spare!;
-                (_spare, added.Next) = (added.Next, null);
-                if (_last is null) _first = added;
-                else _last.Next = added;
-                _last = added;
-            }
-            int part = Math.Min(_last.Free, bytes.Length);
+            if (_last is null || _last.Free == 0) AddSpare();
+            int part = Math.Min(_last!.Free, bytes.Length);
             _last.Append(bytes[..part]);
             bytes = bytes[part..];
         }
+    }
+
+    private void AddSpare()
+    {
+        Segment added = _spare!;
+        (_spare, added.Next) = (added.Next, null);
+        if (_last is null) _first = added;
+        else _last.Next = added;
+        _last = added;
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

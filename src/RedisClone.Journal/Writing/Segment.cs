@@ -1,37 +1,57 @@
 namespace RedisClone.Journal.Writing;
 
 /// <summary>A piece of the stream in memory. The segments of one group form a linked list.</summary>
-internal sealed class Segment(int size)
+internal sealed class Segment
 {
     /// <summary>
     /// Room before the bytes for a header line, so that a group of one segment is written as a single span.
     /// </summary>
     public const int HeaderRoom = 128;
 
-    public byte[] Buffer { get; } = GC.AllocateUninitializedArray<byte>(HeaderRoom + size, pinned: true);
+    private readonly int _start = HeaderRoom;
+    private readonly int _end;
+
+    public Segment(int size)
+    {
+        Buffer = GC.AllocateUninitializedArray<byte>(HeaderRoom + size, pinned: true);
+        _end = Buffer.Length;
+    }
+
+    /// <summary>A full segment whose bytes another class has allocated. It has no room for a header.</summary>
+    public Segment(ArraySegment<byte> bytes)
+    {
+        Buffer = bytes.Array!;
+        _start = bytes.Offset;
+        _end = bytes.Offset + bytes.Count;
+        Length = bytes.Count;
+        IsForeign = true;
+    }
+
+    public byte[] Buffer { get; }
+
+    /// <summary>Whether the array is not one of the pool.</summary>
+    public bool IsForeign { get; }
 
     public int Length { get; set; }
 
     public Segment? Next { get; set; }
 
-    public int Free => Buffer.Length - HeaderRoom - Length;
+    public int Free => _end - _start - Length;
 
-    public ReadOnlySpan<byte> Bytes => Buffer.AsSpan(HeaderRoom, Length);
+    public ReadOnlySpan<byte> Bytes => Buffer.AsSpan(_start, Length);
 
-    public ReadOnlyMemory<byte> Memory => Buffer.AsMemory(HeaderRoom, Length);
+    public ReadOnlyMemory<byte> Memory => Buffer.AsMemory(_start, Length);
 
     public void Append(ReadOnlySpan<byte> bytes)
     {
-        bytes.CopyTo(Buffer.AsSpan(HeaderRoom + Length));
+        bytes.CopyTo(Buffer.AsSpan(_start + Length));
         Length += bytes.Length;
     }
 }
 
 /// <summary>Keeps a bounded number of segments for reuse. The lock of the caller protects it.</summary>
-internal sealed class SegmentPool(int segmentSize)
+internal sealed class SegmentPool(int segmentSize, int maxKept)
 {
-    private const int MaxKept = 64;
-
     private Segment? _free;
     private int _count;
 
@@ -50,7 +70,7 @@ internal sealed class SegmentPool(int segmentSize)
         while (chain is not null)
         {
             Segment? next = chain.Next;
-            if (_count < MaxKept)
+            if (_count < maxKept && !chain.IsForeign)
             {
                 chain.Length = 0;
                 chain.Next = _free;

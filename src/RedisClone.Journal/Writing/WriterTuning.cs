@@ -7,6 +7,15 @@ internal sealed record WriterTuning
 
     public int SegmentSize { get; init; } = 256 * 1024;
 
+    /// <summary>The number of unused segments that are kept for reuse.</summary>
+    public int KeptSegments { get; init; } = 64;
+
+    /// <summary>
+    /// Segments that are allocated when the stream begins, so that a process with a limited heap needs no memory for pending units
+    /// later.
+    /// </summary>
+    public int FirstSegments { get; init; }
+
     /// <summary>
     /// Only its last unit may extend a group beyond this size, because recovery reads a whole group into memory.
     /// </summary>

@@ -2,6 +2,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine;
 using RedisClone.Engine.Metrics;
+using RedisClone.Memory;
 using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Lifetime;
@@ -35,6 +36,7 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
         _stays = Held();
+        HeapRelief.DropSpares = DropSpareBuffers;
         using var timer = new PeriodicTimer(BetweenLooks);
         using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
         while (await timer.WaitForNextTickAsync(CancellationToken.None))
@@ -79,14 +81,19 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
         }
         if (++_looks < 1 << _attempts) return;
         _looks = 0;
-        if (EventLoopListenerFactory.IsSupported)
-            foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.DropSpareBuffers();
+        DropSpareBuffers();
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
         // Objects may become garbage shortly after a collection. The remaining memory counts as in use only after several
         // attempts.
         if (++_attempts < Attempts) return;
         _stays = Held();
         _attempts = 0;
+    }
+
+    private void DropSpareBuffers()
+    {
+        if (!EventLoopListenerFactory.IsSupported) return;
+        foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.DropSpareBuffers();
     }
 
     /// <summary>

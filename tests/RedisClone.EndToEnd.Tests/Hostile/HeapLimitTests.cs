@@ -60,6 +60,81 @@ public sealed class HeapLimitTests
         foreach (int i in acknowledged) Assert.Equal(size, reader.Call("STRLEN", $"key:{i}").Integer);
     }
 
+    /// <summary>
+    /// One client sets large values, of which the heap has room for a few. A value is held several times while its effect is
+    /// written. The server refuses the command or executes it, and never ends.
+    /// </summary>
+    [Theory]
+    [InlineData("0x10000000", 50_000_000)]
+    [InlineData("0x10000000", 40_000_000)]
+    [InlineData("0x8000000", 24_000_000)]
+    public void Few_values_as_large_as_the_limit_allows(string limit, int size)
+    {
+        using var server = new ShellServer($"export DOTNET_GCHeapHardLimit={limit}; exec SERVER > log", "--save ''", Durable);
+        string value = new('v', size);
+        int stored = 0;
+        RespClient client = server.Connect();
+        for (int i = 0; i < 12; i++)
+        {
+            try
+            {
+                Reply reply = client.Call("SET", $"key:{i % 3}", value);
+                if (reply.Type == '+') stored++;
+                else Assert.StartsWith("OOM", reply.Text, StringComparison.Ordinal);
+            }
+            catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
+            {
+                // A client that holds more than its part of the heap is disconnected.
+                client.Dispose();
+                client = server.Connect();
+            }
+        }
+        client.Dispose();
+        Assert.True(stored > 0, "no value was stored");
+        int exit = server.StopOrKill();
+        Assert.True(exit == 0, $"exit code {exit}:\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+    }
+
+    /// <summary>
+    /// Clients fill a small heap with requests that they do not complete and with values of all sizes, and leave it full of holes.
+    /// When they have gone, connections and writes are served again.
+    /// </summary>
+    [Fact]
+    public void A_full_heap_serves_again_after_the_load()
+    {
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x4000000; exec SERVER > log", "--save ''", Durable);
+        server.Connect().Dispose();
+        for (int round = 0; round < 10; round++) Load(server.Port, new Random(round));
+        using RespClient client = server.Connect();
+        for (string reply = ""; reply != "+OK"; Thread.Sleep(50)) reply = client.Call("SET", "key", "value").ToString();
+        int exit = server.StopOrKill();
+        Assert.True(exit == 0, $"exit code {exit}:\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+    }
+
+    private static void Load(int port, Random random)
+    {
+        string text = new('z', 10 << 20);
+        var clients = new List<RespClient>();
+        for (int i = 0; i < 40; i++)
+        {
+            try
+            {
+                var client = new RespClient(port);
+                clients.Add(client);
+                for (int n = 0; n < 30; n++) client.Call("SET", $"key:{random.Next(2000)}", text[..random.Next(1 << random.Next(6, 18))]);
+                client.Call("SET", $"large:{random.Next(6)}", text[..random.Next(text.Length)]);
+                for (int n = 0; n < 30; n++) client.Call("DEL", $"key:{random.Next(2000)}", $"large:{random.Next(30)}");
+                // The request is not complete.
+                client.SendRaw($"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$500000000\r\n{text.AsSpan(0, random.Next(64 << 10, 4 << 20))}");
+            }
+            catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
+            {
+                // The server refuses or disconnects the client for lack of memory.
+            }
+        }
+        foreach (RespClient client in clients) client.Dispose();
+    }
+
     /// <summary>A request with more arguments than the memory can hold closes its connection and writes few log lines.</summary>
     [Fact]
     public void ArgumentsBeyondTheLimitCloseTheConnection()

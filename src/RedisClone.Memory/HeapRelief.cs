@@ -1,0 +1,80 @@
+using System.Diagnostics;
+using System.Runtime;
+
+namespace RedisClone.Memory;
+
+/// <summary>
+/// Makes room in a heap with a hard limit after an allocation has failed. The heap may be full of free memory that is of no use
+/// to the allocation: free regions of another kind, holes between objects, and spare buffers. An aggressive collection compacts
+/// the heap and returns all free regions. Thread-safe.
+/// </summary>
+public static class HeapRelief
+{
+    /// <summary>Between two collections pass at least this many times the duration of the last one: they take a 20th of the time.</summary>
+    private const int Rest = 20;
+
+    private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(50);
+
+    private static readonly Lock Gate = new();
+    private static long s_mayCollectAt = long.MinValue;
+
+    /// <summary>
+    /// Releases spare buffers that the process keeps for later use. It is called when memory is missing, and may throw for lack of
+    /// memory. Null if there are none.
+    /// </summary>
+    public static Action? DropSpares { get; set; }
+
+    /// <summary>
+    /// Called after a failed allocation, on any thread. Collects unless another collection has just ended. Returns whether the
+    /// caller should try the allocation once more.
+    /// </summary>
+    public static bool TryRelieve()
+    {
+        if (HeapLimit.Bytes == 0) return false;
+        try
+        {
+            lock (Gate)
+            {
+                // A thread that waited for the collection of another one tries again too.
+                long started = Stopwatch.GetTimestamp();
+                if (started < s_mayCollectAt) return true;
+                Collect();
+                long ended = Stopwatch.GetTimestamp();
+                s_mayCollectAt = ended + Math.Max(Rest * (ended - started), LeastRest.Ticks * Stopwatch.Frequency / TimeSpan.TicksPerSecond);
+            }
+            return true;
+        }
+        catch (OutOfMemoryException)
+        {
+            // Even the lock, or the start of the collection, may need memory.
+            return false;
+        }
+    }
+
+    /// <summary>Allocates an array that is not pinned and not cleared. If there is no memory, it makes room and tries once more.</summary>
+    public static byte[] Allocate(int size)
+    {
+        try
+        {
+            return GC.AllocateUninitializedArray<byte>(size);
+        }
+        catch (OutOfMemoryException) when (TryRelieve())
+        {
+            return GC.AllocateUninitializedArray<byte>(size);
+        }
+    }
+
+    private static void Collect()
+    {
+        try
+        {
+            DropSpares?.Invoke();
+        }
+        catch (OutOfMemoryException)
+        {
+            // The collection helps without it.
+        }
+        GCSettings.LargeObjectHeapCompactionMode = GCLargeObjectHeapCompactionMode.CompactOnce;
+        GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+    }
+}
