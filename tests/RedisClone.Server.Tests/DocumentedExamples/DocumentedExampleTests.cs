@@ -89,7 +89,8 @@ public sealed class DocumentedExampleTests : IDisposable
         }
     }
 
-    private static IEnumerable<string> Files() => Directory.GetFiles(s_files, "*.txt").Select(path => Path.GetFileNameWithoutExtension(path)).Order(StringComparer.Ordinal);
+    private static IEnumerable<string> Files() =>
+        Directory.GetFiles(s_files, "*.txt").Select(path => Path.GetFileNameWithoutExtension(path)).Order(StringComparer.Ordinal);
 
     private static IEnumerable<Example> Read(string file) => Example.Read(File.ReadAllText(Path.Combine(s_files, file + ".txt")));
 }

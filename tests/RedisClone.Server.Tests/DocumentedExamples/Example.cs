@@ -53,8 +53,11 @@ internal sealed partial record Example(string Title, IReadOnlyList<Step> Steps)
         }
     }
 
-    private static string[] Words(string line) =>
-        [.. (InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) ?? throw new FormatException($"the quotes of '{line}' are unbalanced")).Select(Encoding.Latin1.GetString)];
+    private static string[] Words(string line)
+    {
+        var words = InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) ?? throw new FormatException($"the quotes of '{line}' are unbalanced");
+        return [.. words.Select(Encoding.Latin1.GetString)];
+    }
 
     [GeneratedRegex(@"^(?<client>\d?)(((?<repeats>~)?> (?<words>.*))|<)$")]
     private static partial Regex Prompt();
