@@ -98,6 +98,34 @@ public sealed class FailedAllocationTests
         Assert.Equal(expected, collector.Units.Select(unit => unit.Bytes));
     }
 
+    /// <summary>An idle journal must not keep the memory of its last large unit.</summary>
+    [Fact]
+    public void AGivenArrayIsReleasedWhenItIsWritten()
+    {
+        var observer = new ManualObserver();
+        using var directory = JournalDirectory.TryOpen(new SimulatedDisk(), JournalRun.Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, observer);
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        var array = Give(journal, out var lsn);
+        journal.Appended();
+        Assert.True(observer.WaitFor(lsn));
+        Assert.True(SpinWait.SpinUntil(
+            () =>
+            {
+                GC.Collect();
+                return !array.IsAlive;
+            },
+            Patience));
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    private static WeakReference Give(JournalEngine journal, out long lsn)
+    {
+        var unit = Units.Command("SET", "key", new string('v', 300_000));
+        lsn = journal.AppendGiven(0, unit);
+        return new(unit);
+    }
+
     /// <summary>
     /// Any exception of a write is final, like a disk error: clients receive the error, and the journal thread
     /// continues.

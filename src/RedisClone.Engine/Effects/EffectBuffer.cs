@@ -16,7 +16,11 @@ internal readonly record struct EffectMark(int Length, int Commands, int Databas
 internal sealed class EffectBuffer
 {
     private const int InitialSize = 4096;
-    private const int KeptSize = 1 << 20;
+    private const int MostKept = 1 << 20;
+    private const int LeastGiven = 256 << 10;       // the size of the journal's segments
+    private const int KeptPart = 1024;
+    /// <summary>Each thread keeps a buffer, so in a heap with a limit it keeps a small one.</summary>
+    private static readonly int KeptSize = (int)HeapLimit.Part(KeptPart, MostKept);
     private static readonly long LargestGrowth = HeapLimit.Part(64, Array.MaxLength);
     private const int MostHeader = 16;              // a type, a number of ten digits, a line end
     private const int MostName = 32;                // the name of a command as an effect may be longer than the client's
@@ -68,7 +72,7 @@ internal sealed class EffectBuffer
     public bool TryGive(out ArraySegment<byte> unit)
     {
         unit = default;
-        if (_bytes.Length <= KeptSize || _length < KeptSize / 4) return false;
+        if (_bytes.Length <= KeptSize || _length < LeastGiven) return false;
         int length = Unit.Length;
         unit = new(_bytes, Commands == 1 ? Front : 0, length);
         return true;
@@ -131,7 +135,7 @@ internal sealed class EffectBuffer
     /// </summary>
     public void Reserve(in Request request)
     {
-        if (!IsMuted) Room(MostSelects + SizeOf(request.Count, MostName + (long)request.WireLength));
+        if (!IsMuted) Room(RoomFor(request));
     }
 
     /// <summary>Begins an argument whose bytes are added in parts. It makes the room for all of them.</summary>
@@ -192,8 +196,9 @@ internal sealed class EffectBuffer
         (_current, _owed) = (mark.Current, 0);
     }
 
-    /// <summary>Whether a request of this many bytes still fits into the unit.</summary>
-    public bool HasRoomFor(int bytes) => _length + (long)bytes <= MostBytes;
+    /// <summary>Whether a request still fits into the unit, and the unit into an array.</summary>
+    public bool HasRoomFor(in Request request) =>
+        _length + (long)request.WireLength <= MostBytes && _length + RoomFor(request) + Tail <= Array.MaxLength;
 
     /// <summary>Removes the last command if not all of its arguments were added, because its handler failed.</summary>
     public void DropUnfinished()
@@ -232,6 +237,8 @@ internal sealed class EffectBuffer
         _current = database;
         Commands++;
     }
+
+    private static long RoomFor(in Request request) => MostSelects + SizeOf(request.Count, MostName + (long)request.WireLength);
 
     private static int SelectLength(int database)
     {

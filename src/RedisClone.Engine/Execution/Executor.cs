@@ -206,7 +206,7 @@ internal sealed class Executor(ServerCore server)
         Session session = c.Session;
         CommandRow row = c.Row;
         Lane lane = c.Lane;
-        if (row.IsWrite && !lane.Effects.HasRoomFor(c.Args.WireLength))
+        if (row.IsWrite && !lane.Effects.HasRoomFor(c.Args))
         {
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;

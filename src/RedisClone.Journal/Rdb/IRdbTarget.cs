@@ -33,11 +33,18 @@ public sealed class RdbFileTarget(IDiskFile file, long flushEvery = 4 << 20) : I
 /// <summary>Keeps an RDB, or one value of it, in memory.</summary>
 public sealed class RdbMemoryTarget : IRdbTarget
 {
-    private readonly System.Buffers.ArrayBufferWriter<byte> _bytes = new();
+    /// <summary>A larger buffer is not kept for the next value.</summary>
+    private const int MostKept = 64 * 1024;
+
+    private System.Buffers.ArrayBufferWriter<byte> _bytes = new();
 
     public ReadOnlySpan<byte> Bytes => _bytes.WrittenSpan;
 
     public void Write(ReadOnlySpan<byte> bytes) => System.Buffers.BuffersExtensions.Write(_bytes, bytes);
 
-    public void Clear() => _bytes.ResetWrittenCount();
+    public void Clear()
+    {
+        if (_bytes.Capacity > MostKept) _bytes = new();
+        else _bytes.ResetWrittenCount();
+    }
 }

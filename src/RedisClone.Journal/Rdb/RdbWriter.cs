@@ -14,6 +14,9 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
 
     private const int Patience = 32, MostLeft = 7;
 
+    /// <summary>A larger buffer for compression is not kept for the next value.</summary>
+    private const int MostKept = 64 * 1024;
+
     private readonly byte[] _buffer = GC.AllocateUninitializedArray<byte>(Math.Max(bufferSize, 512));
     private readonly int[]? _hashes = compress ? new int[Lzf.HashSize] : null;
     private byte[] _compressed = [];
@@ -197,6 +200,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         _length = 0;
         Crc = 0;
         _failed = 0;
+        if (_compressed.Length > MostKept) _compressed = [];
     }
 
     private Span<byte> Reserve(int count)

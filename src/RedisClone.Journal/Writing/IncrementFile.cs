@@ -167,6 +167,8 @@ internal sealed class IncrementFile : IDisposable
             _parts.Add(_fillMark);
         }
         _file.Write(Offset, _parts);
+        // The arrays of a large group must not stay alive until the next one.
+        _parts.Clear();
     }
 
     private void Advance(long end, long filledTo, long durable)
