@@ -168,6 +168,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             _idle = false;
             _rounds ??= _server.Journal?.RoundsOf(_scheduler);
             _now = ServerCore.UnixMilliseconds();
+            Session.Replica?.Heard(_now);
             _parser.Restricted = Session.MustAuthenticate;
             _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
             bool any = _batch.Count > 0;
