@@ -28,7 +28,7 @@ internal sealed partial class ConfigTable
         Bool("tls-session-caching", true, static c => ref c.TlsSessionCaching, "Let clients resume a TLS session."),
         Int("tls-session-cache-size", 20480, 0, int.MaxValue, "TLS sessions kept for resumption.", flags: TunesNothing),
         Int("tls-session-cache-timeout", 300, 0, int.MaxValue, "Seconds that a TLS session can be resumed.", flags: TunesNothing),
-        Bool("tls-replication", false, "Connect to the master with TLS.", flags: Unsupported),
+        Bool("tls-replication", false, static c => ref c.TlsReplication, "Connect to the master with TLS."),
         Bool("tls-cluster", false, "TLS on the cluster bus.", flags: Unsupported),
     ];
 }

@@ -134,6 +134,16 @@ internal sealed class ServerConfig
 
     // Replication and cluster
     public ReplicaOf? ReplicaOf;
+    public string MasterUser = "";
+    public string MasterAuth = "";
+    public bool ReplicaServeStaleData;
+    public bool ReplicaReadOnly;
+    public bool ReplicaIgnoreMaxMemory;
+    public bool ReplicaAnnounced;
+    public string ReplicaAnnounceIp = "";
+    public int ReplicaAnnouncePort;
+    public int ReplicaPriority;
+    public long ReplBacklogTtl;
     public int ReplPingReplicaPeriod;
     public int ReplTimeout;
     public long ReplBacklogSize;
@@ -142,6 +152,7 @@ internal sealed class ServerConfig
     public bool ClusterEnabled;
 
     // TLS
+    public bool TlsReplication;
     public int TlsPort;
     public string TlsCertFile = "";
     public string TlsKeyFile = "";

@@ -40,6 +40,7 @@ internal static class ParameterEffects
         On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
         On(server, "acl-pubsub-default", server.Access.Adapt);
         server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");
+        On(server, "repl-backlog-size", () => server.Replicas.Stream.BacklogSize = config.ReplBacklogSize);
         On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
     }
 

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Security.Cryptography;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
@@ -13,6 +12,7 @@ using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
+using RedisClone.Engine.Replication.Following;
 using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
@@ -27,6 +27,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
     public ServerCore(ServerConfig config, ConfigTable parameters, CommandTable commands, ILogger<ServerCore> log, IDisk? disk = null)
     {
         Config = config;
+        Role = new ReplicationRole(this);
         Disk = disk ?? RealDisk.Instance;
         Parameters = parameters;
         Log = log;
@@ -65,6 +66,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Rewrites = new JournalRewrites(this, slot);
         Backups = new Backups(this, slot);
         Replicas = new Replicas(this, slot);
+        Replicas.Stream.BacklogSize = config.ReplBacklogSize;
         Shutdown.Save = Snapshots.SaveAtShutdown;
     }
 
@@ -127,6 +129,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
 
     public Replicas Replicas { get; }
 
+    /// <summary>The role of this server in replication.</summary>
+    public ReplicationRole Role { get; }
+
     public Hub Hub { get; } = new();
 
     public Monitors Monitors { get; } = new();
@@ -156,10 +161,10 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>False while data is loading: expired keys stay visible.</summary>
     public bool ExpiryEnabled { get; set; } = true;
 
-    public string RunId { get; } = NewId();
+    public string RunId { get; } = ReplicationHistory.NewId();
 
-    /// <summary>Identifies the history of this data set for replicas.</summary>
-    public string ReplicationId { get; private set; } = NewId();
+    /// <summary>The names of the history of the data for replicas.</summary>
+    public ReplicationHistory History { get; } = new();
 
     /// <summary>The system interface through which connections are served, for INFO. The host sets it.</summary>
     public string MultiplexingApi { get; set; } = "sockets";
@@ -172,9 +177,6 @@ internal sealed class ServerCore : IDataServices, IClientServices
         AccessClock.Advance(now);
         for (int i = 0; i < Shards.Count; i++) Shards[i].Store.NewAccess = AccessClock.New;
     }
-
-    /// <summary>Starts a new history under a new identifier.</summary>
-    public void ChangeReplicationId() => ReplicationId = NewId();
 
     public static long UnixMicroseconds() => (DateTime.UtcNow.Ticks - DateTime.UnixEpoch.Ticks) / TimeSpan.TicksPerMicrosecond;
 
@@ -216,6 +218,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots.CountFromHere();
         Snapshots.WarnIfImpossible();
         Loading = null;
+        Role.Begin();
         for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
         return null;
     }
@@ -233,8 +236,6 @@ internal sealed class ServerCore : IDataServices, IClientServices
             Loading = null;
         }
     }
-
-    private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
 
     private static int ShardCount(ServerConfig config)
     {

@@ -96,6 +96,7 @@ internal sealed class Shutdown(ServerCore server)
             Volatile.Write(ref _begun, 0);
             return false;
         }
+        server.Role.Stop();
         StopListening();
         StopHost();
         return true;

@@ -64,6 +64,7 @@ internal static class Hosting
     {
         WebApplication host = builder.Build();
         ServerCore server = host.Services.GetRequiredService<ServerCore>();
+        server.Role.Connector = new PrimaryConnector(server.Config);
         if (server.Config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported) server.MultiplexingApi = "epoll";
         host.Run(new MetricsEndpoint(server).AnswerAsync);
         return host;

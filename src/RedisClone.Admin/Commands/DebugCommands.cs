@@ -102,7 +102,7 @@ internal static class DebugCommands
 
     private static void ChangeReplicationId(ref CommandContext c)
     {
-        c.Server.ChangeReplicationId();
+        c.Server.History.Change();
         c.Reply.Ok();
     }
 

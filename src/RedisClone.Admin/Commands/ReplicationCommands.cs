@@ -1,20 +1,24 @@
 using System.Buffers;
 using System.Globalization;
+using RedisClone.Configuration;
 using RedisClone.Engine;
+using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Replication;
+using RedisClone.Engine.Replication.Following;
 using RedisClone.Protocol;
 using static RedisClone.Engine.Commands.CommandFlags;
 
 namespace RedisClone.Admin.Commands;
 
 /// <summary>
-/// Commands that replicas send, and commands about replicas. This server feeds replicas and cannot be one itself.
+/// Commands that replicas send, commands about replicas, and the commands that change the role of this server.
 /// </summary>
 internal static class ReplicationCommands
 {
-    private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale;
+    /// <summary>The role changes while every shard is held.</summary>
+    private const CommandFlags Replicating = NoAsyncLoading | CommandFlags.Admin | NoScript | Stale | AllShards;
 
     /// <summary>The connection sends its outstanding replies before it becomes a replica.</summary>
     private const CommandFlags Feeding = NoAsyncLoading | CommandFlags.Admin | NoMulti | NoScript | Long;
@@ -22,7 +26,11 @@ internal static class ReplicationCommands
     private static readonly SearchValues<byte> HostCharacters =
         SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
 
-    private const string NoReplica = "the server feeds replicas but cannot be one";
+    private const string NoFailover = "use `REPLICAOF` or Sentinel";
+
+    private const string NotOnReplicas =
+        " cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the " +
+        "default) writes to replicas are just local and are not propagated.";
 
     public static readonly CommandRow[] Rows =
     [
@@ -44,17 +52,27 @@ internal static class ReplicationCommands
             "Sets options of a replica's connection.")
             { Complexity = "O(1)" },
         new("REPLICAOF <host port | NO ONE>",
-            3, Keys.None, Replicating, "server", "5.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
-            { Lacks = NoReplica },
+            3, Keys.None, Replicating, "server", "5.0.0", SetPrimary, "Makes the server a replica, or with NO ONE a master."),
         new("SLAVEOF <host port | NO ONE>",
-            3, Keys.None, Replicating, "server", "1.0.0", ReplicaOf, "Makes the server a replica, or with NO ONE a master.")
-            { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`", Lacks = NoReplica },
+            3, Keys.None, Replicating, "server", "1.0.0", SetPrimary, "Makes the server a replica, or with NO ONE a master.")
+            { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" },
         new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.") { Lacks = NoReplica },
+            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.")
+            { Lacks = NoFailover },
     ];
 
     private static void Role(ref CommandContext c)
     {
+        if (c.Server.Role is { Primary: { } primary } role)
+        {
+            c.Reply.ArrayHeader(5);
+            c.Reply.Bulk("slave"u8);
+            c.Reply.BulkString(primary.Host);
+            c.Reply.Integer(primary.Port);
+            c.Reply.BulkString((role.Follower?.State ?? LinkState.Connect).ToString().ToLowerInvariant());
+            c.Reply.Integer(role.IsLinkUp ? c.Server.Replicas.Stream.Offset : -1);
+            return;
+        }
         Replica[] following = [.. c.Server.Replicas.All.Where(static replica => replica.State == ReplicaState.Follows)];
         c.Reply.ArrayHeader(3);
         c.Reply.Bulk("master"u8);
@@ -73,6 +91,7 @@ internal static class ReplicationCommands
     {
         long wanted = c.Int64(1);
         long timeout = c.Timeout(2);
+        if (!c.Failed && c.Server.Role.IsReplica) c.Fail("ERR WAIT" + NotOnReplicas);
         if (c.Failed) return;
         Replicas replicas = c.Server.Replicas;
         long offset = replicas.Stream.Offset;
@@ -95,6 +114,7 @@ internal static class ReplicationCommands
         long wanted = c.Int64(2, 0, long.MaxValue, Errors.NotPositive);
         long timeout = c.Timeout(3);
         JournalKeeper? journal = c.Server.Journal;
+        if (!c.Failed && c.Server.Role.IsReplica) c.Fail("ERR WAITAOF" + NotOnReplicas);
         if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly " +
             "is disabled.");
         if (c.Failed) return;
@@ -121,20 +141,22 @@ internal static class ReplicationCommands
 
     private static void Sync(ref CommandContext c)
     {
-        if (!c.Session.IsReplica) c.Server.Replicas.Admit(c.Session.Connection!.AsReplica());
+        if (!c.Session.IsReplica && CanFeed(ref c)) c.Server.Replicas.Admit(c.Session.Connection!.AsReplica());
     }
 
-    /// <summary>
-    /// Always starts a full synchronization, because the server keeps no backlog of the replication stream.
-    /// </summary>
+    /// <summary>Continues the stream for a replica that knows it up to an offset, or else sends all data first.</summary>
     private static void PSync(ref CommandContext c)
     {
-        c.Int64(2);
-        if (c.Failed || c.Session.IsReplica) return;
+        long next = c.Int64(2);
+        if (c.Failed || c.Session.IsReplica || !CanFeed(ref c)) return;
         Replica replica = c.Session.Connection!.AsReplica();
         replica.IsModern = true;
-        c.Server.Replicas.Admit(replica);
+        if (!c.Server.Replicas.TryContinue(replica, c.Text(1), next - 1)) c.Server.Replicas.Admit(replica);
     }
+
+    /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
+    private static bool CanFeed(ref CommandContext c) =>
+        c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master");
 
     private static void ReplConf(ref CommandContext c)
     {
@@ -150,7 +172,7 @@ internal static class ReplicationCommands
                 Acknowledge(ref c, i);
                 return;
             }
-            // GETACK asks a replica for its offset. This server is not a replica, so it has none to report.
+            // GETACK asks a replica for its offset. A primary sends it in the stream, not to this connection.
             if (c.Is(i, "getack"u8)) return;
             if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
@@ -159,7 +181,8 @@ internal static class ReplicationCommands
                     c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
-            // The capabilities and the version of a replica do not change the data that it receives.
+            else if (c.Is(i, "capa"u8) && c.Is(i + 1, "psync2"u8)) c.Session.Connection!.AsReplica().KnowsHistories = true;
+            // The other capabilities and the version of a replica do not change the data that it receives.
             else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
         }
         if (!c.Failed) c.Reply.Ok();
@@ -189,15 +212,37 @@ internal static class ReplicationCommands
         c.Server.Replicas.Acknowledged(replica, processed, flushed);
     }
 
-    private static void ReplicaOf(ref CommandContext c)
+    private static void SetPrimary(ref CommandContext c)
     {
+        ReplicationRole role = c.Server.Role;
+        if (c.Session.IsReplica)
+        {
+            c.Fail("ERR Command is not valid when client is a replica.");
+            return;
+        }
         if (c.Is(1, "no"u8) && c.Is(2, "one"u8))
         {
+            if (role.IsReplica)
+                c.Server.Log.LogInformation("MASTER MODE enabled (user request from '{Client}')", ClientDescription.DuringCommand(c.Session));
+            role.Lead();
             c.Reply.Ok();
             return;
         }
-        c.Int64(2, 0, ushort.MaxValue, "ERR Invalid master port");
-        c.Fail("ERR this server cannot be a replica");
+        var primary = new ReplicaOf(c.Text(1), (int)c.Int64(2, 0, ushort.MaxValue, "ERR Invalid master port"));
+        if (c.Args[1].Length is 0 or > Limits.HostName || c.Args[1].ContainsAnyExcept(HostCharacters)) c.Fail("ERR Invalid master host");
+        if (!c.Failed && role.Connector is null) c.Fail("ERR this server has no network, so it cannot be a replica");
+        if (c.Failed) return;
+        if (role.Primary == primary)
+        {
+            c.Reply.SimpleString("OK Already connected to specified master"u8);
+            return;
+        }
+        // Earlier commands of the same transaction still belong to this server's own stream.
+        c.Server.Executor.PlaceEffects(c.Session, c.Lane, c.Held);
+        role.Follow(primary);
+        c.Server.Log.LogInformation("REPLICAOF {Host}:{Port} enabled (user request from '{Client}')", primary.Host, primary.Port,
+            ClientDescription.DuringCommand(c.Session));
+        c.Reply.Ok();
     }
 
     private static void Failover(ref CommandContext c)

@@ -1,29 +1,64 @@
 using System.Globalization;
+using RedisClone.Configuration;
 using RedisClone.Engine.Replication;
+using RedisClone.Engine.Replication.Following;
 
 namespace RedisClone.Admin.Info;
 
-/// <summary>INFO's section about replication: a master and its replicas.</summary>
+/// <summary>INFO's section about replication: the role, the link to the primary, and the replicas.</summary>
 internal static class ReplicationInfo
 {
-    private static readonly string NoId = new('0', 40);
-
     public static readonly InfoRow[] Rows =
     [
-        new Figure("role", _ => "master"),
+        new Figure("role", r => r.Server.Role.IsReplica ? "slave" : "master"),
+        new FreeText(WriteLink),
         new Figure("connected_slaves", r => r.Replicas.Length),
-        new Figure("min_slaves_good_slaves", r => r.Config.WantsReplicas ? r.Server.Replicas.CountGood() : null),
+        new Figure("min_slaves_good_slaves", r => r.Config.WantsReplicas && !r.Server.Role.IsReplica ? r.Server.Replicas.CountGood() : null),
         new FreeText(WriteReplicas),
         new Figure("master_failover_state", _ => "no-failover"),
-        new Figure("master_replid", r => r.Server.ReplicationId),
-        new Figure("master_replid2", _ => NoId),
+        new Figure("master_replid", r => r.Server.History.Id),
+        new Figure("master_replid2", r => r.Server.History.EarlierId),
         new Figure("master_repl_offset", r => r.Server.Replicas.Stream.Offset),
-        new Figure("second_repl_offset", _ => -1),
-        new Figure("repl_backlog_active", _ => 0),
+        new Figure("second_repl_offset", r => r.Server.History.EarlierEnd),
+        new Figure("repl_backlog_active", r => r.Server.Replicas.Stream.IsOpen),
         new Figure("repl_backlog_size", r => r.Config.ReplBacklogSize),
-        new Figure("repl_backlog_first_byte_offset", _ => 0),
-        new Figure("repl_backlog_histlen", _ => 0),
+        new Figure("repl_backlog_first_byte_offset", r => r.Server.Replicas.Stream is { IsOpen: true } stream ? stream.BacklogStart + 1 : 0),
+        new Figure("repl_backlog_histlen", r => r.Server.Replicas.Stream is { IsOpen: true } stream ? stream.Offset - stream.BacklogStart : 0),
     ];
+
+    private static void WriteLink(ServerReading reading, InfoWriter info)
+    {
+        if (reading.Server.Role is not { Primary: { } primary } role) return;
+        Follower? link = role.Follower;
+        bool isUp = role.IsLinkUp;
+        long offset = reading.Server.Replicas.Stream.Offset;
+        Field("master_host", primary.Host);
+        Field("master_port", primary.Port);
+        Field("master_link_status", isUp ? "up" : "down");
+        Field("master_last_io_seconds_ago", isUp ? (reading.Now - link!.LastInput) / 1000 : -1);
+        FullCopy? copy = link?.Copy;
+        Field("master_sync_in_progress", link?.State == LinkState.Sync);
+        Field("slave_read_repl_offset", offset + (link?.Waiting ?? 0));
+        Field("slave_repl_offset", offset);
+        if (copy is not null) WriteCopy(copy, link!, reading.Now, info);
+        if (!isUp) Field("master_link_down_since_seconds", link is { DownSince: > 0 and var since } ? (reading.Now - since) / 1000 : -1);
+        ServerConfig config = reading.Config;
+        Field("slave_priority", config.ReplicaPriority);
+        Field("slave_read_only", config.ReplicaReadOnly);
+        Field("replica_announced", config.ReplicaAnnounced);
+
+        void Field(string name, FigureValue value) => info.Field(name, value.Text);
+    }
+
+    private static void WriteCopy(FullCopy copy, Follower link, long now, InfoWriter info)
+    {
+        long total = copy.TotalBytes, read = copy.BytesRead;
+        info.Field("master_sync_total_bytes", ((FigureValue)total).Text);
+        info.Field("master_sync_read_bytes", ((FigureValue)read).Text);
+        info.Field("master_sync_left_bytes", ((FigureValue)(total - read)).Text);
+        info.Field("master_sync_perc", FigureValue.Ratio(total == 0 ? 0 : 100.0 * read / total).Text);
+        info.Field("master_sync_last_io_seconds_ago", ((FigureValue)((now - link.LastInput) / 1000)).Text);
+    }
 
     private static void WriteReplicas(ServerReading reading, InfoWriter info)
     {

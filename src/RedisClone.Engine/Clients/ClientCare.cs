@@ -17,7 +17,7 @@ internal sealed class ClientCare(ServerCore server)
             if (connection.UnsentBytes > 0) connection.KillIfOverLimit();
             if (timeout == 0 || now - session.LastInteraction <= timeout) continue;
             // A client that waits for messages, is blocked or is paused is not idle.
-            if (session.Class != ClientClass.Normal || session.Waiter is not null || session.IsPaused) continue;
+            if (session.Class != ClientClass.Normal || session.IsPrimary || session.Waiter is not null || session.IsPaused) continue;
             server.Log.LogDebug("Closing idle client");
             connection.Kill();
         }

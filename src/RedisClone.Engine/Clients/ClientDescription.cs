@@ -79,6 +79,7 @@ internal static class ClientDescription
     {
         int start = line.Length;
         if (session.IsReplica) line.Append('S');
+        if (session.IsPrimary) line.Append('M');
         if (session.Server.Monitors.Contains(session)) line.Append('O');
         if (session.Subscriptions > 0) line.Append('P');
         if (session.Transaction is not null) line.Append('x');

@@ -122,6 +122,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Whether the session replays effects. Effects may include commands that clients may not send.</summary>
     public bool IsReplay { get; init; }
 
+    /// <summary>Whether the session applies the stream of this server's primary. No expired key is hidden from it.</summary>
+    public bool IsPrimary { get; init; }
+
     /// <summary>A watched key was changed, so the next EXEC replies null. Set by the thread that changes the key.</summary>
     public bool WatchedKeyChanged { get; set; }
 

@@ -282,8 +282,9 @@ internal ref partial struct CommandContext
         if (Row.IsWrite) keyspace.Preserve(entry);
         long expiry = entry.Expiry;
         if (expiry == 0 || !IsOver(expiry)) return entry;
-        // During a pause the data must not change. The expired key is hidden now and removed later.
-        if (_server.Pause.IsOn && !Row.IsWrite) return keyspace.Absent(hash);
+        // During a pause the data must not change, and on a replica only its primary removes expired keys. The key is hidden now
+        // and removed later.
+        if (!Row.IsWrite && (_server.Pause.IsOn || _server.Role.IsReplica)) return keyspace.Absent(hash);
         _server.KeyEvents.Expire(entry, database, Lane);
         return NoteAbsent(keyspace.Find(key, hash), key, database);
     }
@@ -301,9 +302,13 @@ internal ref partial struct CommandContext
     public bool Expect(in Entry entry, ValueType type) => entry.Type == type || Fail(Errors.WrongType);
 
     /// <summary>
-    /// Whether a time has come at which a key or a field expires. While data is loading, none has.
+    /// Whether a time has come at which a key or a field expires. While data is loading, and for the stream of a primary, none
+    /// has.
     /// </summary>
-    public readonly bool IsOver(long expiry) => expiry <= Now && _server.ExpiryEnabled;
+    public readonly bool IsOver(long expiry) => expiry <= Now && _server.ExpiryEnabled && !Session.IsPrimary;
+
+    /// <summary>Whether commands remove expired fields that they find. On a replica, only its primary removes them.</summary>
+    public readonly bool RemovesExpired => _server.ExpiryEnabled && !_server.Role.IsReplica;
 
     /// <summary>
     /// Removes an expired key that a walk has found. The removal is a unit of its own and not a part of the walk, unless the
@@ -311,8 +316,8 @@ internal ref partial struct CommandContext
     /// </summary>
     public readonly void ExpireFound(in Entry entry, ulong hash)
     {
-        // Data must not change during a pause.
-        if (_server.Pause.IsOn) return;
+        // Data must not change during a pause, nor on a replica.
+        if (_server.Pause.IsOn || _server.Role.IsReplica) return;
         _server.KeyEvents.Expire(entry, Session.Database, Lane);
         if (Session.InTransaction) return;
         _server.Executor.PlaceOwnUnit(_server.Shards.Of(hash), Lane);

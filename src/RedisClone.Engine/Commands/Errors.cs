@@ -23,6 +23,9 @@ internal static class Errors
     public const string AllocationFailed = "OOM out of memory: the server could not allocate what the command needs.";
     public const string ShardFull = "OOM the shard of the key is full.";
     public const string NoReplicas = "NOREPLICAS Not enough good replicas to write.";
+    public const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
+    public const string PrimaryIsDown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    public const string RoleChanged = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
     public const string TooManyEffects = "ERR the effects of this transaction or script would be too long";
 
     public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";

@@ -4,6 +4,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
+using RedisClone.Engine.Replication.Following;
 using RedisClone.Engine.Shards;
 
 namespace RedisClone.Engine.Commands;
@@ -33,4 +34,7 @@ internal interface IClientServices
     Monitors Monitors { get; }
 
     Replicas Replicas { get; }
+
+    /// <summary>The role of the server in replication.</summary>
+    ReplicationRole Role { get; }
 }

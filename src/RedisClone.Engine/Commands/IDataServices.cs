@@ -28,7 +28,4 @@ internal interface IDataServices
     DebugSwitches Debug { get; }
 
     ILogger Log { get; }
-
-    /// <summary>False while data is loading: expired keys stay visible.</summary>
-    bool ExpiryEnabled { get; }
 }

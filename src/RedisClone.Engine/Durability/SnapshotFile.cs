@@ -16,6 +16,9 @@ internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true,
 {
     /// <summary>Whether the snapshot has the function libraries but no keys.</summary>
     public bool OnlyFunctions { get; init; }
+
+    /// <summary>The database that the stream after the snapshot is in; -1 if the stream begins with a SELECT.</summary>
+    public int StreamDatabase { get; init; } = -1;
 }
 
 /// <summary>
@@ -77,6 +80,7 @@ internal sealed class SnapshotFile : IDisposable
         _rdb.Aux("ctime"u8, Number(_now / 1000));
         _rdb.Aux("aof-base"u8, _order.Lsn >= 0 ? "1"u8 : "0"u8);
         if (_order.Lsn >= 0) _rdb.Aux(RdbAux.JournalPosition, Number(_order.Lsn));
+        if (_order.StreamDatabase >= 0) _rdb.Aux(RdbAux.StreamDatabase, Number(_order.StreamDatabase));
         foreach (byte[] library in _libraries) _rdb.Function(library);
         foreach ((int database, long keys, long expiring) in _databases)
         {

@@ -49,6 +49,9 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// <summary>The LSN that the file says it stands for, or -1.</summary>
     public long Lsn { get; private set; } = -1;
 
+    /// <summary>The database that the file says the replication stream after it is in, or -1.</summary>
+    public int StreamDatabase { get; private set; } = -1;
+
     bool IRdbVisitor.TakesValues => true;
 
     /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
@@ -77,6 +80,8 @@ internal sealed class SnapshotLoader : IRdbVisitor
     void IRdbVisitor.Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
     {
         if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out int used) && used == value.Length) Lsn = lsn;
+        if (name.SequenceEqual(RdbAux.StreamDatabase) && Utf8Parser.TryParse(value, out int database, out used) && used == value.Length
+            && database >= 0 && database < _server.Config.Databases) StreamDatabase = database;
     }
 
     void IRdbVisitor.Resize(int database, long keys, long expiring)

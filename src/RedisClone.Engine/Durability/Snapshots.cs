@@ -15,6 +15,9 @@ internal sealed class Snapshots
     /// <summary>The infix in the name of the snapshot file for replicas.</summary>
     public const string ForReplicas = "sync-";
 
+    /// <summary>The infix in the name of the snapshot that a primary sends.</summary>
+    public const string FromPrimary = "primary-";
+
     private const long RetryMilliseconds = 5000;
 
     private const string ForSave = "bg-";
@@ -64,7 +67,8 @@ internal sealed class Snapshots
     /// <summary>Whether writes are refused because snapshots are configured and fail (stop-writes-on-bgsave-error).</summary>
     public bool RefusesWrites => Failure is not null && _server.Config.StopWritesOnBgsaveError && _server.Config.SavePoints.Length > 0;
 
-    private bool HasKeys
+    /// <summary>Whether there is any key. The caller need not hold the shards.</summary>
+    public bool HasKeys
     {
         get
         {
@@ -141,7 +145,7 @@ internal sealed class Snapshots
     {
         _saving?.Cancel();
         Slot.Cancel();
-        foreach (string path in new[] { TemporaryPath(""), TemporaryPath(ForSave), TemporaryPath(ForReplicas) })
+        foreach (string path in new[] { TemporaryPath(""), TemporaryPath(ForSave), TemporaryPath(ForReplicas), TemporaryPath(FromPrimary) })
         {
             try
             {

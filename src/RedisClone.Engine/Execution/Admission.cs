@@ -32,9 +32,11 @@ internal static class Admission
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
         if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.IsOver) return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
+        if (server.Role.IsReadOnly && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;
         if (LacksReplicas(server) && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.NoReplicas;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+        if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
         if (server.Scripts.Progress.IsBusy && !row.Has(CommandFlags.AllowBusy)) return server.Scripts.Progress.BusyError;
         return null;
@@ -42,7 +44,7 @@ internal static class Admission
 
     /// <summary>Whether fewer replicas follow closely enough than min-replicas-to-write requires.</summary>
     public static bool LacksReplicas(ServerCore server) =>
-        server.Config.WantsReplicas && server.Replicas.CountGood() < server.Config.MinReplicasToWrite;
+        server.Config.WantsReplicas && !server.Role.IsReplica && server.Replicas.CountGood() < server.Config.MinReplicasToWrite;
 
     /// <summary>Refuses a write whose effect could not be made durable. PING returns the same error.</summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)

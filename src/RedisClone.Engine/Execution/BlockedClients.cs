@@ -62,9 +62,12 @@ internal sealed class BlockedClients(ServerCore server)
         Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
         if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
         {
-            server.Executor.BeginUnit(lane);
-            server.KeyEvents.Expire(entry, key.Database, lane);
-            server.Executor.PlaceOwnUnit(shard, lane);
+            if (!server.Role.IsReplica)
+            {
+                server.Executor.BeginUnit(lane);
+                server.KeyEvents.Expire(entry, key.Database, lane);
+                server.Executor.PlaceOwnUnit(shard, lane);
+            }
             entry = entry.Keyspace.Absent(entry.Hash);
         }
         foreach (Waiter waiter in queue)

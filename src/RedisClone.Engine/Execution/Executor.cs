@@ -49,6 +49,9 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+            // The server may have become a replica after the command was admitted.
+            if (server.Role.IsReadOnly && (c.Flags & CommandFlags.Write) != 0 && !RefuseInPlace(c.Session, c.Row, Errors.ReadOnlyReplica, c.Lane))
+                return Outcome.Done;
             // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
             if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
@@ -65,7 +68,7 @@ internal sealed class Executor(ServerCore server)
             }
             if (journalled) c.Lane.Messages.Hold();
             long seen = c.Session.SeenLsn;
-            outcome = server.Config.MaxMemoryBytes > 0 ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started);
+            outcome = server.Eviction.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
@@ -113,7 +116,7 @@ internal sealed class Executor(ServerCore server)
                     widened = server.Shards.All;
                     return Outcome.Widened;
                 }
-                if (grows && !RefuseForMemory(session, c.Row, lane)) return Outcome.Done;
+                if (grows && !RefuseInPlace(session, c.Row, Errors.OutOfMemory, lane)) return Outcome.Done;
             }
             // Writes the invalidations of evicted keys now, so that the client does not attribute them to this command.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
@@ -128,14 +131,14 @@ internal sealed class Executor(ServerCore server)
     /// Returns false if the command is finished. A refused EXEC continues, because it must end its transaction; its reply states
     /// the reason.
     /// </summary>
-    private static bool RefuseForMemory(Session session, CommandRow row, Lane lane)
+    private static bool RefuseInPlace(Session session, CommandRow row, string refusal, Lane lane)
     {
         if (row.Handler == TransactionCommands.ExecHandler && session.Transaction is { } transaction)
         {
-            transaction.Abort(Errors.OutOfMemory);
+            transaction.Abort(refusal);
             return true;
         }
-        Reject(session, row, Errors.OutOfMemory, lane);
+        Reject(session, row, refusal, lane);
         return false;
     }
 
@@ -290,6 +293,8 @@ internal sealed class Executor(ServerCore server)
     /// <summary>Returns the error that refuses a command which may use memory, or null.</summary>
     private string? RefuseGrowth(ref CommandContext c)
     {
+        // What the primary has done is done here too. If the memory does not suffice, the allocation fails.
+        if (c.Session.IsPrimary) return null;
         if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
         if (c.Row.Has(CommandFlags.Grows))
             return server.ClientMemory.IsHeldMuch || server.ClientMemory.IsFull ? Errors.AllocationFailed : null;

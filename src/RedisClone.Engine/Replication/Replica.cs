@@ -67,6 +67,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// <summary>Whether the client used PSYNC. It then receives the offset of the stream and acknowledges offsets.</summary>
     public bool IsModern { get; set; }
 
+    /// <summary>Whether the client understands the name of a history in the reply to PSYNC.</summary>
+    public bool KnowsHistories { get; set; }
+
     /// <summary>The offset up to which the replica has processed the stream, as it reported.</summary>
     public long Acknowledged { get; private set; }
 
@@ -101,10 +104,10 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         State = ReplicaState.WaitsForSnapshot;
     }
 
-    /// <summary>Sets the start of its part of the stream: the present end of the stream.</summary>
-    public void StartAt(StreamPiece piece, long offset)
+    /// <summary>Sets the start of its part of the stream: a position in a piece, and the offset there.</summary>
+    public void StartAt(StreamPiece piece, int position, long offset)
     {
-        (_position, _sent, _start) = (piece.Length, offset, offset);
+        (_position, _sent, _start) = (position, offset, offset);
         Volatile.Write(ref _piece, piece);
     }
 
@@ -139,6 +142,17 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         if (IsModern) head = string.Create(CultureInfo.InvariantCulture, $"+FULLRESYNC {history} {_start}\r\n{head}");
         Write(reply, Encoding.ASCII.GetBytes(head));
     }
+
+    /// <summary>Follows without a snapshot. The replica has joined the stream already.</summary>
+    public void Continue(ReplyWriter reply, string history, long now)
+    {
+        Write(reply, Encoding.ASCII.GetBytes(KnowsHistories ? $"+CONTINUE {history}\r\n" : "+CONTINUE\r\n"));
+        Acknowledged = _start;
+        Follow(now);
+    }
+
+    /// <summary>Notes a sign of life. A replica that loads a snapshot sends empty lines.</summary>
+    public void Heard(long now) => AcknowledgedAt = Math.Max(AcknowledgedAt, now);
 
     /// <summary>Writes the next part of the snapshot; false if there is none.</summary>
     public bool WritePart(ReplyWriter reply)

@@ -20,6 +20,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     private readonly SharedList<Replica> _all = [];
     private long _lastPing;
     private long _nextSign;
+    private long _aloneSince;
 
     public ReplicationStream Stream { get; } = new();
 
@@ -30,6 +31,11 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     /// <summary>The number of requests for a full copy.</summary>
     public long FullCopies { get; private set; }
+
+    /// <summary>The number of requests to continue that were granted, and that were not.</summary>
+    public long Continuations { get; private set; }
+
+    public long RefusedContinuations { get; private set; }
 
     private string SnapshotPath => server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
 
@@ -55,6 +61,57 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Begin();
     }
 
+    /// <summary>
+    /// Adds a client that has the stream of a history up to an offset, and sends it the rest. False if that is not possible.
+    /// </summary>
+    public bool TryContinue(Replica replica, string history, long offset)
+    {
+        bool granted = false;
+        if (server.History.Shares(history, offset))
+        {
+            lock (_gate)
+            {
+                granted = Stream.TryJoinAt(replica, offset);
+                if (granted) _all.Add(replica);
+            }
+        }
+        if (granted) Continuations++;
+        else if (history != "?") RefusedContinuations++;
+        if (!granted) return false;
+        server.Log.LogInformation("Partial resynchronization request from {Host} accepted. Sending the stream from offset {Offset}.", replica.Host, offset);
+        replica.Continue(replica.Connection.Session.Reply, server.History.Id, ServerCore.UnixMilliseconds());
+        return true;
+    }
+
+    /// <summary>Disconnects all replicas, so that they ask again and learn what has changed.</summary>
+    public void Disconnect()
+    {
+        foreach (Replica replica in _all) replica.Connection.Kill();
+    }
+
+    /// <summary>Begins to add the effects of this server to the stream, as a primary. The caller holds every shard.</summary>
+    public void Lead()
+    {
+        if (!Stream.IsOpen) return;
+        Stream.Unselect();
+        server.Effects.Attach(Stream);
+        _aloneSince = ServerCore.UnixMilliseconds();
+    }
+
+    /// <summary>Begins the stream again after all data was copied from a primary. The caller holds every shard.</summary>
+    public void Restart(long offset)
+    {
+        Stream.Restart(offset);
+        Disconnect();
+    }
+
+    /// <summary>Ends the stream. The replicas must copy all data again.</summary>
+    public void Close()
+    {
+        Stream.Close();
+        Disconnect();
+    }
+
     /// <summary>Removes a replica whose connection has ended. It takes no memory.</summary>
     public void Remove(Replica? replica)
     {
@@ -73,7 +130,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// </summary>
     public void Relay(in Request request, Lane lane)
     {
-        if (!Stream.HasFollowers) return;
+        if (!Stream.IsOpen || server.Role.IsReplica) return;
         var bytes = new ArrayBufferWriter<byte>();
         var writer = new ReplyWriter(bytes);
         writer.ArrayHeader(request.Count);
@@ -89,7 +146,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void WakeWhen(Func<bool> isMet, Waiter waiter)
     {
         lock (_waiters) _waiters.Add((isMet, waiter));
-        Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
+        if (!server.Role.IsReplica) Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
         WakeWaiters();
     }
 
@@ -105,10 +162,12 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// </summary>
     public void Tend(long now)
     {
+        TendBacklog(now);
         if (_all.Count == 0) return;
         Begin();
         WakeWaiters();
-        if (Stream.HasFollowers && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)
+        // A replica passes on the pings of its primary.
+        if (Stream.HasFollowers && !server.Role.IsReplica && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)
         {
             _lastPing = now;
             Stream.Say("*1\r\n$4\r\nPING\r\n"u8);
@@ -127,6 +186,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     private void Begin()
     {
+        if (server.Role is { IsReplica: true, IsLinkUp: false }) return;
         if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }))
             slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(this), isHeld: false);
     }
@@ -141,19 +201,37 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         }
     }
 
+    /// <summary>Begins the stream with the first replica. The caller holds every shard.</summary>
     private void BeginStream()
     {
+        if (Stream.IsOpen) return;
         _lastPing = ServerCore.UnixMilliseconds();
+        Stream.Open();
         server.Effects.Attach(Stream);
     }
 
     /// <summary>
-    /// Removes a replica from the stream. Without followers the stream is detached, so that effects cost nothing again.
+    /// Frees the backlog of a primary that has had no replica for repl-backlog-ttl, so that effects cost nothing again. Its offset
+    /// stops then, so the history gets another name.
     /// </summary>
-    private void Leave(Replica replica)
+    private void TendBacklog(long now)
     {
-        if (Stream.HasFollowers && !Stream.Leave(replica)) server.Effects.Detach(Stream);
+        long patience = server.Config.ReplBacklogTtl * 1000;
+        lock (_gate)
+        {
+            if (_all.Count > 0 || !Stream.IsOpen || server.Role.IsReplica || patience == 0) _aloneSince = 0;
+            else if (_aloneSince == 0) _aloneSince = now;
+            if (_aloneSince == 0 || now - _aloneSince <= patience) return;
+            _aloneSince = 0;
+            server.History.Change();
+            server.Effects.Detach(Stream);
+            Stream.Close();
+            server.Log.LogInformation("Replication backlog freed after {Seconds} seconds without connected replicas.", server.Config.ReplBacklogTtl);
+        }
     }
+
+    /// <summary>Removes a replica from the stream. The stream goes on, so that the replica can continue later.</summary>
+    private void Leave(Replica replica) => Stream.Leave(replica);
 
     private void WakeWaiters()
     {
@@ -172,18 +250,22 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         private Replica[] _takers = [];
 
-        public SnapshotOrder Mark()
+        public SnapshotOrder? Mark()
         {
+            // A replica that must copy all data itself has no stream that could follow the snapshot.
+            if (replicas.Server.Role.IsReplica && !replicas.Stream.IsOpen) return null;
             bool onlyFunctions;
             lock (replicas._gate)
             {
                 Replica[] waiting = [.. replicas._all.Where(static replica => replica.State == ReplicaState.WaitsForSnapshot)];
                 onlyFunctions = waiting is [{ OnlyFunctions: true }, ..];
                 _takers = [.. waiting.Where(replica => replica.OnlyFunctions == onlyFunctions)];
-                if (_takers.Length > 0 && !replicas.Stream.HasFollowers) replicas.BeginStream();
+                if (_takers.Length > 0) replicas.BeginStream();
                 foreach (Replica replica in _takers) replicas.Stream.Join(replica);
             }
-            return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath) { OnlyFunctions = onlyFunctions };
+            // On a replica, the stream after the snapshot may begin in another database than 0.
+            int database = replicas.Server.Role is { IsReplica: true } role ? role.StreamDatabase : -1;
+            return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath) { OnlyFunctions = onlyFunctions, StreamDatabase = database };
         }
 
         /// <summary>

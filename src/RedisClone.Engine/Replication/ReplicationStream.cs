@@ -3,8 +3,8 @@ using RedisClone.Engine.Effects;
 namespace RedisClone.Engine.Replication;
 
 /// <summary>
-/// A piece of the stream. Each follower references the piece that it has reached. The garbage collector frees a piece that
-/// all followers have passed.
+/// A piece of the stream. Each follower references the piece that it has reached, and the stream the first piece of its backlog.
+/// The garbage collector frees a piece that all of them have passed.
 /// </summary>
 internal sealed class StreamPiece
 {
@@ -32,7 +32,8 @@ internal sealed class StreamPiece
 
 /// <summary>
 /// The stream of effects in the format and with the offsets of Redis's replication. It is stored once, and each replica reads
-/// it at its own pace. Effects are appended while the shards concerned are held.
+/// it at its own pace. On a primary, effects are appended while the shards concerned are held. On a replica, the bytes of its
+/// primary are passed on unchanged. The last bytes are kept as a backlog, so that a replica that comes back can continue.
 /// </summary>
 internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 {
@@ -45,12 +46,27 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     private StreamPiece _last = new();
     private StreamPiece? _spare;        // allocated in advance and not used yet
     private readonly SharedList<Replica> _followers = [];
+    private StreamPiece _first;         // of the backlog
+    private long _firstOffset;          // at the beginning of that piece
+    private long _from;                 // the lowest offset from which the stream has no gap
     private int _database = Unselected;
     private long _offset;
     private bool _grew;
+    private volatile bool _isOpen;
 
-    /// <summary>The number of bytes in the stream since the server started.</summary>
+    public ReplicationStream() => _first = _last;
+
+    /// <summary>The number of bytes in the stream since its history began.</summary>
     public long Offset => Volatile.Read(ref _offset);
+
+    /// <summary>Whether the stream is recorded. It begins with the first replica, or with the copy of a primary's data.</summary>
+    public bool IsOpen => _isOpen;
+
+    /// <summary>The number of bytes that are kept for replicas that come back.</summary>
+    public long BacklogSize { get; set; } = 1 << 20;
+
+    /// <summary>The lowest offset after which a replica can continue.</summary>
+    public long BacklogStart => Math.Max(Volatile.Read(ref _from), Offset - BacklogSize);
 
     /// <summary>The number of bytes that are kept, which is the backlog of the slowest replica.</summary>
     public long KeptBytes
@@ -78,6 +94,10 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
                 Write(unit.Body);
                 if (unit.Commands > 1) Write("*1\r\n$4\r\nEXEC\r\n"u8);
             }
+            else
+            {
+                Skip(1);
+            }
         }
         WakeFollowers();
         return 0;
@@ -87,6 +107,71 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     public void Lose()
     {
         foreach (Replica follower in _followers) follower.HasGap = true;
+    }
+
+    /// <summary>Begins to record the stream of a primary. The caller holds every shard.</summary>
+    public void Open()
+    {
+        lock (_gate)
+        {
+            if (!_isOpen) Begin(_offset);
+        }
+    }
+
+    /// <summary>Begins again at an offset, because the data was replaced. The followers have lost the stream.</summary>
+    public void Restart(long offset)
+    {
+        lock (_gate)
+        {
+            Lose();
+            Begin(offset);
+        }
+    }
+
+    /// <summary>Ends the recording and frees the backlog.</summary>
+    public void Close()
+    {
+        lock (_gate)
+        {
+            Lose();
+            _isOpen = false;
+            Begin(_offset, opens: false);
+        }
+    }
+
+    /// <summary>Makes the next unit begin with a SELECT, because the bytes so far came from another server.</summary>
+    public void Unselect()
+    {
+        lock (_gate) _database = Unselected;
+    }
+
+    private void Begin(long offset, bool opens = true)
+    {
+        // A new piece: followers that have not left yet still read the old one.
+        _first = _last = new StreamPiece();
+        _firstOffset = _from = offset;
+        Volatile.Write(ref _offset, offset);
+        _database = Unselected;
+        _isOpen = opens;
+    }
+
+    /// <summary>Appends bytes of the stream of this server's primary.</summary>
+    public void Pass(ReadOnlySpan<byte> bytes)
+    {
+        lock (_gate)
+        {
+            if (TryReserve(bytes.Length)) Write(bytes);
+            else Skip(bytes.Length);
+        }
+        WakeFollowers();
+    }
+
+    /// <summary>Advances past bytes that could not be stored. No replica can continue from before them.</summary>
+    private void Skip(int bytes)
+    {
+        Volatile.Write(ref _offset, _offset + bytes);
+        (_first, _firstOffset) = (_last, _offset - _last.Length);
+        Volatile.Write(ref _from, _offset);
     }
 
     /// <summary>
@@ -109,6 +194,10 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
                 if (_database == Unselected) Select(0);
                 Write(message);
             }
+            else
+            {
+                Skip(1);
+            }
         }
         WakeFollowers();
     }
@@ -130,8 +219,23 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         {
             // The new follower does not know the current database, so the next unit begins with a SELECT.
             _database = Unselected;
-            replica.StartAt(_last, _offset);
+            replica.StartAt(_last, _last.Length, _offset);
             _followers.Add(replica);
+        }
+    }
+
+    /// <summary>Adds a follower that has the stream up to an offset. False if the backlog does not reach back that far.</summary>
+    public bool TryJoinAt(Replica replica, long offset)
+    {
+        lock (_gate)
+        {
+            if (!_isOpen || offset < BacklogStart || offset > _offset) return false;
+            StreamPiece piece = _first;
+            long start = _firstOffset;
+            while (offset > start + piece.Length) (start, piece) = (start + piece.Length, piece.Next!);
+            replica.StartAt(piece, (int)(offset - start), offset);
+            _followers.Add(replica);
+            return true;
         }
     }
 
@@ -187,6 +291,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             StreamPiece next = _spare!;
             (_spare, next.Next) = (next.Next, null);
             _last = _last.Next = next;
+            while (_first != _last && _offset - (_firstOffset + _first.Length) >= BacklogSize)
+                (_firstOffset, _first) = (_firstOffset + _first.Length, _first.Next!);
         }
     }
 

@@ -134,6 +134,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (engine.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate)) return "ERR Write commands are not allowed from read-only scripts.";
         // Once a script has written, these conditions must not end it halfway.
         if (engine.HasWritten) return null;
+        if (row.IsWrite && engine.Server.Role.IsReadOnly && !engine.Caller.IsPrimary) return Errors.ReadOnlyReplica;
         if (row.IsWrite && engine.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
         if (row.IsWrite && Admission.LacksReplicas(engine.Server)) return Errors.NoReplicas;
         return engine.IsOutOfMemory && row.Has(CommandFlags.DenyOom) ? Errors.OutOfMemory : null;

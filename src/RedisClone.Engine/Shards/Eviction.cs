@@ -27,11 +27,14 @@ internal sealed class Eviction(ServerCore server)
     /// </summary>
     public bool IsDue { get; private set; }
 
+    /// <summary>Whether maxmemory is set and in force. A replica leaves eviction to its primary, unless configured otherwise.</summary>
+    public bool IsOn => server.Config.MaxMemoryBytes > 0 && !(server.Config.ReplicaIgnoreMaxMemory && server.Role.IsReplica);
+
     /// <summary>
     /// Whether maxmemory is set with the policy noeviction. Commands that may take more memory are then refused while memory
     /// <see cref="IsOver"/>.
     /// </summary>
-    public bool RefusesGrowth => server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
+    public bool RefusesGrowth => IsOn && server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction;
 
     /// <summary>Whether memory is above its limit. Reads every shard.</summary>
     public bool IsOver => Excess > 0;
@@ -79,7 +82,7 @@ internal sealed class Eviction(ServerCore server)
     }
 
     /// <summary>Checks whether memory is above its limit and the policy allows eviction.</summary>
-    public void Look() => IsDue = server.Config.MaxMemoryBytes > 0 && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+    public void Look() => IsDue = IsOn && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
 
     /// <summary>
     /// Evicts keys of a held shard for one turn, so that memory shrinks even if no client sends commands. No shard gives up

@@ -69,6 +69,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         Guarded(static self => self._server.Rewrites.Tend(self._now));
         Guarded(static self => self._server.Backups.Tend(self._now));
         Guarded(static self => self._server.Replicas.Tend(self._now));
+        Guarded(static self => self._server.Role.Tend(self._now));
         Guarded(static self => self._server.Snapshots.Tend(self._now));
         if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
         Guarded(static self => self._server.Sampler.EndRound(self._started));
@@ -106,7 +107,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         try
         {
             shard.Store.Now = now;
-            if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn) Expire(shard, now, expirySlice);
+            if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
             if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             bool isShort = _server.Failures.IsReserveOut;

@@ -18,6 +18,9 @@ internal enum WakeReason
     /// The passing of time may have satisfied the condition. The command runs again and may wait for the rest of its time.
     /// </summary>
     Again,
+
+    /// <summary>The server has become a replica.</summary>
+    RoleChanged,
 }
 
 /// <summary>Whether a key that was just changed satisfies a waiter. The type was compared before.</summary>

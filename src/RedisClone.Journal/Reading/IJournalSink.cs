@@ -43,6 +43,9 @@ public readonly ref struct JournalCommand
     /// </summary>
     public required int Database { get; init; }
 
+    /// <summary>The offset of <see cref="Bytes"/> in the unit.</summary>
+    public int Offset { get; init; }
+
     public ReadOnlySpan<byte> this[int word] => Bytes.Slice(Words[word].Offset, Words[word].Length);
 }
 

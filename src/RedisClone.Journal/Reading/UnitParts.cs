@@ -52,6 +52,7 @@ internal sealed class UnitParts
             Bytes = unit.Slice(part.Offset, part.Length),
             Words = Words.Range(part.FirstWord, part.Words),
             Database = part.Database,
+            Offset = part.Offset,
         };
     }
 

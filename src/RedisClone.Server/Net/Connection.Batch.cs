@@ -316,6 +316,10 @@ internal sealed partial class Connection
             case WakeReason.UnblockedWithError:
                 Session.Reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
                 break;
+            case WakeReason.RoleChanged:
+                Session.Reply.Error(Errors.RoleChanged);
+                Session.CloseAfterReply = true;
+                break;
             case WakeReason.Closed:
                 Session.CloseAfterReply = true;
                 break;

@@ -28,7 +28,7 @@ internal sealed partial class Connection
             replica.WriteSign(Session.Reply);
             if (!await SendAsync()) return false;
         }
-        replica.WriteHead(Session.Reply, _server.ReplicationId);
+        replica.WriteHead(Session.Reply, _server.History.Id);
         // The snapshot may also contain effects that are not durable yet.
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
         do

@@ -218,6 +218,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private void Parse(in ReadOnlySequence<byte> buffer, out SequencePosition consumed, out SequencePosition examined)
     {
         _now = ServerCore.UnixMilliseconds();
+        Session.Replica?.Heard(_now);
         _parser.Restricted = Session.MustAuthenticate;
         _parser.Parse(buffer, _batch, out consumed, out examined);
         QueryBytes = _batch.WireBytes + _parser.BufferedBytes;

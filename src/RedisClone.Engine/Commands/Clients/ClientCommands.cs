@@ -69,10 +69,11 @@ internal static class ClientCommands
     public static bool TryType(ref CommandContext c, int argument, out Func<Session, bool> isOfType)
     {
         isOfType = static _ => false;
-        if (c.Is(argument, "normal"u8)) isOfType = static s => s.Class == ClientClass.Normal;
+        if (c.Is(argument, "normal"u8)) isOfType = static s => s.Class == ClientClass.Normal && !s.IsPrimary;
         else if (c.Is(argument, "pubsub"u8)) isOfType = static s => s.Class == ClientClass.PubSub;
         else if (c.Is(argument, "replica"u8) || c.Is(argument, "slave"u8)) isOfType = static s => s.Class == ClientClass.Replica;
-        else if (!c.Is(argument, "master"u8)) return c.Fail($"ERR Unknown client type '{c.Echo(argument)}'");
+        else if (c.Is(argument, "master"u8)) isOfType = static s => s.IsPrimary;
+        else return c.Fail($"ERR Unknown client type '{c.Echo(argument)}'");
         return true;
     }
 

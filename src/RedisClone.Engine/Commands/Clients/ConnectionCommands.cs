@@ -149,7 +149,7 @@ internal static class ConnectionCommands
         c.Reply.Bulk("mode"u8);
         c.Reply.Bulk("standalone"u8);
         c.Reply.Bulk("role"u8);
-        c.Reply.Bulk("master"u8);
+        c.Reply.Bulk(c.Clients.Role.IsReplica ? "replica"u8 : "master"u8);
         c.Reply.Bulk("modules"u8);
         c.Reply.EmptyArray();
     }

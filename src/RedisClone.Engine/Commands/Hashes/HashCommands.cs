@@ -86,7 +86,7 @@ internal static class HashCommands
     }
 
     private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
-        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.Data.ExpiryEnabled;
+        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.RemovesExpired;
 
     /// <summary>
     /// Finds the field that an argument names. An expired field is removed, and so is the hash if it becomes empty.
@@ -100,7 +100,7 @@ internal static class HashCommands
             field = found;
             return true;
         }
-        if (found.Expiry == 0 || !c.Data.ExpiryEnabled) return false;
+        if (found.Expiry == 0 || !c.RemovesExpired) return false;
         c.Data.KeyEvents.DropFields(entry, c.Args, [argument], c.Session.Database, c.Lane);
         entry = c.Peek(1);
         return false;

@@ -69,7 +69,7 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
     }
 
     /// <summary>Trusts the certificates of these authorities only, and not those that the machine trusts.</summary>
-    private static X509ChainPolicy PolicyOf(X509Certificate2Collection authorities)
+    public static X509ChainPolicy PolicyOf(X509Certificate2Collection authorities)
     {
         var policy = new X509ChainPolicy
         {

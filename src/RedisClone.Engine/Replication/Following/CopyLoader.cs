@@ -1,0 +1,103 @@
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+using RedisClone.Journal.Rdb;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>Replaces all data by the snapshot of a primary.</summary>
+internal sealed class CopyLoader(ServerCore server)
+{
+    /// <summary>The database that the stream after the snapshot is in.</summary>
+    public int Database { get; private set; }
+
+    /// <summary>
+    /// Reads a snapshot without loading it. Returns null, or the reason why it cannot be loaded. The old data is deleted only
+    /// after this check.
+    /// </summary>
+    public string? Check(IDiskFile file)
+    {
+        var checker = new Checker();
+        string? failure = RdbFileReader.Read(new RdbReader(file), checker, server.Config.RdbChecksum);
+        if (failure is null && checker.LastDatabase >= server.Config.Databases) failure = $"it has more than {server.Config.Databases} databases";
+        return failure;
+    }
+
+    /// <summary>
+    /// Deletes all data and loads the snapshot. Clients get the error LOADING meanwhile. Returns null, or the reason of a failure.
+    /// The caller holds every shard.
+    /// </summary>
+    public string? Load(IDiskFile file)
+    {
+        server.Snapshots.Slot.Cancel();
+        var loader = new SnapshotLoader(server, keepExpired: true);
+        Lane lane = server.Lanes.Current;
+        string? failure = server.LoadAgain(() =>
+        {
+            server.Loading!.Measure(() => file.Length, () => loader.Offset);
+            Empty(lane);
+            try
+            {
+                return loader.Load(file, out _);
+            }
+            catch (OutOfMemoryException)
+            {
+                return "there is not enough memory for the data";
+            }
+        });
+        Database = Math.Max(0, loader.StreamDatabase);
+        if (failure is not null)
+        {
+            // A part of a snapshot is not the data of any moment.
+            Empty(lane);
+            return failure;
+        }
+        server.Executor.FollowUp(lane, server.Shards.All);
+        return null;
+    }
+
+    private void Empty(Lane lane)
+    {
+        long now = ServerCore.UnixMilliseconds();
+        server.Scripts.Libraries.Clear();
+        for (int i = 0; i < server.Shards.Count; i++)
+        {
+            Shard shard = server.Shards[i];
+            for (int database = 0; database < server.Config.Databases; database++)
+            {
+                if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null, now);
+                if (shard.Keys.HasWaiters)
+                    foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) lane.AddReady(shard, key);
+                shard.Store.Abandon(database);
+            }
+        }
+        server.Invalidations.InvalidateAll(lane);
+    }
+
+    /// <summary>Accepts every key of a snapshot and keeps none.</summary>
+    private sealed class Checker : IRdbVisitor
+    {
+        public int LastDatabase { get; private set; }
+
+        public void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+        {
+        }
+
+        public void Resize(int database, long keys, long expiring)
+        {
+        }
+
+        public string? Function(ReadOnlySpan<byte> code) => null;
+
+        public IRdbValueVisitor? Key(in RdbKey key)
+        {
+            LastDatabase = Math.Max(LastDatabase, key.Database);
+            return null;
+        }
+
+        public void SkippedEmpty()
+        {
+        }
+    }
+}

@@ -1,0 +1,220 @@
+using System.Globalization;
+using System.Text;
+using RedisClone.Configuration;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>The states of the link to a primary, by the names that ROLE shows.</summary>
+internal enum LinkState
+{
+    Connect,
+    Connecting,
+    Handshake,
+    Sync,
+    Connected,
+}
+
+/// <summary>
+/// Follows one primary: connects, copies all data or continues, and applies the stream. When the link breaks, it begins again
+/// after a pause. A server that gets another role or primary replaces its follower.
+/// </summary>
+internal sealed class Follower(ServerCore server, IPrimaryConnector connector, ReplicaOf primary)
+{
+    private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1);
+
+    private readonly CancellationTokenSource _end = new();
+    private PrimaryChannel? _channel;
+    private FullCopy? _copy;
+    private long _nextSign;
+    private volatile bool _isLoading;
+    private volatile LinkState _state;
+
+    public LinkState State => _state;
+
+    /// <summary>The time since when the link is down, in Unix milliseconds; 0 if it never was up.</summary>
+    public long DownSince { get; private set; }
+
+    /// <summary>The copy in progress, or null.</summary>
+    public FullCopy? Copy => Volatile.Read(ref _copy);
+
+    /// <summary>The time of the last input in Unix milliseconds, or 0.</summary>
+    public long LastInput => Volatile.Read(ref _channel)?.LastInput ?? 0;
+
+    /// <summary>Received bytes that are not applied yet.</summary>
+    public long Waiting => _state == LinkState.Connected ? Volatile.Read(ref _channel)?.Count ?? 0 : 0;
+
+    public void Start() => _ = Task.Run(RunAsync);
+
+    /// <summary>Ends the link. Nothing of the stream is applied after the caller's hold of all shards.</summary>
+    public void Stop()
+    {
+        _end.Cancel();
+        Volatile.Read(ref _channel)?.Dispose();
+    }
+
+    /// <summary>Sends signs of life and detects a primary that is silent; called in every round of background work.</summary>
+    public void Tend(long now)
+    {
+        if (Volatile.Read(ref _channel) is not { } channel) return;
+        if (channel.IsSilent(now, server.Config.ReplTimeout * 1000L))
+        {
+            server.Log.LogWarning("MASTER timeout: no data nor PING received...");
+            channel.Dispose();
+            return;
+        }
+        if (now < _nextSign) return;
+        _nextSign = now + 1000;
+        if (_state == LinkState.Connected) channel.Post(Acknowledgement());
+        else if (_isLoading) channel.Post([(byte)'\n']);
+    }
+
+    /// <summary>Tells the primary the offset that is applied here.</summary>
+    public async ValueTask AcknowledgeAsync() => await _channel!.SendAsync(Acknowledgement(), _end.Token).ConfigureAwait(false);
+
+    private byte[] Acknowledgement()
+    {
+        string offset = server.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture);
+        return Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n${offset.Length}\r\n{offset}\r\n"));
+    }
+
+    private async Task RunAsync()
+    {
+        while (!_end.IsCancellationRequested)
+        {
+            bool isLost = false;
+            try
+            {
+                await FollowAsync().ConfigureAwait(false);
+            }
+            catch (OperationCanceledException)
+            {
+            }
+            catch (Exception e) when (e is IOException or ObjectDisposedException or UnauthorizedAccessException)
+            {
+                isLost = _state == LinkState.Connected;
+                if (!_end.IsCancellationRequested) server.Log.LogWarning("{Reason}", e.Message);
+            }
+            catch (InvalidDataException e)
+            {
+                server.Role.ForgetPosition(this);
+                server.Log.LogWarning("Replication stops, and all data is copied again: {Reason}", e.Message);
+            }
+            catch (Exception bug)
+            {
+                server.Role.ForgetPosition(this);
+                server.Failures.WorkFailed("Replication failed unexpectedly", bug);
+            }
+            if (_state == LinkState.Connected) DownSince = ServerCore.UnixMilliseconds();
+            _state = LinkState.Connect;
+            Volatile.Write(ref _channel, null);
+            // A primary that has just become one closes its connections and expects them again.
+            if (!isLost) await Task.Delay(Pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+    }
+
+    private async Task FollowAsync()
+    {
+        _state = LinkState.Connecting;
+        server.Log.LogInformation("Connecting to MASTER {Host}:{Port}", primary.Host, primary.Port);
+        using IPrimaryConnection connection = await ConnectAsync().ConfigureAwait(false);
+        using var channel = new PrimaryChannel(connection);
+        Volatile.Write(ref _channel, channel);
+        server.Log.LogInformation("MASTER <-> REPLICA sync started");
+        _state = LinkState.Handshake;
+        var handshake = new Handshake(channel, server.Config, server.Log, _end.Token);
+        await handshake.IntroduceAsync().ConfigureAwait(false);
+        (string history, long from) = server.Role.Position;
+        Offer offer = await handshake.RequestAsync(history, from).ConfigureAwait(false);
+        if (!offer.IsContinue) await CopyAsync(channel, offer).ConfigureAwait(false);
+        else if (offer.History.Length > 0) Held(() => server.Role.Continue(offer.History));
+        var run = new StreamRun(server, connection, channel.Dispose);
+        server.Sessions.Add(run.Client.Session);
+        try
+        {
+            _state = LinkState.Connected;
+            _nextSign = ServerCore.UnixMilliseconds() + 1000;
+            await AcknowledgeAsync().ConfigureAwait(false);
+            await new StreamApplier(server, this, channel, run, server.Role.StreamDatabase).RunAsync(_end.Token).ConfigureAwait(false);
+        }
+        finally
+        {
+            server.Sessions.Remove(run.Client.Session);
+        }
+    }
+
+    private async Task<IPrimaryConnection> ConnectAsync()
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(_end.Token);
+        limit.CancelAfter(TimeSpan.FromSeconds(server.Config.ReplTimeout));
+        try
+        {
+            return await connector.ConnectAsync(primary.Host, primary.Port, limit.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (!_end.IsCancellationRequested)
+        {
+            throw new IOException("Timeout connecting to the MASTER...");
+        }
+    }
+
+    /// <summary>Receives a snapshot into a file and replaces all data by it.</summary>
+    private async Task CopyAsync(PrimaryChannel channel, Offer offer)
+    {
+        _state = LinkState.Sync;
+        string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
+        IDisk disk = server.Disk;
+        try
+        {
+            using IDiskFile file = disk.Open(path, DiskOpen.New);
+            var copy = new FullCopy(channel, _end.Token);
+            Volatile.Write(ref _copy, copy);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master");
+            await copy.ReceiveAsync(file).ConfigureAwait(false);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
+            _isLoading = true;
+            Load(file, offer);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: Finished with success");
+        }
+        finally
+        {
+            _isLoading = false;
+            Volatile.Write(ref _copy, null);
+            disk.Delete(path);
+        }
+    }
+
+    private void Load(IDiskFile file, Offer offer)
+    {
+        var loader = new CopyLoader(server);
+        if (server.Snapshots.HasKeys && loader.Check(file) is { } damage)
+            throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
+        // The journal begins again after the copy, because what it has does not lead to the new data.
+        bool isJournalled = server.Journal is not null;
+        if (isJournalled) server.Rewrites.TurnJournal(on: false);
+        try
+        {
+            string? failure = null;
+            Held(() =>
+            {
+                failure = loader.Load(file);
+                if (failure is null) server.Role.Copied(offer, loader.Database);
+                else server.Role.ForgetPosition(this);
+            });
+            if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
+        }
+        finally
+        {
+            if (isJournalled && server.Config.AppendOnly && server.Rewrites.TurnJournal(on: true) is { } problem)
+                server.Log.LogError("{Problem}", problem);
+        }
+    }
+
+    /// <summary>Runs an action while every shard is held, if this server still follows this primary.</summary>
+    private void Held(Action action) => new HeldAction(server.Shards, () =>
+    {
+        if (!server.Role.IsCurrent(this)) throw new OperationCanceledException();
+        action();
+    }).RunAndWait();
+}

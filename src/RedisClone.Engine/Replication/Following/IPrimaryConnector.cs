@@ -1,0 +1,22 @@
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>Opens connections to a primary. The engine knows no sockets.</summary>
+internal interface IPrimaryConnector
+{
+    /// <summary>Connects. Every failure is an <see cref="IOException"/> with a reason for the log.</summary>
+    ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, CancellationToken end);
+}
+
+/// <summary>A connection to a primary. <see cref="IDisposable.Dispose"/> also ends a pending read.</summary>
+internal interface IPrimaryConnection : IDisposable
+{
+    Stream Stream { get; }
+
+    /// <summary>The address of the primary, as CLIENT LIST shows it.</summary>
+    string PeerName { get; }
+
+    string LocalName { get; }
+
+    /// <summary>The descriptor of the socket, or -1.</summary>
+    long Descriptor { get; }
+}

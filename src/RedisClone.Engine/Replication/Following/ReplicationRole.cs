@@ -1,0 +1,114 @@
+using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>
+/// The role of the server: a primary, or a replica of another server. The role changes while every shard is held, so that a
+/// command runs in one role from its beginning to its end.
+/// </summary>
+internal sealed class ReplicationRole(ServerCore server)
+{
+    private volatile Follower? _follower;
+
+    /// <summary>Opens connections to primaries; null in a host that has no network. The host sets it.</summary>
+    public IPrimaryConnector? Connector { get; set; }
+
+    public ReplicaOf? Primary => server.Config.ReplicaOf;
+
+    public bool IsReplica => server.Config.ReplicaOf is not null;
+
+    /// <summary>Whether the writes of clients are refused.</summary>
+    public bool IsReadOnly => IsReplica && server.Config.ReplicaReadOnly;
+
+    /// <summary>Whether the stream of the primary is applied now. It is not while the link is down or all data is copied.</summary>
+    public bool IsLinkUp => _follower is { State: LinkState.Connected };
+
+    /// <summary>Whether clients are refused because the data may be out of date.</summary>
+    public bool RefusesStaleData => IsReplica && !server.Config.ReplicaServeStaleData && !IsLinkUp;
+
+    /// <summary>The link to the primary, or null.</summary>
+    public Follower? Follower => _follower;
+
+    /// <summary>The database that the stream of the primary is in. It changes while every shard is held.</summary>
+    public int StreamDatabase { get; set; }
+
+    /// <summary>The history, and the next byte of its stream, to request from a primary; "?" and -1 for a copy of all data.</summary>
+    public (string History, long From) Position =>
+        server.Replicas.Stream.IsOpen ? (server.History.Id, server.Replicas.Stream.Offset + 1) : ("?", -1);
+
+    public bool IsCurrent(Follower follower) => _follower == follower;
+
+    /// <summary>Begins to follow the primary of the configuration, once the data is loaded.</summary>
+    public void Begin()
+    {
+        if (server.Config.ReplicaOf is { } primary && Connector is not null) Replace(primary);
+    }
+
+    /// <summary>Becomes a replica of a primary. The caller holds every shard.</summary>
+    public void Follow(ReplicaOf primary)
+    {
+        bool wasPrimary = !IsReplica;
+        server.Config.ReplicaOf = primary;
+        if (wasPrimary)
+        {
+            server.Effects.Detach(server.Replicas.Stream);
+            StreamDatabase = 0;
+            foreach (Session session in server.Sessions.Unordered) session.Waiter?.Wake(WakeReason.RoleChanged);
+        }
+        Replace(primary);
+    }
+
+    /// <summary>
+    /// Becomes a primary. Its history shares that of its former primary, so replicas that followed either can continue here. They
+    /// are disconnected, so that they learn the name of the new history. The caller holds every shard.
+    /// </summary>
+    public void Lead()
+    {
+        if (!IsReplica) return;
+        server.Config.ReplicaOf = null;
+        _follower?.Stop();
+        _follower = null;
+        server.History.Branch(server.Replicas.Stream.Offset);
+        server.Replicas.Disconnect();
+        server.Replicas.Lead();
+        server.Eviction.Look();
+    }
+
+    /// <summary>Notes that all data was copied from the primary. The caller holds every shard.</summary>
+    public void Copied(Offer offer, int database)
+    {
+        server.History.Adopt(offer.History);
+        server.Replicas.Restart(offer.Offset);
+        StreamDatabase = database;
+    }
+
+    /// <summary>Notes that the primary continues the stream, perhaps under a new name. The caller holds every shard.</summary>
+    public void Continue(string history)
+    {
+        if (history == server.History.Id) return;
+        server.History.Rename(history, server.Replicas.Stream.Offset);
+        server.Replicas.Disconnect();
+    }
+
+    /// <summary>Makes a follower copy all data again, because the position in the stream is of no use.</summary>
+    public void ForgetPosition(Follower follower)
+    {
+        if (IsCurrent(follower)) server.Replicas.Close();
+    }
+
+    public void Tend(long now) => _follower?.Tend(now);
+
+    /// <summary>Ends the link at a shutdown.</summary>
+    public void Stop() => _follower?.Stop();
+
+    private void Replace(ReplicaOf primary)
+    {
+        _follower?.Stop();
+        Follower follower = new(server, Connector!, primary);
+        _follower = follower;
+        server.Log.LogInformation("This server follows {Host}:{Port}", primary.Host, primary.Port);
+        follower.Start();
+    }
+}

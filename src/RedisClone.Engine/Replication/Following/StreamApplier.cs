@@ -1,0 +1,107 @@
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>
+/// Applies the stream of a primary in its order. A batch of units runs while every shard is held, and its bytes join the stream
+/// of this server under the same hold. A reader, and a snapshot for another replica, therefore see a prefix of the primary's
+/// order, and the offset of the stream says which one.
+/// </summary>
+internal sealed class StreamApplier : IHeldWork
+{
+    private readonly ServerCore _server;
+    private readonly Follower _follower;
+    private readonly PrimaryChannel _channel;
+    private readonly StreamRun _run;
+    private readonly StreamBatch _batch;
+    private readonly ShardHold _hold;
+    private readonly SemaphoreSlim _released = new(0);
+    private int _next;
+    private bool _isReplaced;
+    private Exception? _exception;
+
+    public StreamApplier(ServerCore server, Follower follower, PrimaryChannel channel, StreamRun run, int database)
+    {
+        (_server, _follower, _channel, _run) = (server, follower, channel, run);
+        _batch = new StreamBatch(server) { Database = database };
+        _hold = new ShardHold(server.Shards, this);
+    }
+
+    /// <summary>Applies the stream until the connection ends, which throws.</summary>
+    public async Task RunAsync(CancellationToken end)
+    {
+        while (true)
+        {
+            string? problem = _batch.Fill(_channel.Buffer, _channel.Start, _channel.Count);
+            if (_batch.Bytes > 0) await ApplyAsync(end).ConfigureAwait(false);
+            if (problem is not null) throw new InvalidDataException(problem);
+            bool answers = _batch.WantsOffset, waits = _batch.Bytes == 0;
+            _channel.Advance(_batch.Bytes);
+            _batch.Clear();
+            if (answers) await _follower.AcknowledgeAsync().ConfigureAwait(false);
+            if (waits) await _channel.FillAsync(end).ConfigureAwait(false);
+        }
+    }
+
+    private async ValueTask ApplyAsync(CancellationToken end)
+    {
+        for (_next = 0; _next < _batch.Units;)
+        {
+            end.ThrowIfCancellationRequested();
+            int before = _next;
+            if (_server.Shards.TryEnterAll())
+            {
+                try
+                {
+                    Apply();
+                }
+                finally
+                {
+                    _server.Shards.ExitAll();
+                }
+            }
+            else
+            {
+                _hold.AcquireOnWorker(_server.Shards.All);
+                await _released.WaitAsync(CancellationToken.None).ConfigureAwait(false);
+                if (_exception is { } failure) throw failure;
+            }
+            if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
+            if (_isReplaced) throw new OperationCanceledException();
+            if (_run.Failure is { } reason) throw new InvalidDataException(reason);
+            if (_next == before) await Task.Delay(Limits.DiskPatience, end).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Applies units of the batch. The caller holds every shard.</summary>
+    private void Apply()
+    {
+        if (!_server.Role.IsCurrent(_follower))
+        {
+            _isReplaced = true;
+            return;
+        }
+        int at = 0, first = _next;
+        for (int i = 0; i < first; i++) at += _batch[i].Bytes;
+        _next = _run.Run(_batch, first);
+        int length = 0;
+        for (int i = first; i < _next; i++) length += _batch[i].Bytes;
+        if (length == 0) return;
+        _server.Role.StreamDatabase = _batch[_next - 1].Database;
+        _server.Replicas.Stream.Pass(_channel.Received.Slice(at, length));
+    }
+
+    bool IHeldWork.RunHeld()
+    {
+        Apply();
+        return true;
+    }
+
+    void IHeldWork.Released(Exception? failure)
+    {
+        if (failure is not null && !FailurePolicy.IsForMemory(failure)) _server.Failures.WorkFailed("The stream of the master cannot be applied", failure);
+        _exception = failure;
+        _released.Release();
+    }
+}
