@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Globalization;
+using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
@@ -7,6 +8,7 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Replication.Following;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using static RedisClone.Engine.Commands.CommandFlags;
 
@@ -46,7 +48,8 @@ internal static class ReplicationCommands
             { Categories = ["connection"], Tips = CommandTips.AllShardsMinimum },
         new("SYNC", 1, Keys.None, Feeding, "server", "1.0.0", Sync, "Sends all data and then every change."),
         new("PSYNC replicationid offset [FAILOVER]",
-            -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica."),
+            -3, Keys.None, Feeding, "server", "2.8.0", PSync, "Sends all data and then every change to a replica.")
+            { Route = ShardsOfPSync },
         new("REPLCONF [option value [option value ...]]",
             -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | AllowBusy, "server", "3.0.0", ReplConf,
             "Sets options of a replica's connection.")
@@ -148,10 +151,29 @@ internal static class ReplicationCommands
     private static void PSync(ref CommandContext c)
     {
         long next = c.Int64(2);
-        if (c.Failed || c.Session.IsReplica || !CanFeed(ref c)) return;
+        if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
         Replica replica = c.Session.Connection!.AsReplica();
         replica.IsModern = true;
         if (!c.Server.Replicas.TryContinue(replica, c.Text(1), next - 1)) c.Server.Replicas.Admit(replica);
+    }
+
+    /// <summary>A takeover changes the role, so it holds every shard.</summary>
+    private static ShardSet ShardsOfPSync(in Request request, Session session) => IsTakeover(request) ? session.Server.Shards.All : default;
+
+    private static bool IsTakeover(in Request request) => request.Count > 3 && Ascii.EqualsIgnoreCase(request[3], "FAILOVER"u8);
+
+    /// <summary>
+    /// Becomes the primary because the present primary, which fails over to this server, becomes its replica. The primary has
+    /// stopped its writes, and this server has all of them.
+    /// </summary>
+    private static bool TakeOver(ref CommandContext c)
+    {
+        ReplicationRole role = c.Server.Role;
+        if (!role.IsReplica) return c.Fail("ERR PSYNC FAILOVER can't be sent to a master.");
+        if (!c.Is(1, Encoding.ASCII.GetBytes(c.Server.History.Id))) return c.Fail("ERR PSYNC FAILOVER replid must match my replid.");
+        c.Server.Log.LogInformation("Failover request received from the master: this server becomes the master");
+        role.Lead();
+        return true;
     }
 
     /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
@@ -265,6 +287,9 @@ internal static class ReplicationCommands
                 c.FailSyntax();
             }
         }
-        c.Fail(abort ? "ERR No failover in progress." : "ERR FAILOVER requires connected replicas.");
+        c.Fail(abort ? "ERR No failover in progress."
+            : c.Server.Role.IsReplica ? "ERR FAILOVER is not valid when server is a replica."
+            : c.Server.Replicas.Count == 0 ? "ERR FAILOVER requires connected replicas."
+            : "ERR this server cannot fail over by itself: use REPLICAOF or Sentinel");
     }
 }

@@ -128,6 +128,23 @@ public sealed class FollowingTests
         three.AssertWell();
     }
 
+    /// <summary>redis-server hands its role over to a replica that is this server.</summary>
+    [Fact]
+    public void RedisServerFailsOverToThisServer()
+    {
+        using ServerProcess redis = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync-delay", "0"]), ours = ServerProcess.Ours(OfTests);
+        using RespClient former = redis.Connect(), leader = ours.Connect();
+        Follow(ours, redis);
+        Load(redis, 0, rounds: 5);
+        former.Expect("+OK", "FAILOVER", "TO", "127.0.0.1", $"{ours.Port}", "TIMEOUT", "20000");
+        Until(() => former.Call("ROLE")[0].Text == "slave" && leader.Call("ROLE")[0].Text == "master", "the roles stay", ours);
+        Load(ours, 1, rounds: 5);
+        AssertSame(ours, redis);
+        Assert.Contains("sync_full:0\r\n", leader.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        leader.Expect("-ERR this server cannot fail over by itself: use REPLICAOF or Sentinel", "FAILOVER");
+        ours.AssertWell();
+    }
+
     /// <summary>A replica with a journal restarts with its data, follows again and has all later writes.</summary>
     [Theory]
     [InlineData("yes")]

@@ -90,15 +90,18 @@ internal sealed class StreamBatch(ServerCore server)
 
     /// <summary>
     /// Whether the bytes are certainly still incomplete, so that a long transaction is not scanned again after each part of it:
-    /// unless one command is incomplete, only its EXEC can complete it.
+    /// only an EXEC, a word of four bytes, can complete it.
     /// </summary>
     private bool IsStillIncomplete(ReadOnlySpan<byte> bytes)
     {
         if (_scanned == 0) return false;
         if (bytes.Length < _needed) return true;
-        if (_scanned < UsualBytes || bytes.Length > 2L * _scanned) return false;
-        ReadOnlySpan<byte> added = bytes[Math.Max(0, _scanned - 8)..];
-        return added.IndexOf("EXEC\r\n"u8) < 0 && added.IndexOf("exec\r\n"u8) < 0 && !bytes.StartsWith("*3"u8);
+        if (_scanned < UsualBytes || !bytes.StartsWith("*1\r\n$5\r\n"u8)) return false;
+        // The word may have begun before the end of the last scan.
+        const int longest = 16;
+        if (bytes[Math.Max(0, _scanned - longest)..].IndexOf("$4\r\n"u8) >= 0) return false;
+        _scanned = bytes.Length;
+        return true;
     }
 
     private string? Add(in JournalUnit unit, byte[] buffer, int start)
