@@ -50,10 +50,10 @@ internal static class Limits
     public static readonly long LeastScriptMemory = HeapLimit.Part(16, ScriptMemory);
 
     /// <summary>
-    /// Bytes of the stream that a replica may not have received, whatever client-output-buffer-limit says: an eighth of a heap
-    /// with a limit.
+    /// Bytes of the stream that a replica may not have received, whatever client-output-buffer-limit says: a 16th of a heap with a
+    /// limit.
     /// </summary>
-    public static readonly long ReplicaBacklog = HeapLimit.Part(8, long.MaxValue);
+    public static readonly long ReplicaBacklog = HeapLimit.Part(16, long.MaxValue);
 
     /// <summary>Bytes reserved for handling a failed allocation.</summary>
     public const int FailureReserve = 8 << 20;

@@ -140,14 +140,37 @@ public sealed class FailedAllocationTests
         using var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!;
         using var journal = new JournalEngine(1, policy, observer);
         Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
-        disk.Failure = static () => new OutOfMemoryException("not enough of it");
+        disk.Failure = static () => new InvalidOperationException("a bug");
         disk.FailingCall = policy == FlushPolicy.Always ? DiskCall.Write : DiskCall.Flush;
         disk.FailsAt = disk.CallsOf(disk.FailingCall) + 1;
         var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
         journal.Appended();
         Assert.False(observer.WaitFor(lsn));
-        Assert.Equal((JournalState.Failed, "not enough of it"), (journal.State, journal.Failure));
+        Assert.Equal((JournalState.Failed, "a bug"), (journal.State, journal.Failure));
         Assert.False(journal.Flush());
+    }
+
+    /// <summary>The runtime needs memory for a write of several parts. The disk has not failed then.</summary>
+    [Theory]
+    [InlineData(10)]
+    [InlineData(1_000_000)]
+    public void AWriteWithoutMemoryIsRepeated(int length)
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        using var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, observer);
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        var first = journal.Append(0, Units.Command("SET", "first", "value"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(first));
+        disk.Failure = static () => new OutOfMemoryException();
+        disk.FailingCall = DiskCall.Write;
+        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
+        var lsn = journal.Append(0, Units.Command("SET", "key", new string('v', length)));
+        journal.Appended();
+        Assert.True(observer.WaitFor(lsn));
+        Assert.Equal(JournalState.Running, journal.State);
     }
 
     [Fact]

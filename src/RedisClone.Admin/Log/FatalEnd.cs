@@ -52,6 +52,8 @@ internal static partial class FatalEnd
         s_reserve?.Release();
         TryWriteTrace(log, cause);
         TryWriteTrace(log, handling);
+        // An exception that the runtime has made in advance has no stack, but at this point this thread still has it.
+        if (cause is OutOfMemoryException) TryWriteStack(log);
         ReadOnlySpan<byte> line = s_line.Make(why, cause, log.IsJson);
         log.WriteLast(line);
         if (!s_errorIsLog) StandardStream.Error.Write(line, Limits.FatalPatience);
@@ -65,6 +67,18 @@ internal static partial class FatalEnd
         {
             log.Drain(Limits.LogDrain);
             if (cause is not null) log.WriteLast(log.Format(LogLevel.Critical, LogEvent.Bounded(cause.ToString())));
+        }
+        catch (Exception)
+        {
+            LostLines.Add();
+        }
+    }
+
+    private static void TryWriteStack(RedisLog log)
+    {
+        try
+        {
+            log.WriteLast(log.Format(LogLevel.Critical, LogEvent.Bounded(Environment.StackTrace)));
         }
         catch (Exception)
         {

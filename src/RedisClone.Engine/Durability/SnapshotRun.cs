@@ -3,6 +3,7 @@ using System.Diagnostics;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
@@ -23,7 +24,9 @@ namespace RedisClone.Engine.Durability;
 internal sealed class SnapshotRun : IShardWork, IDisposable
 {
     private const int SliceRecords = 128;
-    private const long LeastBuffer = 16 << 20;
+
+    /// <summary>Bytes that may always wait to be written: at most a 32nd of a heap with a limit.</summary>
+    private static readonly long LeastBuffer = HeapLimit.Part(32, 16 << 20);
 
     private readonly ServerCore _server;
     private readonly SnapshotFile _file;

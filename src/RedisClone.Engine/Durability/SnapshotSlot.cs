@@ -97,7 +97,7 @@ internal sealed class SnapshotSlot : IHeldWork
                 return;
             }
             marked = true;
-            run = new SnapshotRun(_server, order);
+            run = NewRun(order);
             Volatile.Write(ref _running, run);
             thread.Start();
         }
@@ -116,6 +116,22 @@ internal sealed class SnapshotSlot : IHeldWork
             run.WriteHeld();
             End(job, run, e.Message);
             run.Dispose();
+        }
+    }
+
+    /// <summary>The moment is marked already, so the run is not given up at the first failed allocation.</summary>
+    private SnapshotRun NewRun(in SnapshotOrder order)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                return new SnapshotRun(_server, order);
+            }
+            catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))
+            {
+                // The next attempt may find memory that another thread has released.
+            }
         }
     }
 

@@ -199,10 +199,11 @@ internal sealed class ScriptEngine
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
         _timeMicroseconds = 0;
-        // A script may use what data and clients leave, so that its limit is reached before the limit of the heap.
+        // A script may use half of what data and clients leave, so that its limit is reached before the limit of the heap, also if
+        // clients take more while it runs.
         HeapBudget budget = Server.Shards.Budget;
         if (budget.LimitsClients)
-            State.MemoryLimit = Math.Min(_mostMemory, Math.Max(State.AllocatedBytes + Limits.LeastScriptMemory, budget.Left));
+            State.MemoryLimit = Math.Min(_mostMemory, Math.Max(State.AllocatedBytes + Limits.LeastScriptMemory, budget.Left / 2));
         return Clock = Progress.Begin(c.Session, routine);
     }
 

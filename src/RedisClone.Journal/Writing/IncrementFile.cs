@@ -7,6 +7,8 @@ namespace RedisClone.Journal.Writing;
 /// <summary>The increment that is being written: its offset, its salt and the end of its padding.</summary>
 internal sealed class IncrementFile : IDisposable
 {
+    private const int Attempts = 20;
+
     private readonly IDiskFile _file;
     private readonly ulong _salt;
     private readonly WriterTuning _tuning;
@@ -98,7 +100,7 @@ internal sealed class IncrementFile : IDisposable
         long filledTo = FillTarget(end, group.Length, fillAhead);
         if (first.Next is null && filledTo <= _filledTo)
         {
-            _file.Write(Offset, first.Buffer.AsSpan(lineStart, lineLength + first.Length));
+            WriteSpan(first.Buffer.AsSpan(lineStart, lineLength + first.Length));
         }
         else
         {
@@ -166,9 +168,47 @@ internal sealed class IncrementFile : IDisposable
             FillMark.Write(_fillMark, _salt, mark);
             _parts.Add(_fillMark);
         }
-        _file.Write(Offset, _parts);
+        for (int attempt = 1; ; attempt++)
+        {
+            try
+            {
+                _file.Write(Offset, _parts);
+                break;
+            }
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
+            {
+                // The next attempt writes the same bytes to the same place.
+            }
+        }
         // The arrays of a large group must not stay alive until the next one.
         _parts.Clear();
+    }
+
+    private void WriteSpan(ReadOnlySpan<byte> bytes)
+    {
+        for (int attempt = 1; ; attempt++)
+        {
+            try
+            {
+                _file.Write(Offset, bytes);
+                return;
+            }
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
+            {
+                // As above.
+            }
+        }
+    }
+
+    /// <summary>
+    /// A lack of memory is no error of the disk: the runtime found no memory for the call. It is not final until several attempts
+    /// have failed. Each waits a millisecond longer than the one before.
+    /// </summary>
+    private static bool MayTryAgain(int attempt)
+    {
+        if (attempt == Attempts) return false;
+        Thread.Sleep(attempt);
+        return true;
     }
 
     private void Advance(long end, long filledTo, long durable)
