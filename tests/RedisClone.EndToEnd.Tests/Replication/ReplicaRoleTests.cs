@@ -82,7 +82,8 @@ public sealed class ReplicaRoleTests
     [Theory]
     [InlineData("+FULLRESYNC " + History + " 10\r\nhello\r\n")]
     [InlineData("+FULLRESYNC " + History + " 10\r\n$5\r\nhello")]
-    [InlineData("+FULLRESYNC " + History + " 10\r\n$40\r\nREDIS0010\u00fe\0\0\u0001k\u0005value\u00ff\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008 and more bytes")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\n$40\r\n" +
+        "REDIS0010\u00fe\0\0\u0001k\u0005value\u00ff\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008 and more bytes")]
     [InlineData("+FULLRESYNC here there\r\n")]
     [InlineData("+CONTINUE\r\n")]
     [InlineData("-ERR no\r\n")]
@@ -140,11 +141,13 @@ public sealed class ReplicaRoleTests
     [Fact]
     public void AReplicaLogsIn()
     {
-        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--user", "copier", "on", ">secret", "+psync", "+replconf", "+ping", "--repl-diskless-sync-delay", "0"]);
+        using ServerProcess primary = ServerProcess.Redis(
+            [.. OfTests, "--user", "copier", "on", ">secret", "+psync", "+replconf", "+ping", "--repl-diskless-sync-delay", "0"]);
         using RespClient client = primary.Connect();
         client.Expect("+OK", "SET", "k", "v");
         client.Expect("+OK", "CONFIG", "SET", "requirepass", "other");
-        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--replicaof", "127.0.0.1", $"{primary.Port}", "--masteruser", "copier", "--masterauth", "wrong"]);
+        using ServerProcess replica = ServerProcess.Ours(
+            [.. OfTests, "--replicaof", "127.0.0.1", $"{primary.Port}", "--masteruser", "copier", "--masterauth", "wrong"]);
         using RespClient reader = replica.Connect();
         FollowingTests.Until(() => replica.Output.Contains("Unable to AUTH to MASTER", StringComparison.Ordinal), "the password is accepted", replica);
         reader.Expect("+OK", "CONFIG", "SET", "masterauth", "secret");
