@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
@@ -161,75 +162,101 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         PipeReader input = _transport.Transport.Input;
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
             static state => ((Connection)state!).OnClosed(), this);
-        while (true)
+        try
         {
-            _idle = true;
-            ReadResult read = await input.ReadAsync();
-            _idle = false;
-            _rounds ??= _server.Journal?.RoundsOf(_scheduler);
-            _now = ServerCore.UnixMilliseconds();
-            _parser.Restricted = Session.MustAuthenticate;
-            _parser.Parse(read.Buffer, _batch, out SequencePosition consumed, out SequencePosition examined);
-            bool any = _batch.Count > 0;
-            QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
-            QueryRoom = _parser.RoomBytes;
-            NoteMemory();
-            if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
-            else if (any)
+            while (true)
             {
-                Lane lane = _server.Lanes.Current;
-                lane.Reads++;
-                if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
-                IEventLoop? round = _loop is { EventLoop: { IsOnLoop: true } loop } ? loop : null;
-                if (round is not null && _batch.Count <= Limits.GatheredBatch)
+                _idle = true;
+                ReadResult read = await input.ReadAsync();
+                _idle = false;
+                Parse(read.Buffer, out SequencePosition consumed, out SequencePosition examined);
+                bool any = _batch.Count > 0;
+                if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
+                else if (any)
                 {
-                    Prepare();
-                    round.Gather(this);
-                    await _resumed.Wait();
-                }
-                else
-                {
-                    if (round is { RoundIsFull: true })
+                    CountRead(_server.Lanes.Current);
+                    IEventLoop? round = _loop is { EventLoop: { IsOnLoop: true } loop } ? loop : null;
+                    if (round is not null && _batch.Count <= Limits.GatheredBatch)
                     {
-                        round.Postpone(this);
+                        Prepare();
+                        round.Gather(this);
                         await _resumed.Wait();
                     }
-                    Prepare();
-                    Fetch();
+                    else
+                    {
+                        if (round is { RoundIsFull: true })
+                        {
+                            round.Postpone(this);
+                            await _resumed.Wait();
+                        }
+                        Prepare();
+                        Fetch();
+                    }
+                    BeginBatch();
+                    // Each continuation of the batch reads the clock again, because time has passed.
+                    for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
+                    {
+                        if (pace == Pace.Suspended)
+                        {
+                            await _resumed.Wait();
+                            if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                            // The output is limited even if every command of the batch runs on a worker.
+                            if (_output.Unflushed < Limits.UnflushedReplies) continue;
+                        }
+                        if (KillIfOverLimit()) return;
+                        if (!await SendAsync()) return;
+                    }
                 }
-                _rounds?.Enter();
-                // Messages from before the request precede its reply.
+                if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
+                _batch.Clear();
+                input.AdvanceTo(consumed, examined);
+                NoteBuffered();
                 if (_output.HasMessages) WriteMessages();
-                _current = 0;
-                // Each continuation of the batch reads the clock again, because time has passed.
-                for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
-                {
-                    if (pace == Pace.Suspended)
-                    {
-                        await _resumed.Wait();
-                        if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
-                        // The output is limited even if every command of the batch runs on a worker.
-                        if (_output.Unflushed < Limits.UnflushedReplies) continue;
-                    }
-                    if (KillIfOverLimit()) return;
-                    if (!await SendAsync()) return;
-                }
+                if (KillIfOverLimit()) break;
+                if (!await SendAsync()) break;
+                if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
+                if (Session.CloseAfterReply || read.IsCompleted && !any) break;
             }
-            if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
-            _batch.Clear();
-            input.AdvanceTo(consumed, examined);
-            QueryBytes = _parser.BufferedBytes;
-            if (QueryBytes > 0)
-            {
-                KillIfQueryTooLong();
-                NoteMemory();
-            }
-            if (_output.HasMessages) WriteMessages();
-            if (KillIfOverLimit()) break;
-            if (!await SendAsync()) break;
-            if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
-            if (Session.CloseAfterReply || read.IsCompleted && !any) break;
         }
+        catch (OutOfMemoryException failure)
+        {
+            // An exception does not leave an asynchronous method without memory: it would end the process.
+            _server.Failures.ConnectionFailed(failure);
+        }
+    }
+
+    private void Parse(in ReadOnlySequence<byte> input, out SequencePosition consumed, out SequencePosition examined)
+    {
+        _rounds ??= _server.Journal?.RoundsOf(_scheduler);
+        _now = ServerCore.UnixMilliseconds();
+        _parser.Restricted = Session.MustAuthenticate;
+        _parser.Parse(input, _batch, out consumed, out examined);
+        QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
+        QueryRoom = _parser.RoomBytes;
+        NoteMemory();
+    }
+
+    private void BeginBatch()
+    {
+        _rounds?.Enter();
+        // Messages from before the request precede its reply.
+        if (_output.HasMessages) WriteMessages();
+        _current = 0;
+    }
+
+    /// <summary>Counts what the client has sent of its next request.</summary>
+    private void NoteBuffered()
+    {
+        QueryBytes = _parser.BufferedBytes;
+        if (QueryBytes == 0) return;
+        KillIfQueryTooLong();
+        NoteMemory();
+    }
+
+    private void CountRead(Lane lane)
+    {
+        lane.Reads++;
+        if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
     }
 
     public void WriteMessages()
