@@ -162,56 +162,64 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         PipeReader input = _transport.Transport.Input;
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
             static state => ((Connection)state!).OnClosed(), this);
-        while (true)
+        try
         {
-            _idle = true;
-            ReadResult read = await input.ReadAsync();
-            _idle = false;
-            _rounds ??= _server.Journal?.RoundsOf(_scheduler);
-            Parse(read.Buffer, out SequencePosition consumed, out SequencePosition examined);
-            bool any = _batch.Count > 0;
-            if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
-            else if (any)
+            while (true)
             {
-                bool isGathered = TryGather();
-                if (isGathered || TryPostpone()) await _resumed.Wait();
-                if (!isGathered)
+                _idle = true;
+                ReadResult read = await input.ReadAsync();
+                _idle = false;
+                _rounds ??= _server.Journal?.RoundsOf(_scheduler);
+                Parse(read.Buffer, out SequencePosition consumed, out SequencePosition examined);
+                bool any = _batch.Count > 0;
+                if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
+                else if (any)
                 {
-                    Prepare();
-                    Fetch();
-                }
-                _rounds?.Enter();
-                // Messages from before the request precede its reply.
-                if (_output.HasMessages) WriteMessages();
-                _current = 0;
-                // Each continuation of the batch reads the clock again, because time has passed.
-                for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
-                {
-                    if (pace == Pace.Suspended)
+                    bool isGathered = TryGather();
+                    if (isGathered || TryPostpone()) await _resumed.Wait();
+                    if (!isGathered)
                     {
-                        await _resumed.Wait();
-                        if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
-                        // The output is limited even if every command of the batch runs on a worker.
-                        if (_output.Unflushed < Limits.UnflushedReplies) continue;
+                        Prepare();
+                        Fetch();
                     }
-                    if (KillIfOverLimit()) return;
-                    if (!await SendAsync()) return;
+                    _rounds?.Enter();
+                    // Messages from before the request precede its reply.
+                    if (_output.HasMessages) WriteMessages();
+                    _current = 0;
+                    // Each continuation of the batch reads the clock again, because time has passed.
+                    for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
+                    {
+                        if (pace == Pace.Suspended)
+                        {
+                            await _resumed.Wait();
+                            if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                            // The output is limited even if every command of the batch runs on a worker.
+                            if (_output.Unflushed < Limits.UnflushedReplies) continue;
+                        }
+                        if (KillIfOverLimit()) return;
+                        if (!await SendAsync()) return;
+                    }
                 }
+                if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
+                _batch.Clear();
+                input.AdvanceTo(consumed, examined);
+                QueryBytes = _parser.BufferedBytes;
+                if (QueryBytes > 0)
+                {
+                    KillIfQueryTooLong();
+                    NoteMemory();
+                }
+                if (_output.HasMessages) WriteMessages();
+                if (KillIfOverLimit()) break;
+                if (!await SendAsync()) break;
+                if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
+                if (Session.CloseAfterReply || read.IsCompleted && !any) break;
             }
-            if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
-            _batch.Clear();
-            input.AdvanceTo(consumed, examined);
-            QueryBytes = _parser.BufferedBytes;
-            if (QueryBytes > 0)
-            {
-                KillIfQueryTooLong();
-                NoteMemory();
-            }
-            if (_output.HasMessages) WriteMessages();
-            if (KillIfOverLimit()) break;
-            if (!await SendAsync()) break;
-            if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
-            if (Session.CloseAfterReply || read.IsCompleted && !any) break;
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // Without memory, an exception cannot leave an asynchronous method: it would end the process.
+            _server.Failures.ConnectionFailed(failure);
         }
     }
 

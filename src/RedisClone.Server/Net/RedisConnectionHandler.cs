@@ -80,6 +80,11 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
             {
                 await connection.LeaveAsync();
             }
+            catch (OutOfMemoryException failure)
+            {
+                // See Connection.RunAsync.
+                server.Failures.ConnectionFailed(failure);
+            }
             finally
             {
                 connection.Session.HeldBytes = 0;
