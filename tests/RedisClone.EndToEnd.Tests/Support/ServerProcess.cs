@@ -5,7 +5,7 @@ namespace RedisClone.EndToEnd.Tests.Support;
 
 /// <summary>
 /// A server for one test: a process on a free port and in a temporary folder, which the test ends by its id. Our server is the
-/// executable that was built with the tests. REDISCLONE_SERVER names another executable, which tests the tests themselves. The
+/// executable that was built with the tests. REDISCLONE_SERVER names another one, such as the native executable. The
 /// oracle is the redis-server on the path; REDIS_SERVER names another one. A test that needs the oracle fails if it is missing.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
@@ -88,7 +88,7 @@ internal sealed class ServerProcess : IDisposable
     public static ServerProcess Redis(params string[] arguments) =>
         Start(Environment.GetEnvironmentVariable("REDIS_SERVER") ?? "redis-server", arguments);
 
-    public static string OurProgram => Environment.GetEnvironmentVariable("REDISCLONE_SERVER") ?? BuiltExecutable();
+    public static string OurProgram { get; } = NamedExecutable() ?? BuiltExecutable();
 
     public RespClient Connect(int protocol = 2)
     {
@@ -139,6 +139,14 @@ internal sealed class ServerProcess : IDisposable
                 // port.
             }
         }
+    }
+
+    /// <summary>A server would take the variable for a parameter, and warn of it, so the variable is removed.</summary>
+    private static string? NamedExecutable()
+    {
+        string? path = Environment.GetEnvironmentVariable("REDISCLONE_SERVER");
+        Environment.SetEnvironmentVariable("REDISCLONE_SERVER", null);
+        return path;
     }
 
     /// <summary>The output folder of the server project, for the configuration and framework of these tests.</summary>
