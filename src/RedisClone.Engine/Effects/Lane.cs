@@ -66,9 +66,12 @@ internal sealed class Lane
     /// <summary>Removes a key from those noted as absent; false if it was not noted.</summary>
     internal bool TakeAbsent(int database, ReadOnlySpan<byte> key) => _absent.Count > 0 && _absent.Remove(database, key);
 
+    /// <summary>Forgets the keys noted as absent, because the databases have changed places.</summary>
+    internal void ForgetAbsent() => _absent.Clear();
+
     internal void EndUnit()
     {
-        _absent.Clear();
+        ForgetAbsent();
         HasFollowUps = false;
     }
 

@@ -51,12 +51,20 @@ internal sealed class Arguments(Random random, string[] keys)
     private static readonly string[] s_bytes =
         ["", "\0", "\r\n", "\xff\xfe", "a\0b", "$5\r\nhello\r\n", "*1\r\n", " ", "\"", "\\x00", "(", "[", "+", "-", "nan", "-1", "3.5", "1e5", "0x"];
 
+    private static readonly string[] s_scripts =
+        ["return 1", "return {KEYS, ARGV}", "return redis.call('get', KEYS[1])", "return redis.call('set', KEYS[1], 1)", "return x", "("];
+
+    private static readonly string[] s_commands = ["get", "set", "zadd", "xgroup", "config|get", "nosuch"];
+
     private long _lastId;
 
     public Random Random { get; } = random;
 
     /// <summary>Restricts the arguments to the given keys.</summary>
     public bool OnlyKeys { get; init; }
+
+    /// <summary>How often the last repeated part of a template was repeated.</summary>
+    public int Repetitions { get; set; } = 1;
 
     public string Key() => !OnlyKeys && Random.Next(12) == 0 ? Pick(OtherKeys) : Pick(keys);
 
@@ -75,6 +83,7 @@ internal sealed class Arguments(Random random, string[] keys)
             "key" => Key(),
             "val" => Value(),
             "member" => Random.Next(15) == 0 ? Pick(s_bytes) : "m" + Number(Random.Next(20)),
+            "element" => Random.Next(2) == 0 ? Value() : "m" + Number(Random.Next(20)),
             "field" => Random.Next(15) == 0 ? Pick(s_bytes) : "f" + Number(Random.Next(12)),
             "number" => Number(Random.Next(-20, 100)),
             "int" => Number(Random.Next(-10, 20)),
@@ -97,6 +106,11 @@ internal sealed class Arguments(Random random, string[] keys)
             "pattern" => Pick(s_patterns),
             "db" => Number(Random.Next(4)),
             "all" => Number(100_000),
+            "timeout" => "0.001",
+            "block" => "1",
+            "script" => Pick(s_scripts),
+            "sha1" => "e0e1f9fabfc9d4800c877a703b823ac0578ff8db",
+            "command" => Pick(s_commands),
             "newid" or "nextid" => NewId(),
             "id" => Id(),
             "from" => Random.Next(3) == 0 ? "-" : (Random.Next(5) == 0 ? "(" : "") + Id(),
@@ -117,12 +131,14 @@ internal sealed class Arguments(Random random, string[] keys)
             "float" or "min" or "max" or "lon" or "lat" or "distance" => Pick(Random.Next(3) == 0 ? s_integers : s_floats),
             "word" => Random.Next(2) == 0 ? Pick(s_words) : argument.Text.ToLowerInvariant(),
             "key" => Pick(OtherKeys),
-            "pattern" or "val" or "member" or "field" or "lex" => Pick(s_bytes),
+            "pattern" or "val" or "element" or "member" or "field" or "lex" => Pick(s_bytes),
             "newid" or "id" or "from" or "to" => Pick(s_ids),
             // Redis 7.0 does not compare the identifier with deleted identifiers. The identifiers are therefore beyond all
             // others.
             "nextid" => Pick(["", "x", "-1", "1-x", "-", "+", "$"]),
             "group" or "consumer" => Pick(["", "g9", "\0"]),
+            "timeout" or "block" => Pick(["-1", "", "foo", "nan"]),
+            "script" or "sha1" or "command" => Pick(s_bytes),
             "type" => Pick(["u0", "u64", "i64", "i65", "u", "i", "", "x8", "u-1", "i08", "u8 "]),
             "place" => Pick(["#", "", "-1", "#-1", "4294967296", "#4294967296", "99999999", "#9223372036854775807", "9223372036854775807"]),
             _ => Pick(s_integers),

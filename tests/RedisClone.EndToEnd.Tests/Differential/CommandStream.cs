@@ -14,7 +14,8 @@ internal sealed class CommandStream
         _arguments = new Arguments(random, s_keys);
     }
 
-    private static readonly string[][] s_preparation =
+    /// <summary>Creates the keys that all families use as keys of a wrong type.</summary>
+    public static readonly string[][] Preparation =
     [
         ["SELECT", "0"],
         ["SET", "o:string", "text"],
@@ -24,11 +25,6 @@ internal sealed class CommandStream
         ["ZADD", "o:zset", "0", "m1"],
         ["XADD", "o:stream", "1-1", "f1", "v1"],
     ];
-
-    /// <summary>
-    /// Creates the keys that all families use as keys of a wrong type, as far as both servers support their types.
-    /// </summary>
-    public static string[][] Preparation(HashSet<string> ourCommands) => [.. s_preparation.Where(request => ourCommands.Contains(request[0]))];
 
     public string[] Next()
     {

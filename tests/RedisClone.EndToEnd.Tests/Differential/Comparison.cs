@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
 using RedisClone.EndToEnd.Tests.Support;
+using RedisClone.EndToEnd.Tests.Table;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
@@ -8,12 +9,19 @@ namespace RedisClone.EndToEnd.Tests.Differential;
 /// Converts two replies to the same request into a form in which they must be equal. Random parts (order, a random key), the
 /// clock and the differences of <see cref="IntendedDifferences"/> are excluded.
 /// </summary>
-internal static partial class Comparison
+internal sealed partial class Comparison(IEnumerable<TableRow> rows)
 {
     /// <summary>The two servers receive a request at slightly different times, on a busy machine.</summary>
     private const long ClockToleranceSeconds = 120;
 
-    public static bool Same(string[] request, Reply ours, Reply theirs, KeyHistory before)
+    /// <summary>The decimals that are sure in a coordinate that has 17 of them.</summary>
+    private const int CoordinateDecimals = 14;
+
+    /// <summary>The commands whose replies have no order, in capitals.</summary>
+    private readonly HashSet<string> _unordered =
+        [.. rows.Where(row => row.Tips.Contains("nondeterministic_output_order")).Select(row => row.FullName.ToUpperInvariant())];
+
+    public bool Same(string[] request, Reply ours, Reply theirs, KeyHistory before)
     {
         if (Form(request, ours) == Form(request, theirs)) return true;
         return SameTime(request, ours, theirs) || IntendedDifferences.Covers(request, ours, theirs, before);
@@ -40,7 +48,7 @@ internal static partial class Comparison
         ours.Type == ':' && theirs.Type == ':' && ours.Integer > 0 && theirs.Integer > 0
         && Math.Abs(ours.Integer - theirs.Integer) <= ClockToleranceSeconds * unit;
 
-    private static string Form(string[] request, Reply reply)
+    private string Form(string[] request, Reply reply)
     {
         if (reply.IsError) return reply.ToString();
         string name = request[0].ToUpperInvariant();
@@ -48,12 +56,12 @@ internal static partial class Comparison
         {
             case "MEMORY" or "RANDOMKEY" when !reply.IsNil:
                 return $"{reply.Type}";
-            case "KEYS" or "SMEMBERS" or "SINTER" or "SUNION" or "SDIFF" or "HKEYS" or "HVALS" or "SPOP" or "SRANDMEMBER":
+            case "SPOP" or "SRANDMEMBER":
                 return reply.Sorted(1);
             case "GEOSEARCH" or "GEORADIUS" or "GEORADIUS_RO" or "GEORADIUSBYMEMBER" or "GEORADIUSBYMEMBER_RO":
-                return Numbers(reply).Sorted(1);
+                return Numbers(reply, CoordinateDecimals).Sorted(1);
             case "GEOPOS":
-                return Numbers(reply).ToString();
+                return Numbers(reply, CoordinateDecimals).ToString();
             case "HGETALL":
                 return reply.Sorted(2);
             case "HRANDFIELD" or "ZRANDMEMBER":
@@ -66,6 +74,8 @@ internal static partial class Comparison
                 return UpToZero(reply).ToString();
             case "XINFO" when reply.Items is not null:
                 return GroupCounts().Replace(reply.ToString(), "$1");
+            case var _ when _unordered.Contains(name) || (request.Length > 1 && _unordered.Contains($"{name}|{request[1].ToUpperInvariant()}")):
+                return reply.Sorted(1);
             default:
                 return Scores(name, reply).ToString();
         }
@@ -85,18 +95,18 @@ internal static partial class Comparison
     public static partial Regex GroupCounts();
 
     private static Reply Scores(string name, Reply reply) =>
-        name[0] == 'Z' || name.StartsWith("BZ", StringComparison.Ordinal) ? Numbers(reply) : reply;
+        name[0] == 'Z' || name.StartsWith("BZ", StringComparison.Ordinal) ? Numbers(reply, decimals: null) : reply;
 
     /// <summary>
-    /// Redis prints scores, and up to 7.4 coordinates too, with 17 digits. From 7.2 and 8.0 on it prints the fewest digits that
-    /// identify the number. The comparison uses numbers. A zero has no sign.
+    /// Redis prints scores with 17 digits, and from 7.2 on with the fewest digits that identify the number. It prints coordinates
+    /// with 17 decimals, and from 8.0 on as scores. The comparison uses numbers. A zero has no sign.
     /// </summary>
-    private static Reply Numbers(Reply reply)
+    private static Reply Numbers(Reply reply, int? decimals)
     {
-        if (reply.Items is not null) return reply with { Items = [.. reply.Items.Select(Numbers)] };
+        if (reply.Items is not null) return reply with { Items = [.. reply.Items.Select(item => Numbers(item, decimals))] };
         return reply is { Type: '$' or ',', Text: { } text }
             && double.TryParse(text, NumberStyles.Float, CultureInfo.InvariantCulture, out double score)
-            ? reply with { Text = (score + 0.0).ToString("R", CultureInfo.InvariantCulture) }
+            ? reply with { Text = ((decimals is { } some ? Math.Round(score, some) : score) + 0.0).ToString("R", CultureInfo.InvariantCulture) }
             : reply;
     }
 }

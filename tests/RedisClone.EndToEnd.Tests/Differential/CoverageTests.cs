@@ -1,31 +1,41 @@
 using RedisClone.EndToEnd.Tests.Support;
 using RedisClone.EndToEnd.Tests.Table;
+using RedisClone.Server.Tests.DocumentedExamples;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// Random requests compare each command of the data structures with redis-server if redis-server has this command. A new command
-/// therefore needs templates. A command that redis-server lacks needs a form, which the tests of the command table use.
+/// Random requests compare each command with redis-server if redis-server has this command, with all options that both have.
+/// What redis-server lacks needs documented examples.
 /// </summary>
-public sealed class CoverageTests
+public sealed class CoverageTests : IDisposable
 {
-    private static readonly string[] s_groups = ["list", "hash", "set", "sorted-set", "geo"];
+    private readonly ServerProcess _ours = ServerProcess.Ours();
+    private readonly ServerProcess _redis = ServerProcess.Redis();
+    private readonly RowTemplates _templates;
+
+    public CoverageTests() => _templates = new RowTemplates(_ours, _redis);
+
+    public void Dispose()
+    {
+        _ours.Dispose();
+        _redis.Dispose();
+    }
 
     [Fact]
-    public void EveryCommandOfTheStructuresIsGenerated()
+    public void EveryRowIsComparedOrItsEntrySaysWhyNot()
     {
-        using ServerProcess ours = ServerProcess.Ours(), redis = ServerProcess.Redis();
-        HashSet<string> theirs = CommandNames.Of(redis);
-        HashSet<string> compared = [.. Families.Compared.SelectMany(family => Families.All[family]).Select(template => template.Name)];
-        string[] structures =
+        Template[] compared = [.. Families.All.Keys.SelectMany(_templates.Of)];
+        string[] without =
         [
-            .. TableRow.Read(ours).Where(row => !row.IsContainer && !row.FullName.Contains('|') && IsOfStructures(ours, row.FullName)).Select(row => row.FullName.ToUpperInvariant()),
-            "SORT", "SORT_RO", "COPY", "RENAME", "RENAMENX", "MOVE", "OBJECT",
+            .. _templates.Rows.Where(row => !row.IsContainer && _templates.Others.ContainsKey(row.FullName) && !NotDerived.IsUncompared(row))
+                .Select(row => row.FullName.ToUpperInvariant()).Where(name => !compared.Any(t => t.Name == name || t.FullName == name)),
         ];
-        Assert.True(structures.Length > 100, "the command table has too few commands with a group");
-        Assert.DoesNotContain(structures, name => theirs.Contains(name) && !compared.Contains(name));
-        Assert.DoesNotContain(structures, name => !theirs.Contains(name) && !Families.Of(name).Any());
+        Assert.True(without.Length == 0, $"these rows need lines in {nameof(Families)} or an entry in {nameof(NotDerived)}: {string.Join(", ", without)}");
     }
+
+    [Fact]
+    public void EveryEntryOfRowsThatAreNotDerivedFitsARow() => Assert.Empty(NotDerived.Unused(_templates.Rows));
 
     /// <summary>
     /// The templates of a family have alternatives. A run of the usual length generates each command of the family.
@@ -34,20 +44,30 @@ public sealed class CoverageTests
     public void EveryTemplateMakesRequests()
     {
         Random random = Seed.Random("coverage");
-        foreach (string family in Families.Compared)
+        foreach (string family in Families.All.Keys)
         {
-            var stream = new CommandStream(Families.All[family], random);
+            Template[] templates = [.. _templates.Of(family)];
+            var stream = new CommandStream(templates, random);
             HashSet<string> met = [.. Enumerable.Range(0, 20_000).Select(_ => stream.Next()[0])];
-            Assert.Empty(Families.All[family].Select(template => template.Name).Distinct().Except(met));
+            Assert.Empty(templates.Select(template => template.Name).Distinct().Except(met));
         }
     }
 
-    private static bool IsOfStructures(ServerProcess server, string name)
+    [Fact]
+    public void EveryOptionThatIsNotComparedHasAnExample()
     {
-        using RespClient client = server.Connect();
-        Reply docs = client.Call("COMMAND", "DOCS", name);
-        Reply[] about = docs[1].Items!;
-        int group = Array.FindIndex(about, item => item.Text == "group");
-        return s_groups.Contains(about[group + 1].Text);
+        string folder = Repository.PathOf("tests/RedisClone.Server.Tests/DocumentedExamples");
+        string[][] shown = [.. Directory.GetFiles(folder, "*.txt").SelectMany(path => Example.Read(File.ReadAllText(path)))
+            .SelectMany(example => example.Steps).Select(step => step.Words)];
+        var without = new List<string>();
+        foreach (TableRow row in _templates.Rows.Where(row => !NotDerived.IsUncompared(row)))
+        {
+            HashSet<string> compared = _templates.Others.TryGetValue(row.FullName, out TableRow? other) ? other.SyntaxWords : [];
+            string[] lines = [.. Families.LinesOf(row.FullName.ToUpperInvariant()).SelectMany(line => line.Words)];
+            string[][] examples = [.. shown.Where(words => words.Take(row.Words.Length).SequenceEqual(row.Words, StringComparer.OrdinalIgnoreCase))];
+            without.AddRange(row.SyntaxWords.Except(compared).Except(lines)
+                .Where(word => !examples.Any(words => words.Contains(word, StringComparer.OrdinalIgnoreCase))).Select(word => $"{row.FullName} {word}"));
+        }
+        Assert.True(without.Count == 0, $"these options need an example in {folder}: {string.Join(", ", without)}");
     }
 }

@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.EndToEnd.Tests.Support;
+using RedisClone.EndToEnd.Tests.Table;
 
 namespace RedisClone.EndToEnd.Tests.Differential;
 
@@ -17,13 +18,13 @@ internal sealed class Differential : IDisposable
     private readonly Queue<string> _recent = new();
     private readonly List<string[]> _queued = [];
     private readonly KeyHistory _history = new();
-    private readonly HashSet<string> _ourCommands;
+    private readonly Comparison _comparison;
 
-    public Differential(ServerProcess ours, ServerProcess redis, int protocol, HashSet<string> ourCommands)
+    public Differential(ServerProcess ours, ServerProcess redis, int protocol, IEnumerable<TableRow> rows)
     {
         _ours = ours.Connect(protocol);
         _theirs = redis.Connect(protocol);
-        _ourCommands = ourCommands;
+        _comparison = new Comparison(rows);
         Reset();
     }
 
@@ -81,8 +82,8 @@ internal sealed class Differential : IDisposable
         // The transaction before this MULTI may have ended in any way.
         if (name == "MULTI" && theirs.Type == '+') _queued.Clear();
         if (name == "EXEC" && theirs.Items?.Length == _queued.Count && ours.Items?.Length == _queued.Count)
-            return _queued.Index().All(q => Comparison.Same(q.Item, ours[q.Index], theirs[q.Index], _history));
-        return Comparison.Same(request, ours, theirs, _history);
+            return _queued.Index().All(q => _comparison.Same(q.Item, ours[q.Index], theirs[q.Index], _history));
+        return _comparison.Same(request, ours, theirs, _history);
     }
 
     private void Report(string[] request, string ours, string theirs)
@@ -103,7 +104,7 @@ internal sealed class Differential : IDisposable
         {
             client.Call("DISCARD");
             client.Call("FLUSHALL");
-            client.Pipeline(CommandStream.Preparation(_ourCommands));
+            client.Pipeline(CommandStream.Preparation);
         }
     }
 }

@@ -1,7 +1,8 @@
 namespace RedisClone.EndToEnd.Tests.Differential;
 
 /// <summary>
-/// The forms of a command in one line, from which the tests generate random requests:
+/// The form of a request, from which the tests generate random requests. <see cref="DerivedTemplate"/> makes it from the row of a
+/// command, or a line defines it:
 /// <code>
 /// word       itself
 /// {kind}     an argument of a kind, see <see cref="Arguments"/>
@@ -14,7 +15,15 @@ namespace RedisClone.EndToEnd.Tests.Differential;
 /// </summary>
 internal sealed class Template
 {
-    private readonly Node _root;
+    private readonly TemplateNode _root;
+
+    public Template(string name, string? subcommand, bool isExact, TemplateNode root)
+    {
+        Name = name;
+        Subcommand = subcommand;
+        IsExact = isExact;
+        _root = root;
+    }
 
     private Template(string line)
     {
@@ -32,7 +41,13 @@ internal sealed class Template
     /// <summary>The second word if the command is a container: the subcommand.</summary>
     public string? Subcommand { get; }
 
+    /// <summary>The name of the command in capitals. The name of a subcommand follows a bar.</summary>
+    public string FullName => Subcommand is null ? Name : $"{Name}|{Subcommand}";
+
     public bool IsExact { get; }
+
+    /// <summary>The literal words that a request may have.</summary>
+    public IEnumerable<string> Words => _root.Words;
 
     public static Template[] Parse(string lines) =>
         [.. lines.Split('\n', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries).Select(l => new Template(l))];
@@ -49,87 +64,43 @@ internal sealed class Template
         return into;
     }
 
-    private static Node ParseAlternatives(string[] words, ref int at)
+    private static TemplateNode ParseAlternatives(string[] words, ref int at)
     {
-        var ways = new List<Node> { ParseSequence(words, ref at) };
+        var ways = new List<TemplateNode> { ParseSequence(words, ref at) };
         while (at < words.Length && words[at] == "|")
         {
             at++;
             ways.Add(ParseSequence(words, ref at));
         }
-        return ways.Count == 1 ? ways[0] : new Choice([.. ways]);
+        return ways.Count == 1 ? ways[0] : new TemplateNode.Choice([.. ways]);
     }
 
-    private static Node ParseSequence(string[] words, ref int at)
+    private static TemplateNode ParseSequence(string[] words, ref int at)
     {
-        var parts = new List<Node>();
+        var parts = new List<TemplateNode>();
         while (at < words.Length && words[at] is not ("|" or ")" or "]"))
         {
             string word = words[at++];
-            Node part;
+            TemplateNode part;
             if (word is "(" or "[")
             {
                 part = ParseAlternatives(words, ref at);
                 if (at == words.Length || words[at] != (word == "(" ? ")" : "]"))
                     throw new FormatException($"{string.Join(' ', words)}: {word} is not closed");
                 at++;
-                if (word == "[") part = new Maybe(part);
+                if (word == "[") part = new TemplateNode.Maybe(part);
             }
             else
             {
-                part = word[0] == '{' ? new Value(word[1..^1]) : new Word(word);
+                part = word[0] == '{' ? new TemplateNode.Value(word[1..^1]) : new TemplateNode.Word(word);
             }
             if (at < words.Length && words[at] == "+")
             {
                 at++;
-                part = new Repeated(part);
+                part = new TemplateNode.Repeated(part);
             }
             parts.Add(part);
         }
-        return new Sequence([.. parts]);
-    }
-
-    private abstract record Node
-    {
-        public abstract void Emit(Arguments arguments, List<Argument> into);
-    }
-
-    private sealed record Word(string Text) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into) => into.Add(new Argument("word", Text));
-    }
-
-    private sealed record Value(string Kind) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into) => arguments.Make(Kind, into);
-    }
-
-    private sealed record Sequence(Node[] Parts) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into)
-        {
-            foreach (Node part in Parts) part.Emit(arguments, into);
-        }
-    }
-
-    private sealed record Choice(Node[] Ways) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into) => Ways[arguments.Random.Next(Ways.Length)].Emit(arguments, into);
-    }
-
-    private sealed record Maybe(Node Part) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into)
-        {
-            if (arguments.Random.Next(2) == 0) Part.Emit(arguments, into);
-        }
-    }
-
-    private sealed record Repeated(Node Part) : Node
-    {
-        public override void Emit(Arguments arguments, List<Argument> into)
-        {
-            for (int n = 1 + arguments.Random.Next(4); n > 0; n--) Part.Emit(arguments, into);
-        }
+        return TemplateNode.Of(parts);
     }
 }

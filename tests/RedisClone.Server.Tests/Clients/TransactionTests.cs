@@ -38,6 +38,21 @@ public sealed class TransactionTests(ITestOutputHelper output)
         Assert.Contains(" multi-mem=0 ", observer.Run($"CLIENT LIST ID {id}"), StringComparison.Ordinal);
     }
 
+    /// <summary>A lookup before SWAPDB says nothing about the keys after it.</summary>
+    [Fact]
+    public async Task AKeyThatSwapdbBroughtIsNotNew()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), listener = server.Connect();
+        client.Run("SET k before");
+        client.Run("SELECT 1");
+        client.Run("CONFIG SET notify-keyspace-events En");
+        listener.Run("PSUBSCRIBE *");
+        foreach (string command in (string[])["MULTI", "GET k", "SWAPDB 0 1", "SET k after", "SET other x"]) client.Run(command);
+        Assert.Equal("[nil OK OK OK]", client.Run("EXEC"));
+        Assert.Equal("[pmessage * __keyevent@1__:new other]", listener.Read());
+    }
+
     /// <summary>
     /// The server checks the queued commands again at EXEC, because its state may have changed since they were queued.
     /// </summary>

@@ -11,17 +11,21 @@ internal static class InjectedRows
     /// <summary>Commands that wait, that end the server or the connection, or that do not use data.</summary>
     private static readonly HashSet<string> s_left = ["shutdown", "debug", "monitor", "psync", "sync", "save", "bgsave", "bgrewriteaof", "client|kill", "quit"];
 
+    /// <summary>The names of <see cref="ArgumentKind"/> in COMMAND DOCS.</summary>
+    private static readonly string[] s_kinds = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
+
     private static readonly string[] s_types = ["string", "list", "hash", "set", "zset", "stream"];
 
     /// <summary>Returns requests of a row for a small and a large key of each type.</summary>
     public static IEnumerable<string[]> RequestsOf(CommandRow row, Random random)
     {
         if (row.Handler is null || s_left.Contains(row.FullName)) yield break;
-        Template[] templates = [.. Families.Of(row.FullName.ToUpperInvariant())];
+        Template[] templates = [.. Families.LinesOf(row.FullName.ToUpperInvariant()).Take(4)];
+        if (row.Keys.Length > 0) templates = [.. templates, .. Enumerable.Repeat(Derive(row), 4 - Math.Min(templates.Length, 3))];
         foreach (string type in s_types)
         {
             var arguments = new Arguments(random, [type, "large:" + type, "none"]) { OnlyKeys = true };
-            foreach (Template template in templates.Take(4))
+            foreach (Template template in templates)
             {
                 string[] request = [.. template.Instance(arguments).Select(a => a.Text)];
                 // In Redis too, the result of a lexicographical range over different scores depends on the form of the tree.
@@ -29,6 +33,14 @@ internal static class InjectedRows
             }
         }
     }
+
+    private static Template Derive(CommandRow row) =>
+        DerivedTemplate.Of(
+            row.FullName.ToUpperInvariant(), row.Group, row.Has(CommandFlags.Blocking), [.. CommandSyntax.Parse(row.Syntax).Select(Part)])!;
+
+    private static SyntaxPart Part(CommandArgument argument) => new(
+        s_kinds[(int)argument.Kind], argument.Name, argument.Token, argument.IsOptional, argument.IsRepeated, argument.RepeatsToken,
+        [.. argument.Parts.Select(Part)]);
 
     /// <summary>Creates a small and a large value of each type.</summary>
     public static void Prepare(Action<string> run)

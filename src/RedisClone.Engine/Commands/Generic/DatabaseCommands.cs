@@ -90,6 +90,7 @@ internal static class DatabaseCommands
             AwaitedMayBeReady(ref c, shard, (int)second);
         }
         if (first != second) c.Data.Invalidations.InvalidateAll(c.Lane);
+        c.Lane.ForgetAbsent();
         c.Changed();
         c.Reply.Ok();
     }
