@@ -286,10 +286,10 @@ internal sealed class Loop : IEventLoop
     private void Round(int turn)
     {
         BeginTurn();
-        if (!DispatchEvents(turn)) return;
+        // Postponed work uses the room of the round before new work does. Otherwise new work could delay it for ever.
+        if (!RunPostponed(turn) || !DispatchEvents(turn)) return;
         ReceiveEvents();
-        if (!DispatchEvents(turn) || !ReceiveFromReadable(turn) || !RunGathered(turn) || !RunPostponed(turn) || !RunPosted(turn)
-            || !RunEndOfRound(turn)) return;
+        if (!DispatchEvents(turn) || !ReceiveFromReadable(turn) || !RunGathered(turn) || !RunPosted(turn) || !RunEndOfRound(turn)) return;
         Held.Release();
         SendQueued();
         CloseQueued();
