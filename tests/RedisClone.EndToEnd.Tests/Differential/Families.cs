@@ -178,8 +178,10 @@ internal static class Families
         ["geo"] = new(["geo"],
             """
             GEOADD {key} ( {lon} {lat} {member} ) +
-            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} ( m | km | ft | mi ) [ ASC | DESC ] [ WITHCOORD ] [ WITHDIST ] [ WITHHASH ]
-            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYBOX {distance} {distance} ( m | km | ft | mi ) [ COUNT {all} ] [ WITHCOORD ] [ WITHDIST ]
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} ( m | km | ft | mi ) [ ASC | DESC ] [ WITHCOORD ]
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} km [ WITHDIST ] [ WITHHASH ]
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYBOX {distance} {distance} ( m | km | ft | mi ) [ COUNT {all} ]
+            GEOSEARCH {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYBOX {distance} {distance} km [ WITHCOORD ] [ WITHDIST ]
             GEOSEARCHSTORE {key} {key} ( FROMLONLAT {lon} {lat} | FROMMEMBER {member} ) BYRADIUS {distance} ( m | km ) [ STOREDIST ]
             GEOSEARCHSTORE {key} {key} FROMMEMBER {member} BYBOX {distance} {distance} km [ COUNT {all} ]
             GEORADIUS {key} {lon} {lat} {distance} ( m | km | ft | mi ) [ WITHCOORD ] [ WITHDIST ] [ WITHHASH ] [ ASC | DESC ]

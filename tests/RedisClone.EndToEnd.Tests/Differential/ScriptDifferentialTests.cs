@@ -37,7 +37,11 @@ public sealed class ScriptDifferentialTests : IDisposable
             string script = generator.Next();
             string[] arguments = ["2", $"k{random.Next(3)}", $"h{random.Next(3)}", "argument", "17"];
             string[][] requests = asFunctions
-                ? [["FUNCTION", "LOAD", "REPLACE", $"#!lua name=lib\nredis.register_function('f', function(KEYS, ARGV)\n{script}\nend)"], ["FCALL", "f", .. arguments]]
+                ?
+                [
+                    ["FUNCTION", "LOAD", "REPLACE", $"#!lua name=lib\nredis.register_function('f', function(KEYS, ARGV)\n{script}\nend)"],
+                    ["FCALL", "f", .. arguments],
+                ]
                 : [["EVAL", script, .. arguments]];
             Reply[] mine = ours.Pipeline(requests), expected = theirs.Pipeline(requests);
             if (mine[^1].ToString() == expected[^1].ToString()) continue;
@@ -61,7 +65,8 @@ public sealed class ScriptDifferentialTests : IDisposable
     public void DumpsOfLibrariesLoadOnBothServers()
     {
         using RespClient ours = _ours.Connect(), theirs = _redis.Connect();
-        string code = $"#!lua name=lib\nredis.register_function{{function_name='f', callback=function(keys) return '{new string('x', 500)}' end, flags={{'no-writes'}}, description='d'}}";
+        string callback = $"callback=function(keys) return '{new string('x', 500)}' end";
+        string code = $"#!lua name=lib\nredis.register_function{{function_name='f', {callback}, flags={{'no-writes'}}, description='d'}}";
         foreach ((RespClient from, RespClient to) in new[] { (ours, theirs), (theirs, ours) })
         {
             from.Expect("$\"lib\"", "FUNCTION", "LOAD", "REPLACE", code);
