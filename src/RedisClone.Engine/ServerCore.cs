@@ -10,6 +10,7 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Replication.Following;
@@ -65,6 +66,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots = new Snapshots(this, slot);
         Rewrites = new JournalRewrites(this, slot);
         Backups = new Backups(this, slot);
+        MigrationLinks = new MigrationLinks(this);
         Replicas = new Replicas(this, slot);
         Replicas.Stream.BacklogSize = config.ReplBacklogSize;
         Shutdown.Save = Snapshots.SaveAtShutdown;
@@ -126,6 +128,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
     internal JournalRewrites Rewrites { get; }
 
     internal Backups Backups { get; }
+
+    /// <summary>The connections that MIGRATE keeps.</summary>
+    public MigrationLinks MigrationLinks { get; }
 
     public Replicas Replicas { get; }
 

@@ -97,6 +97,7 @@ internal sealed class Shutdown(ServerCore server)
             return false;
         }
         server.Role.Stop();
+        server.MigrationLinks.Close();
         StopListening();
         StopHost();
         return true;

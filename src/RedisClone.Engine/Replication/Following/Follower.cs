@@ -151,7 +151,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         limit.CancelAfter(TimeSpan.FromSeconds(server.Config.ReplTimeout));
         try
         {
-            return await connector.ConnectAsync(primary.Host, primary.Port, limit.Token).ConfigureAwait(false);
+            return await connector.ConnectAsync(primary.Host, primary.Port, server.Config.TlsReplication, limit.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (!_end.IsCancellationRequested)
         {
