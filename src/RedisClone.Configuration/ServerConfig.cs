@@ -47,6 +47,7 @@ internal sealed class ServerConfig
     public string PidFile = "";
     public SupervisedMode Supervised;
     public int Hz;
+    public int ShutdownTimeout;
     public ShutdownOptions ShutdownOnSigint;
     public ShutdownOptions ShutdownOnSigterm;
     public OomScoreMode OomScoreAdj;

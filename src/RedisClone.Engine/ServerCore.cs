@@ -29,6 +29,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
     {
         Config = config;
         Role = new ReplicationRole(this);
+        Failover = new Failover(this);
+        RoleFile = new RoleFile(this);
         Disk = disk ?? RealDisk.Instance;
         Parameters = parameters;
         Log = log;
@@ -137,6 +139,12 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>The role of this server in replication.</summary>
     public ReplicationRole Role { get; }
 
+    /// <summary>The change of roles that FAILOVER began.</summary>
+    public Failover Failover { get; }
+
+    /// <summary>Keeps the role beside the data.</summary>
+    public RoleFile RoleFile { get; }
+
     public Hub Hub { get; } = new();
 
     public Monitors Monitors { get; } = new();
@@ -203,6 +211,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
+        RoleFile.Read();
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
         Loading = new LoadProgress();
         return null;
@@ -223,6 +232,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots.CountFromHere();
         Snapshots.WarnIfImpossible();
         Loading = null;
+        StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn);
+        if (position is not null) Role.Resume(position);
         Role.Begin();
         for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
         return null;

@@ -1,4 +1,6 @@
 using System.Buffers.Text;
+using System.Text;
+using RedisClone.Engine.Replication;
 using RedisClone.Engine.Scripting;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
@@ -15,12 +17,14 @@ internal sealed class SnapshotLoader : IRdbVisitor
     private const int LogEvery = 1 << 20;
 
     private readonly ServerCore _server;
-    private readonly bool _keepExpired;
     private readonly bool _replace;
     private readonly long _now = ServerCore.UnixMilliseconds();
     private readonly SnapshotBuilder _here;
     private readonly List<SnapshotBuilder> _builders = [];
     private LoadWorkers<SnapshotBatch>? _workers;
+    private bool _keepExpired;
+    private string _history = "";
+    private long _streamOffset = -1;
     private RdbReader? _reader;
     private long _handed;
     private long _owed;
@@ -52,6 +56,12 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// <summary>The database that the file says the replication stream after it is in, or -1.</summary>
     public int StreamDatabase { get; private set; } = -1;
 
+    /// <summary>The position in the replication stream that the file says it has, or null.</summary>
+    public StreamPosition? Position =>
+        _history.Length == StreamPosition.NameLength && _streamOffset >= 0 && StreamDatabase >= 0
+            ? new StreamPosition(_history, _streamOffset, StreamDatabase)
+            : null;
+
     bool IRdbVisitor.TakesValues => true;
 
     /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
@@ -82,6 +92,10 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out int used) && used == value.Length) Lsn = lsn;
         if (name.SequenceEqual(RdbAux.StreamDatabase) && Utf8Parser.TryParse(value, out int database, out used) && used == value.Length
             && database >= 0 && database < _server.Config.Databases) StreamDatabase = database;
+        if (name.SequenceEqual(RdbAux.History)) _history = Encoding.ASCII.GetString(value);
+        if (name.SequenceEqual(RdbAux.StreamOffset) && Utf8Parser.TryParse(value, out long offset, out used) && used == value.Length) _streamOffset = offset;
+        // Replicas that continue the stream have the expired keys too. Their removal is an effect of its own.
+        _keepExpired |= Position is not null;
     }
 
     void IRdbVisitor.Resize(int database, long keys, long expiring)

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
@@ -17,9 +18,12 @@ internal sealed class ServerProcess : IDisposable
 
     private ServerProcess(string program, string[] arguments)
     {
-        Port = Ports.Free();
+        int named = Array.IndexOf(arguments, "--port");
+        Port = named < 0 ? Ports.Free() : int.Parse(arguments[named + 1], CultureInfo.InvariantCulture);
+        // A configuration file comes first.
+        string[] file = arguments is [var first, ..] && !first.StartsWith('-') ? [first] : [];
         _process = Process.Start(new ProcessStartInfo(
-            program, ["--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments])
+            program, [.. file, "--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments[file.Length..]])
         {
             RedirectStandardInput = true,
             RedirectStandardOutput = true,

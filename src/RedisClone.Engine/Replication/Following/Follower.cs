@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Shards;
@@ -28,6 +27,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     private readonly CancellationTokenSource _end = new();
     private PrimaryChannel? _channel;
     private FullCopy? _copy;
+    private DurableOffset _durable = new();
+    private long _flushed;              // the durable offset that was acknowledged last
     private long _nextSign;
     private volatile bool _isLoading;
     private volatile LinkState _state;
@@ -65,7 +66,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             channel.Dispose();
             return;
         }
-        if (now < _nextSign) return;
+        // A client of the primary may wait until the disk of this server has its writes.
+        bool hasFlushed = _state == LinkState.Connected && server.Journal is { } journal && _durable.At(journal.SafeLsn) > _flushed;
+        if (now < _nextSign && !hasFlushed) return;
         _nextSign = now + 1000;
         if (_state == LinkState.Connected) channel.Post(Acknowledgement());
         else if (_isLoading) channel.Post([(byte)'\n']);
@@ -74,10 +77,22 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     /// <summary>Tells the primary the offset that is applied here.</summary>
     public async ValueTask AcknowledgeAsync() => await _channel!.SendAsync(Acknowledgement(), _end.Token).ConfigureAwait(false);
 
+    /// <summary>Notes that the stream is applied up to its present end. The caller holds every shard.</summary>
+    public void Applied()
+    {
+        if (server.Journal is { } journal) _durable.Note(journal.Engine.Lsn, server.Replicas.Stream.Offset);
+    }
+
+    /// <summary>REPLCONF ACK with the applied offset, and with a journal FACK with the durable one.</summary>
     private byte[] Acknowledgement()
     {
-        string offset = server.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture);
-        return Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n${offset.Length}\r\n{offset}\r\n"));
+        string[] words = ["REPLCONF", "ACK", server.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture)];
+        if (server.Journal is { } journal)
+        {
+            _flushed = _durable.At(journal.SafeLsn);
+            words = [.. words, "FACK", _flushed.ToString(CultureInfo.InvariantCulture)];
+        }
+        return PrimaryChannel.Command(words);
     }
 
     private async Task RunAsync()
@@ -127,9 +142,13 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         var handshake = new Handshake(channel, server.Config, server.Log, _end.Token);
         await handshake.IntroduceAsync().ConfigureAwait(false);
         (string history, long from) = server.Role.Position;
-        Offer offer = await handshake.RequestAsync(history, from).ConfigureAwait(false);
+        Offer offer = server.Failover.IsInProgress
+            ? await HandOverAsync(handshake, history, from).ConfigureAwait(false)
+            : await handshake.RequestAsync(history, from, takesOver: false).ConfigureAwait(false);
         if (!offer.IsContinue) await CopyAsync(channel, offer).ConfigureAwait(false);
         else if (offer.History.Length > 0) Held(() => server.Role.Continue(offer.History));
+        (_durable, _flushed) = (new DurableOffset(), 0);
+        Held(Applied);
         var run = new StreamRun(server, connection, channel.Dispose);
         server.Sessions.Add(run.Client.Session);
         try
@@ -142,6 +161,25 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         finally
         {
             server.Sessions.Remove(run.Client.Session);
+        }
+    }
+
+    /// <summary>
+    /// Asks the server, which was this server's replica, to take over. If it does not, this server becomes the primary again.
+    /// </summary>
+    private async Task<Offer> HandOverAsync(Handshake handshake, string history, long from)
+    {
+        try
+        {
+            Offer offer = await handshake.RequestAsync(history, from, takesOver: true).ConfigureAwait(false);
+            server.Failover.Accepted();
+            return offer;
+        }
+        catch (Exception e) when (e is IOException or InvalidDataException or ObjectDisposedException && !_end.IsCancellationRequested)
+        {
+            server.Log.LogWarning("{Reason}", e.Message);
+            Held(() => server.Failover.Abort("Failover target rejected psync request"));
+            throw;
         }
     }
 

@@ -90,6 +90,7 @@ internal sealed class StreamApplier : IHeldWork
         if (length == 0) return;
         _server.Role.StreamDatabase = _batch[_next - 1].Database;
         _server.Replicas.Stream.Pass(_channel.Received.Slice(at, length));
+        _follower.Applied();
     }
 
     bool IHeldWork.RunHeld()
