@@ -147,6 +147,8 @@ internal sealed class ServerConfig
     public long ReplBacklogTtl;
     public int ReplPingReplicaPeriod;
     public int ReplTimeout;
+    public DisklessLoad ReplDisklessLoad;
+    public bool ReplicaIgnoreDiskWriteErrors;
     public long ReplBacklogSize;
     public int MinReplicasToWrite;
     public int MinReplicasMaxLag;

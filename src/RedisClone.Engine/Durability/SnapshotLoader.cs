@@ -4,6 +4,7 @@ using RedisClone.Engine.Replication;
 using RedisClone.Engine.Scripting;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
@@ -18,6 +19,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     private readonly ServerCore _server;
     private readonly bool _replace;
+    private readonly ShardStore[]? _stores;
     private readonly long _now = ServerCore.UnixMilliseconds();
     private readonly SnapshotBuilder _here;
     private readonly List<SnapshotBuilder> _builders = [];
@@ -35,9 +37,12 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// Whether expired keys are kept. The base of a journal keeps them, because an effect that removes them may follow.
     /// </param>
     /// <param name="replace">Whether the file's keys and libraries may replace existing ones.</param>
-    public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false)
+    /// <param name="stores">
+    /// Stores that get the keys instead of those of the shards. The libraries are then only collected, in <see cref="Libraries"/>.
+    /// </param>
+    public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false, ShardStore[]? stores = null)
     {
-        (_server, _keepExpired, _replace) = (server, keepExpired, replace);
+        (_server, _keepExpired, _replace, _stores) = (server, keepExpired, replace, stores);
         _here = NewBuilder();
     }
 
@@ -61,6 +66,9 @@ internal sealed class SnapshotLoader : IRdbVisitor
         _history.Length == StreamPosition.NameLength && _streamOffset >= 0 && StreamDatabase >= 0
             ? new StreamPosition(_history, _streamOffset, StreamDatabase)
             : null;
+
+    /// <summary>The sources of the function libraries, if the keys go to stores of their own.</summary>
+    public List<byte[]> Libraries { get; } = [];
 
     bool IRdbVisitor.TakesValues => true;
 
@@ -104,6 +112,11 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     string? IRdbVisitor.Function(ReadOnlySpan<byte> code)
     {
+        if (_stores is not null)
+        {
+            Libraries.Add(code.ToArray());
+            return null;
+        }
         FunctionLibrary? library = _server.Scripts.Load(code, patient: true, _server.Scripts.Libraries, _replace, out string error);
         return library is null ? error : _server.Scripts.Libraries.Add([library], _replace);
     }
@@ -131,7 +144,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     private SnapshotBuilder NewBuilder()
     {
-        var builder = new SnapshotBuilder(_server, _now, _replace);
+        var builder = new SnapshotBuilder(_server, _now, _replace, _stores);
         _builders.Add(builder);
         return builder;
     }

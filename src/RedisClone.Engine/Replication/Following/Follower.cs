@@ -38,6 +38,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     /// <summary>The time since when the link is down, in Unix milliseconds; 0 if it never was up.</summary>
     public long DownSince { get; private set; }
 
+    /// <summary>Whether a snapshot is loaded while the old data is served.</summary>
+    public bool LoadsBeside => _isLoading && server.Loading is null;
+
     /// <summary>The copy in progress, or null.</summary>
     public FullCopy? Copy => Volatile.Read(ref _copy);
 
@@ -197,56 +200,55 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
     }
 
-    /// <summary>Receives a snapshot into a file and replaces all data by it.</summary>
+    /// <summary>Receives a snapshot and replaces all data by it.</summary>
     private async Task CopyAsync(PrimaryChannel channel, Offer offer)
     {
         _state = LinkState.Sync;
-        string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
-        IDisk disk = server.Disk;
+        DisklessLoad mode = server.Config.ReplDisklessLoad;
+        bool isDiskless = mode == DisklessLoad.Swap || mode == DisklessLoad.OnEmptyDatabase && !server.Snapshots.HasKeys;
+        var copy = new FullCopy(channel, _end.Token);
+        Volatile.Write(ref _copy, copy);
         try
         {
-            using IDiskFile file = disk.Open(path, DiskOpen.New);
-            var copy = new FullCopy(channel, _end.Token);
-            Volatile.Write(ref _copy, copy);
-            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master");
-            await copy.ReceiveAsync(file).ConfigureAwait(false);
-            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
-            _isLoading = true;
-            Load(file, offer);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master{Where}", isDiskless ? " into memory" : "");
+            await copy.BeginAsync().ConfigureAwait(false);
+            var load = new CopyLoad(server, this, offer, Held);
+            if (isDiskless) await LoadBesideAsync(copy, load).ConfigureAwait(false);
+            else await LoadFileAsync(copy, load).ConfigureAwait(false);
             server.Log.LogInformation("MASTER <-> REPLICA sync: Finished with success");
         }
         finally
         {
             _isLoading = false;
             Volatile.Write(ref _copy, null);
-            disk.Delete(path);
         }
     }
 
-    private void Load(IDiskFile file, Offer offer)
+    private async Task LoadFileAsync(FullCopy copy, CopyLoad load)
     {
-        var loader = new CopyLoader(server);
-        if (server.Snapshots.HasKeys && loader.Check(file) is { } damage)
-            throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
-        // The journal begins again after the copy, because what it has does not lead to the new data.
-        bool isJournalled = server.Journal is not null;
-        if (isJournalled) server.Rewrites.TurnJournal(on: false);
+        string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
         try
         {
-            string? failure = null;
-            Held(() =>
-            {
-                failure = loader.Load(file);
-                if (failure is null) server.Role.Copied(offer, loader.Database);
-                else server.Role.ForgetPosition(this);
-            });
-            if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
+            using IDiskFile file = server.Disk.Open(path, DiskOpen.New);
+            await copy.ReceiveAsync(file).ConfigureAwait(false);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
+            _isLoading = true;
+            load.Replace(file);
         }
         finally
         {
-            if (isJournalled && server.Config.AppendOnly && server.Rewrites.TurnJournal(on: true) is { } problem)
-                server.Log.LogError("{Problem}", problem);
+            server.Disk.Delete(path);
         }
+    }
+
+    private async Task LoadBesideAsync(FullCopy copy, CopyLoad load)
+    {
+        _isLoading = true;
+        var beside = new CopyBeside(server);
+        string? failure = beside.Load(copy);
+        if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";
+        if (failure is not null) throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {failure}");
+        load.Publish(beside);
     }
 
     /// <summary>Runs an action while every shard is held, if this server still follows this primary.</summary>
