@@ -149,6 +149,11 @@ internal static class ReplicationCommands
         long next = c.Int64(2);
         if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
         Replica replica = c.Session.Connection!.AsReplica();
+        if (c.Server.Role.Primary is { } primary && replica.IsAt(primary.Host, primary.Port))
+        {
+            c.Fail("NOMASTERLINK Can't SYNC with my own master");
+            return;
+        }
         replica.IsModern = true;
         if (!c.Server.Replicas.TryContinue(replica, c.Text(1), next - 1)) c.Server.Replicas.Admit(replica);
     }

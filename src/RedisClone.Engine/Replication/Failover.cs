@@ -76,8 +76,7 @@ internal sealed class Failover(ServerCore server)
         ThreadPool.UnsafeQueueUserWorkItem(static failover => failover.Move(), this, preferLocal: false);
     }
 
-    public Replica? Find(string host, int port) => server.Replicas.All.FirstOrDefault(replica =>
-        replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
+    public Replica? Find(string host, int port) => server.Replicas.All.FirstOrDefault(replica => replica.IsAt(host, port));
 
     private Replica? Synced()
     {
