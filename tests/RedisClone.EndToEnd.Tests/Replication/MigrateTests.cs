@@ -80,6 +80,7 @@ public sealed class MigrateTests
     {
         using ServerProcess one = ServerProcess.Ours(OfTests), two = ServerProcess.Ours(OfTests);
         using RespClient client = one.Connect(), other = two.Connect();
+        int begun = 0;
         Task<int>[] writers = [.. Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
         {
             using RespClient writer = one.Connect();
@@ -89,11 +90,12 @@ public sealed class MigrateTests
             {
                 long value = writer.Call("INCR", "hot").Integer;
                 if (value <= last) break;
+                if (last == 0) Interlocked.Increment(ref begun);
                 last = value;
             }
             return count;
         }))];
-        FollowingTests.Until(() => client.Call("GET", "hot").Text is { Length: > 2 }, "no load", one);
+        FollowingTests.Until(() => Volatile.Read(ref begun) == writers.Length && client.Call("GET", "hot").Text is { Length: > 2 }, "no load", one);
         client.Expect("+OK", "MIGRATE", "127.0.0.1", $"{two.Port}", "hot", "0", "5000");
         long moved = other.Call("GET", "hot").Number();
         int before = (await Task.WhenAll(writers)).Sum();

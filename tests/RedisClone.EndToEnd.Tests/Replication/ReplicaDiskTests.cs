@@ -88,6 +88,45 @@ public sealed class ReplicaDiskTests
         replica.AssertWell();
     }
 
+    /// <summary>
+    /// A replica whose snapshots fail stops applying writes, unless replica-ignore-disk-write-errors is on. It keeps its data, and goes
+    /// on once the disk works.
+    /// </summary>
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public void AReplicaStopsAtADiskThatFails(string ignores)
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-disk-").FullName, data = Path.Combine(folder, "data");
+        Directory.CreateDirectory(data);
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        using (ServerProcess replica = ServerProcess.Ours(
+            [.. OfTests, "--dir", data, "--save", "3600", "1000000", "--replica-ignore-disk-write-errors", ignores]))
+        {
+            FollowingTests.Follow(replica, primary);
+            using RespClient client = primary.Connect(), other = replica.Connect();
+            client.Expect("+OK", "SET", "k", "1");
+            client.Expect(":1", "WAIT", "1", "30000");
+            Directory.Move(data, data + "-gone");
+            Assert.False(other.Call("BGSAVE").IsError);
+            FollowingTests.Until(
+                () => other.Call("INFO", "persistence").Text!.Contains("rdb_last_bgsave_status:err", StringComparison.Ordinal), "no error", replica);
+            client.Expect("+OK", "SET", "k", "2");
+            string sign = ignores == "yes"
+                ? "Replica is applying a command even though it is unable to write to disk."
+                : "Replica was unable to write command to disk";
+            FollowingTests.Until(() => replica.Output.Contains(sign, StringComparison.Ordinal), "nothing is logged", replica);
+            if (ignores == "yes") FollowingTests.AssertSame(primary, replica, byDigest: true);
+            else other.Expect("$\"1\"", "GET", "k");
+            Directory.Move(data + "-gone", data);
+            FollowingTests.AssertSame(primary, replica, byDigest: true);
+            FollowingTests.Until(
+                () => other.Call("INFO", "persistence").Text!.Contains("rdb_last_bgsave_status:ok", StringComparison.Ordinal), "no snapshot", replica);
+            replica.AssertWell();
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>WAITAOF counts replicas that have a write on their disk, and no replica without a journal.</summary>
     [Theory]
     [InlineData("everysec")]

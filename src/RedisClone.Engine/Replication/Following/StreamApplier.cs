@@ -49,7 +49,7 @@ internal sealed class StreamApplier : IHeldWork
 
     private async ValueTask ApplyAsync(CancellationToken end)
     {
-        if (_batch.Requests.Count > 0 && _server.DiskRefusal is { } refusal) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
+        if (_server.DiskRefusal is { } refusal && _batch.HasWrites) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
         for (_next = 0; _next < _batch.Units;)
         {
             end.ThrowIfCancellationRequested();
