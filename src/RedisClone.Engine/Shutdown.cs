@@ -92,12 +92,25 @@ internal sealed class Shutdown(ServerCore server)
                 return false;
             }
         }
+        // From here on no write is confirmed, because the data that it changes is being saved.
         server.Pause.HoldWrites();
+        bool ends = false;
+        try
+        {
+            return ends = AwaitAndEnd(options);
+        }
+        finally
+        {
+            if (!ends) server.Pause.ReleaseWrites();
+        }
+    }
+
+    private bool AwaitAndEnd(ShutdownOptions options)
+    {
         if (!options.HasFlag(ShutdownOptions.Now)) AwaitReplicas();
         if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
         {
             server.Log.LogWarning("Error trying to save the DB, can't exit.");
-            server.Pause.ReleaseWrites();
             Volatile.Write(ref _begun, 0);
             return false;
         }
