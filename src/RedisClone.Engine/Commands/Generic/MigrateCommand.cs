@@ -90,6 +90,9 @@ internal static class MigrateCommand
     private static void Finish(ref CommandContext c, Migration migration)
     {
         TryOptions(ref c, out Plan plan);
+        long work = 0;
+        foreach (MigratedKey key in migration.Keys) work += (key.Payload?.Length ?? 0) / 16;
+        if (!plan.Copies && c.MoveToWorker(work)) return;
         bool mustRepeat = !plan.Copies && HasChanges(ref c, migration) && migration.Error is null;
         if (mustRepeat && migration.Rounds < MostFreeRounds)
         {
