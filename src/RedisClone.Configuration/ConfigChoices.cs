@@ -51,6 +51,12 @@ internal static class ConfigChoices
 
     public static readonly (string, bool)[] AclPubsubDefault = [("allchannels", true), ("resetchannels", false)];
 
+    public static readonly (string, DisklessLoad)[] DisklessLoad =
+    [
+        ("disabled", Configuration.DisklessLoad.Disabled), ("on-empty-db", Configuration.DisklessLoad.OnEmptyDatabase),
+        ("swapdb", Configuration.DisklessLoad.Swap),
+    ];
+
     public static readonly (string, TransportKind)[] Transport =
         [("auto", TransportKind.Auto), ("eventloop", TransportKind.EventLoop), ("sockets", TransportKind.Sockets)];
 }

@@ -26,6 +26,9 @@ internal enum TlsAuthClientsUser { Off, CommonName }
 /// <summary>The connections that may use a feature that is off by default.</summary>
 internal enum ProtectedAction { No, Yes, Local }
 
+/// <summary>Where a replica puts the snapshot of its primary.</summary>
+internal enum DisklessLoad { Disabled, OnEmptyDatabase, Swap }
+
 internal enum TransportKind { Auto, EventLoop, Sockets }
 
 [Flags]

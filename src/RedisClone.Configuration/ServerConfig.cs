@@ -47,6 +47,7 @@ internal sealed class ServerConfig
     public string PidFile = "";
     public SupervisedMode Supervised;
     public int Hz;
+    public int ShutdownTimeout;
     public ShutdownOptions ShutdownOnSigint;
     public ShutdownOptions ShutdownOnSigterm;
     public OomScoreMode OomScoreAdj;
@@ -146,6 +147,8 @@ internal sealed class ServerConfig
     public long ReplBacklogTtl;
     public int ReplPingReplicaPeriod;
     public int ReplTimeout;
+    public DisklessLoad ReplDisklessLoad;
+    public bool ReplicaIgnoreDiskWriteErrors;
     public long ReplBacklogSize;
     public int MinReplicasToWrite;
     public int MinReplicasMaxLag;

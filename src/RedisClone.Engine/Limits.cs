@@ -205,6 +205,9 @@ internal static class Limits
     /// <summary>Prefixes that one client may track in broadcast mode: each write is compared with all of them.</summary>
     public const int TrackingPrefixes = 1024;
 
+    /// <summary>Bytes of the file that keeps the role of the server.</summary>
+    public const int RoleFile = 4096;
+
     /// <summary>Lists of field names that one connection may prepare for HIMPORT.</summary>
     public const int Fieldsets = 1024;
 }

@@ -10,6 +10,7 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Replication.Following;
@@ -28,6 +29,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
     {
         Config = config;
         Role = new ReplicationRole(this);
+        Failover = new Failover(this);
+        RoleFile = new RoleFile(this);
         Disk = disk ?? RealDisk.Instance;
         Parameters = parameters;
         Log = log;
@@ -65,6 +68,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots = new Snapshots(this, slot);
         Rewrites = new JournalRewrites(this, slot);
         Backups = new Backups(this, slot);
+        MigrationLinks = new MigrationLinks(this);
         Replicas = new Replicas(this, slot);
         Replicas.Stream.BacklogSize = config.ReplBacklogSize;
         Shutdown.Save = Snapshots.SaveAtShutdown;
@@ -127,10 +131,19 @@ internal sealed class ServerCore : IDataServices, IClientServices
 
     internal Backups Backups { get; }
 
+    /// <summary>The connections that MIGRATE keeps.</summary>
+    public MigrationLinks MigrationLinks { get; }
+
     public Replicas Replicas { get; }
 
     /// <summary>The role of this server in replication.</summary>
     public ReplicationRole Role { get; }
+
+    /// <summary>The change of roles that FAILOVER began.</summary>
+    public Failover Failover { get; }
+
+    /// <summary>Keeps the role beside the data.</summary>
+    public RoleFile RoleFile { get; }
 
     public Hub Hub { get; } = new();
 
@@ -198,6 +211,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
+        RoleFile.Read();
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
         Loading = new LoadProgress();
         return null;
@@ -218,6 +232,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots.CountFromHere();
         Snapshots.WarnIfImpossible();
         Loading = null;
+        StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn);
+        if (position is not null) Role.Resume(position);
         Role.Begin();
         for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
         return null;

@@ -9,6 +9,8 @@ namespace RedisClone.Engine;
 /// </summary>
 internal sealed class Shutdown(ServerCore server)
 {
+    private static readonly TimeSpan Look = TimeSpan.FromMilliseconds(20);
+
     private int _begun;
     private (ShutdownOptions Options, bool Asked) _asked;
 
@@ -90,6 +92,22 @@ internal sealed class Shutdown(ServerCore server)
                 return false;
             }
         }
+        // From here on no write is confirmed, because the data that it changes is being saved.
+        server.Pause.HoldWrites();
+        bool ends = false;
+        try
+        {
+            return ends = AwaitAndEnd(options);
+        }
+        finally
+        {
+            if (!ends) server.Pause.ReleaseWrites();
+        }
+    }
+
+    private bool AwaitAndEnd(ShutdownOptions options)
+    {
+        if (!options.HasFlag(ShutdownOptions.Now)) AwaitReplicas();
         if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
         {
             server.Log.LogWarning("Error trying to save the DB, can't exit.");
@@ -97,9 +115,22 @@ internal sealed class Shutdown(ServerCore server)
             return false;
         }
         server.Role.Stop();
+        server.MigrationLinks.Close();
         StopListening();
         StopHost();
         return true;
+    }
+
+    /// <summary>
+    /// Waits until the replicas have everything, so that they continue without a copy after a restart. Writes are paused.
+    /// </summary>
+    private void AwaitReplicas()
+    {
+        if (server.Role.IsReplica || server.Replicas.CountBehind() == 0) return;
+        server.Log.LogInformation("{Count} replicas are not in sync. Waiting for replicas before shutting down.", server.Replicas.CountBehind());
+        long until = ServerCore.UnixMilliseconds() + server.Config.ShutdownTimeout * 1000L;
+        while (server.Replicas.CountBehind() > 0 && ServerCore.UnixMilliseconds() < until) Thread.Sleep(Look);
+        if (server.Replicas.CountBehind() is > 0 and var behind) server.Log.LogWarning("{Count} of the replicas are not in sync when shutting down.", behind);
     }
 
     /// <summary>Disconnects all clients after their pending replies are sent.</summary>

@@ -45,6 +45,7 @@ internal static class CommandFamilies
         .. HashExpiryCommands.Rows,
         .. HashImportCommands.Rows,
         .. KeyCommands.Rows,
+        .. MigrateCommand.Rows,
         .. ListCommands.Rows,
         .. ListMoves.Rows,
         .. ScanCommands.Rows,

@@ -3,6 +3,8 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine;
+using RedisClone.Engine.Replication;
+using RedisClone.Engine.Shards;
 
 namespace RedisClone.Server;
 
@@ -50,7 +52,12 @@ internal sealed class ServerRun(WebApplication host)
     {
         await host.WaitForShutdownAsync();
         if (Core.Journal is not { } journal) return;
+        // The data does not change any more. The next start may continue the replication stream at this position.
+        StreamPosition? reached = null;
+        long lsn = 0;
+        new HeldAction(Core.Shards, () => (reached, lsn) = (Core.Role.Reached, journal.Engine.Lsn)).RunAndWait();
         if (journal.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
+        else if (reached is not null) Core.RoleFile.KeepEnd(reached, lsn);
         journal.Dispose();
     }
 

@@ -9,7 +9,6 @@ internal static class AbsentCommands
     public static readonly (string Names, string From, string Why)[] Rows =
     [
         ("`RESTORE-ASKING`", "Redis", "none: for nodes of a cluster"),
-        ("`MIGRATE`", "Redis", "`DUMP` and `RESTORE` through a client"),
         ("`SENTINEL`", "Redis", "none: for the program redis-sentinel"),
         ("`SFLUSH`", "Redis 8", "none: for slots of a cluster"),
         ("`AR…` (arrays)", "Redis 8.10", "none: this server does not have the type"),

@@ -28,8 +28,6 @@ internal static class ReplicationCommands
     private static readonly SearchValues<byte> HostCharacters =
         SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
 
-    private const string NoFailover = "use `REPLICAOF` or Sentinel";
-
     private const string NotOnReplicas =
         " cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the " +
         "default) writes to replicas are just local and are not propagated.";
@@ -59,9 +57,7 @@ internal static class ReplicationCommands
         new("SLAVEOF <host port | NO ONE>",
             3, Keys.None, Replicating, "server", "1.0.0", SetPrimary, "Makes the server a replica, or with NO ONE a master.")
             { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" },
-        new("FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-            -1, Keys.None, CommandFlags.Admin | NoScript | Stale, "server", "6.2.0", Failover, "Promotes a replica to master.")
-            { Lacks = NoFailover },
+        FailoverCommand.Row,
     ];
 
     private static void Role(ref CommandContext c)
@@ -153,6 +149,11 @@ internal static class ReplicationCommands
         long next = c.Int64(2);
         if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
         Replica replica = c.Session.Connection!.AsReplica();
+        if (c.Server.Role.Primary is { } primary && replica.IsAt(primary.Host, primary.Port))
+        {
+            c.Fail("NOMASTERLINK Can't SYNC with my own master");
+            return;
+        }
         replica.IsModern = true;
         if (!c.Server.Replicas.TryContinue(replica, c.Text(1), next - 1)) c.Server.Replicas.Admit(replica);
     }
@@ -178,7 +179,8 @@ internal static class ReplicationCommands
 
     /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
     private static bool CanFeed(ref CommandContext c) =>
-        c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master");
+        (!c.Server.Failover.IsOn || c.Fail("NOMASTERLINK Can't SYNC while failing over")) &&
+        (c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master"));
 
     private static void ReplConf(ref CommandContext c)
     {
@@ -237,11 +239,9 @@ internal static class ReplicationCommands
     private static void SetPrimary(ref CommandContext c)
     {
         ReplicationRole role = c.Server.Role;
-        if (c.Session.IsReplica)
-        {
-            c.Fail("ERR Command is not valid when client is a replica.");
-            return;
-        }
+        if (c.Server.Failover.IsOn) c.Fail("ERR REPLICAOF not allowed while failing over.");
+        if (!c.Failed && c.Session.IsReplica) c.Fail("ERR Command is not valid when client is a replica.");
+        if (c.Failed) return;
         if (c.Is(1, "no"u8) && c.Is(2, "one"u8))
         {
             if (role.IsReplica)
@@ -265,31 +265,5 @@ internal static class ReplicationCommands
         c.Server.Log.LogInformation("REPLICAOF {Host}:{Port} enabled (user request from '{Client}')", primary.Host, primary.Port,
             ClientDescription.DuringCommand(c.Session));
         c.Reply.Ok();
-    }
-
-    private static void Failover(ref CommandContext c)
-    {
-        bool abort = c.Args.Count == 2 && c.Is(1, "abort"u8);
-        for (int i = 1; i < c.Args.Count && !abort; i++)
-        {
-            int following = c.Args.Count - 1 - i;
-            if (c.Is(i, "timeout"u8) && following >= 1)
-            {
-                if (c.Int64(++i) <= 0) c.Fail("ERR FAILOVER timeout must be greater than 0");
-            }
-            else if (c.Is(i, "to"u8) && following >= 2)
-            {
-                i += 2;
-                c.Int64(i);
-            }
-            else if (!c.Is(i, "force"u8))
-            {
-                c.FailSyntax();
-            }
-        }
-        c.Fail(abort ? "ERR No failover in progress."
-            : c.Server.Role.IsReplica ? "ERR FAILOVER is not valid when server is a replica."
-            : c.Server.Replicas.Count == 0 ? "ERR FAILOVER requires connected replicas."
-            : "ERR this server cannot fail over by itself: use REPLICAOF or Sentinel");
     }
 }

@@ -15,7 +15,12 @@ internal static class ReplicationInfo
         new Figure("connected_slaves", r => r.Replicas.Length),
         new Figure("min_slaves_good_slaves", r => r.Config.WantsReplicas && !r.Server.Role.IsReplica ? r.Server.Replicas.CountGood() : null),
         new FreeText(WriteReplicas),
-        new Figure("master_failover_state", _ => "no-failover"),
+        new Figure("master_failover_state", r => r.Server.Failover.State switch
+        {
+            FailoverState.WaitsForSync => "waiting-for-sync",
+            FailoverState.InProgress => "failover-in-progress",
+            _ => "no-failover",
+        }),
         new Figure("master_replid", r => r.Server.History.Id),
         new Figure("master_replid2", r => r.Server.History.EarlierId),
         new Figure("master_repl_offset", r => r.Server.Replicas.Stream.Offset),

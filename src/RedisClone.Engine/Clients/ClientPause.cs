@@ -11,15 +11,17 @@ internal enum PauseMode
 }
 
 /// <summary>
-/// CLIENT PAUSE. A connection whose next command is delayed waits here without a thread and then checks the command again.
-/// During a pause no key expires and none is evicted.
+/// CLIENT PAUSE, and the pause of writes during a failover or a shutdown. A connection whose next command is delayed waits here without a thread
+/// and then checks the command again. During a pause no key expires and none is evicted.
 /// </summary>
 internal sealed class ClientPause : IDisposable
 {
     private readonly Lock _gate = new();
     private readonly List<IClientConnection> _waiting = [];
     private readonly Timer _timer;
-    private volatile PauseMode _mode;
+    private volatile PauseMode _mode;   // the stronger of the two pauses
+    private PauseMode _asked;           // by CLIENT PAUSE
+    private int _holders;               // failovers and shutdowns that pause writes
     private long _until;
 
     public ClientPause() => _timer = new Timer(static self => ((ClientPause)self!).EndIfOver(), this, Timeout.Infinite, Timeout.Infinite);
@@ -28,9 +30,6 @@ internal sealed class ClientPause : IDisposable
     public bool IsOn => _mode != PauseMode.None;
 
     public PauseMode Mode => _mode;
-
-    /// <summary>The end of the pause in Unix milliseconds, or 0 if no pause is on.</summary>
-    public long Until => IsOn ? Volatile.Read(ref _until) : 0;
 
     public int WaitingClients
     {
@@ -45,20 +44,43 @@ internal sealed class ClientPause : IDisposable
     {
         lock (_gate)
         {
-            _until = Math.Max(until, IsOn ? _until : 0);
-            if (_mode != PauseMode.All) _mode = mode;
+            _until = Math.Max(until, _asked != PauseMode.None ? _until : 0);
+            if (_asked != PauseMode.All) _asked = mode;
+            Combine();
             Arm();
         }
     }
 
+    /// <summary>Ends the pause of CLIENT PAUSE. Writes stay paused while a failover or a shutdown holds them.</summary>
     public void End()
     {
         lock (_gate)
         {
-            _mode = PauseMode.None;
+            _asked = PauseMode.None;
             _timer.Change(Timeout.Infinite, Timeout.Infinite);
-            foreach (IClientConnection connection in _waiting) connection.Resume();
-            _waiting.Clear();
+            Combine();
+        }
+    }
+
+    /// <summary>Whether writes are paused until <see cref="ReleaseWrites"/>, so that replicas reach the end of the stream.</summary>
+    public bool HoldsWrites => Volatile.Read(ref _holders) > 0;
+
+    /// <summary>Pauses writes until <see cref="ReleaseWrites"/>.</summary>
+    public void HoldWrites()
+    {
+        lock (_gate)
+        {
+            _holders++;
+            Combine();
+        }
+    }
+
+    public void ReleaseWrites()
+    {
+        lock (_gate)
+        {
+            _holders--;
+            Combine();
         }
     }
 
@@ -94,6 +116,17 @@ internal sealed class ClientPause : IDisposable
             if (ServerCore.UnixMilliseconds() >= _until) End();
             else Arm();
         }
+    }
+
+    /// <summary>Combines the two pauses. If the result is weaker, the waiting connections check their commands again.</summary>
+    private void Combine()
+    {
+        PauseMode mode = _holders > 0 && _asked == PauseMode.None ? PauseMode.Write : _asked;
+        bool isWeaker = mode < _mode;
+        _mode = mode;
+        if (!isWeaker) return;
+        foreach (IClientConnection connection in _waiting) connection.Resume();
+        _waiting.Clear();
     }
 
     private void Arm() =>

@@ -2,6 +2,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
@@ -223,6 +224,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         Watched.Clear();
         WatchedKeyChanged = false;
     }
+
+    /// <summary>The transfer of the MIGRATE that the client waits for, or null.</summary>
+    internal Migration? Migration { get; set; }
 
     /// <summary>The client's subscriptions of one kind. Only the client's own commands change them.</summary>
     internal HashSet<byte[]> SubscriptionsOf(SubscriptionKind kind)

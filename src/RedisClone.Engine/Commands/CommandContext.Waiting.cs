@@ -70,6 +70,22 @@ internal ref partial struct CommandContext
     public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
         Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
 
+    /// <summary>
+    /// Blocks the client while work outside of the server is done. The work wakes the waiter with <see cref="WakeReason.Again"/>,
+    /// and the command runs again with an <see cref="EarlierDeadline"/>. <paramref name="answer"/> is the reply to CLIENT UNBLOCK.
+    /// </summary>
+    public Waiter? BlockForWork(Action<ReplyWriter> answer)
+    {
+        if (_server.Failures.IsShortOfMemory)
+        {
+            Fail(Errors.AllocationFailed);
+            return null;
+        }
+        var waiter = new Waiter(Session, default, default, test: null, answer) { Deadline = Now };
+        Block(waiter, milliseconds: 0, againAfter: 0);
+        return waiter;
+    }
+
     private void Unblock(Waiter waiter)
     {
         for (int i = waiter.Shards.Next(0); i >= 0; i = waiter.Shards.Next(i + 1)) _server.Shards[i].Keys.RemoveWaiter(waiter);

@@ -3,6 +3,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Shards;
 
 namespace RedisClone.Engine.Commands;
@@ -24,6 +25,9 @@ internal interface IDataServices
     Invalidations Invalidations { get; }
 
     Snapshots Snapshots { get; }
+
+    /// <summary>The connections of MIGRATE.</summary>
+    MigrationLinks MigrationLinks { get; }
 
     DebugSwitches Debug { get; }
 

@@ -5,7 +5,11 @@ using RedisClone.Storage;
 namespace RedisClone.Engine.Durability;
 
 /// <summary>Builds keys from their form in a snapshot, on one thread.</summary>
-internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
+/// <param name="server">The server.</param>
+/// <param name="now">The time of the load in Unix milliseconds.</param>
+/// <param name="replace">Whether existing keys are replaced.</param>
+/// <param name="stores">The stores of the shards that get the keys, or null for the present ones.</param>
+internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace, ShardStore[]? stores)
 {
     private readonly ValueReader _value = new();
     private readonly RdbReader _reader = new(ReadOnlyMemory<byte>.Empty);
@@ -22,7 +26,7 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
     /// <summary>Builds the keys of a batch. Returns null, or the reason why loading cannot continue.</summary>
     public string? Run(SnapshotBatch batch)
     {
-        for (int i = 0; i < batch.Count; i++) FetchAhead.Bucket(server.Shards, batch.Database, batch[i].Hash);
+        for (int i = 0; i < batch.Count && stores is null; i++) FetchAhead.Bucket(server.Shards, batch.Database, batch[i].Hash);
         for (int i = 0; i < batch.Count; i++)
         {
             ref readonly SnapshotBatch.Part part = ref batch[i];
@@ -43,7 +47,7 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace)
     /// <summary>Begins a key and returns the visitor that builds its value.</summary>
     public IRdbValueVisitor Begin(int database, ReadOnlySpan<byte> name, ulong hash, long expireMilliseconds)
     {
-        ShardStore store = server.Shards.Of(hash).Store;
+        ShardStore store = stores is null ? server.Shards.Of(hash).Store : stores[server.Shards.IndexOf(hash)];
         store.Now = now;
         // The storage uses 0 for no expiry, so an expiry of 0 becomes 1.
         long expiry = expireMilliseconds < 0 ? 0 : Math.Max(expireMilliseconds, 1);

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
+using RedisClone.Engine.Replication;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Rdb;
@@ -19,6 +20,9 @@ internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true,
 
     /// <summary>The database that the stream after the snapshot is in; -1 if the stream begins with a SELECT.</summary>
     public int StreamDatabase { get; init; } = -1;
+
+    /// <summary>The position of the data in the replication stream, or null.</summary>
+    public StreamPosition? Position { get; init; }
 }
 
 /// <summary>
@@ -80,6 +84,12 @@ internal sealed class SnapshotFile : IDisposable
         _rdb.Aux("ctime"u8, Number(_now / 1000));
         _rdb.Aux("aof-base"u8, _order.Lsn >= 0 ? "1"u8 : "0"u8);
         if (_order.Lsn >= 0) _rdb.Aux(RdbAux.JournalPosition, Number(_order.Lsn));
+        if (_order.Position is { } position)
+        {
+            _rdb.Aux(RdbAux.StreamDatabase, Number(position.Database));
+            _rdb.Aux(RdbAux.History, Encoding.ASCII.GetBytes(position.History));
+            _rdb.Aux(RdbAux.StreamOffset, Number(position.Offset));
+        }
         if (_order.StreamDatabase >= 0) _rdb.Aux(RdbAux.StreamDatabase, Number(_order.StreamDatabase));
         foreach (byte[] library in _libraries) _rdb.Function(library);
         foreach ((int database, long keys, long expiring) in _databases)

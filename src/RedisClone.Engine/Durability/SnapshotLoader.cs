@@ -1,7 +1,10 @@
 using System.Buffers.Text;
+using System.Text;
+using RedisClone.Engine.Replication;
 using RedisClone.Engine.Scripting;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
+using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
@@ -15,12 +18,15 @@ internal sealed class SnapshotLoader : IRdbVisitor
     private const int LogEvery = 1 << 20;
 
     private readonly ServerCore _server;
-    private readonly bool _keepExpired;
     private readonly bool _replace;
+    private readonly ShardStore[]? _stores;
     private readonly long _now = ServerCore.UnixMilliseconds();
     private readonly SnapshotBuilder _here;
     private readonly List<SnapshotBuilder> _builders = [];
     private LoadWorkers<SnapshotBatch>? _workers;
+    private bool _keepExpired;
+    private string _history = "";
+    private long _streamOffset = -1;
     private RdbReader? _reader;
     private long _handed;
     private long _owed;
@@ -31,9 +37,12 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// Whether expired keys are kept. The base of a journal keeps them, because an effect that removes them may follow.
     /// </param>
     /// <param name="replace">Whether the file's keys and libraries may replace existing ones.</param>
-    public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false)
+    /// <param name="stores">
+    /// Stores that get the keys instead of those of the shards. The libraries are then only collected, in <see cref="Libraries"/>.
+    /// </param>
+    public SnapshotLoader(ServerCore server, bool keepExpired, bool replace = false, ShardStore[]? stores = null)
     {
-        (_server, _keepExpired, _replace) = (server, keepExpired, replace);
+        (_server, _keepExpired, _replace, _stores) = (server, keepExpired, replace, stores);
         _here = NewBuilder();
     }
 
@@ -51,6 +60,15 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     /// <summary>The database that the file says the replication stream after it is in, or -1.</summary>
     public int StreamDatabase { get; private set; } = -1;
+
+    /// <summary>The position in the replication stream that the file says it has, or null.</summary>
+    public StreamPosition? Position =>
+        _history.Length == StreamPosition.NameLength && _streamOffset >= 0 && StreamDatabase >= 0
+            ? new StreamPosition(_history, _streamOffset, StreamDatabase)
+            : null;
+
+    /// <summary>The sources of the function libraries, if the keys go to stores of their own.</summary>
+    public List<byte[]> Libraries { get; } = [];
 
     bool IRdbVisitor.TakesValues => true;
 
@@ -82,6 +100,10 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if (name.SequenceEqual(RdbAux.JournalPosition) && Utf8Parser.TryParse(value, out long lsn, out int used) && used == value.Length) Lsn = lsn;
         if (name.SequenceEqual(RdbAux.StreamDatabase) && Utf8Parser.TryParse(value, out int database, out used) && used == value.Length
             && database >= 0 && database < _server.Config.Databases) StreamDatabase = database;
+        if (name.SequenceEqual(RdbAux.History)) _history = Encoding.ASCII.GetString(value);
+        if (name.SequenceEqual(RdbAux.StreamOffset) && Utf8Parser.TryParse(value, out long offset, out used) && used == value.Length) _streamOffset = offset;
+        // Replicas that continue the stream have the expired keys too. Their removal is an effect of its own.
+        _keepExpired |= Position is not null;
     }
 
     void IRdbVisitor.Resize(int database, long keys, long expiring)
@@ -90,6 +112,11 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     string? IRdbVisitor.Function(ReadOnlySpan<byte> code)
     {
+        if (_stores is not null)
+        {
+            Libraries.Add(code.ToArray());
+            return null;
+        }
         FunctionLibrary? library = _server.Scripts.Load(code, patient: true, _server.Scripts.Libraries, _replace, out string error);
         return library is null ? error : _server.Scripts.Libraries.Add([library], _replace);
     }
@@ -117,7 +144,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     private SnapshotBuilder NewBuilder()
     {
-        var builder = new SnapshotBuilder(_server, _now, _replace);
+        var builder = new SnapshotBuilder(_server, _now, _replace, _stores);
         _builders.Add(builder);
         return builder;
     }

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using RedisClone.Configuration;
+using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
 
@@ -59,6 +60,9 @@ internal sealed class Snapshots
 
     public long KeysExpired { get; private set; }
 
+    /// <summary>The position in the replication stream of the dump file that was loaded last, or null.</summary>
+    public StreamPosition? LoadedPosition { get; private set; }
+
     public long ChangesSinceSave => Changes - _changesSaved;
 
     /// <summary>Whether a background save is in progress or about to begin.</summary>
@@ -96,7 +100,7 @@ internal sealed class Snapshots
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Slot.Cancel();
         long changes = Changes + uncounted;
-        var order = new SnapshotOrder(Disk, TemporaryPath(""));
+        var order = new SnapshotOrder(Disk, TemporaryPath("")) { Position = _server.Role.Reached };
         using var run = new SnapshotRun(_server, order);
         _saving = run;
         string? failure;
@@ -196,7 +200,7 @@ internal sealed class Snapshots
                 return $"The snapshot {_server.Config.DbFilename} cannot be loaded: {reason} (at about offset {offset}). " +
                     "Terminating server after rdb file reading failure.";
             }
-            (KeysLoaded, KeysExpired) = (loader.Loaded, loader.Expired);
+            (KeysLoaded, KeysExpired, LoadedPosition) = (loader.Loaded, loader.Expired, loader.Position);
             _server.Log.LogInformation(
                 "Done loading RDB, keys loaded: {Loaded}, keys expired: {Expired}, empty keys skipped: {Empty}.",
                 loader.Loaded, loader.Expired, loader.Empty);
@@ -324,7 +328,7 @@ internal sealed class Snapshots
             _path = snapshots.TemporaryPath(ForSave);
             _changes = snapshots.Changes;
             snapshots._server.Log.LogInformation("Background saving started");
-            return new SnapshotOrder(snapshots.Disk, _path);
+            return new SnapshotOrder(snapshots.Disk, _path) { Position = snapshots._server.Role.Reached };
         }
 
         public string? Publish() => snapshots.Publish(_path);

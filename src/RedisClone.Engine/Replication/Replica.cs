@@ -58,6 +58,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         }
     }
 
+    /// <summary>Whether this is the replica at an address, as REPLICAOF or FAILOVER names it.</summary>
+    public bool IsAt(string host, int port) => ListeningPort == port && Host.Equals(host, StringComparison.OrdinalIgnoreCase);
+
     /// <summary>Whether the client wants only the snapshot. It is disconnected after that.</summary>
     public bool OnlySnapshot { get; set; }
 

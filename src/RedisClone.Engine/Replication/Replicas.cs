@@ -52,6 +52,13 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>The number of replicas that have the stream up to an offset on their disk.</summary>
     public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= offset);
 
+    /// <summary>The number of replicas that follow the stream and have not acknowledged all of it.</summary>
+    public int CountBehind()
+    {
+        long offset = Stream.Offset;
+        return _all.Count(replica => replica is { State: ReplicaState.Follows, IsModern: true } && replica.Acknowledged < offset);
+    }
+
     /// <summary>Adds a client that asked for a snapshot and the stream after it.</summary>
     public void Admit(Replica replica)
     {
@@ -92,10 +99,19 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>Begins to add the effects of this server to the stream, as a primary. The caller holds every shard.</summary>
     public void Lead()
     {
+        Stream.Lead();
         if (!Stream.IsOpen) return;
-        Stream.Unselect();
         server.Effects.Attach(Stream);
         _aloneSince = ServerCore.UnixMilliseconds();
+    }
+
+    /// <summary>Begins the stream at the position of the data that was loaded. The caller holds every shard.</summary>
+    public void Resume(long offset, bool leads)
+    {
+        Stream.Restart(offset);
+        if (!leads) return;
+        _aloneSince = ServerCore.UnixMilliseconds();
+        server.Effects.Attach(Stream);
     }
 
     /// <summary>Begins the stream again after all data was copied from a primary. The caller holds every shard.</summary>
@@ -146,14 +162,17 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void WakeWhen(Func<bool> isMet, Waiter waiter)
     {
         lock (_waiters) _waiters.Add((isMet, waiter));
-        if (!server.Role.IsReplica) Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
+        // During a failover or a shutdown, the replicas must reach the end of the stream.
+        if (!server.Role.IsReplica && !server.Pause.HoldsWrites) Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
         WakeWaiters();
     }
 
     public void Acknowledged(Replica replica, long processed, long flushed)
     {
-        replica.Acknowledge(processed, flushed, ServerCore.UnixMilliseconds());
+        long now = ServerCore.UnixMilliseconds();
+        replica.Acknowledge(processed, flushed, now);
         WakeWaiters();
+        server.Failover.Tend(now);
     }
 
     /// <summary>
@@ -163,11 +182,12 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void Tend(long now)
     {
         TendBacklog(now);
+        server.Failover.Tend(now);
         if (_all.Count == 0) return;
         Begin();
         WakeWaiters();
         // A replica passes on the pings of its primary.
-        if (Stream.HasFollowers && !server.Role.IsReplica && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)
+        if (Stream.HasFollowers && !server.Role.IsReplica && !server.Pause.HoldsWrites && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)
         {
             _lastPing = now;
             Stream.Say("*1\r\n$4\r\nPING\r\n"u8);

@@ -29,6 +29,12 @@ internal sealed class ReplicationHistory
     /// <summary>Begins a history of this server's own that shares the present one up to an offset.</summary>
     public void Branch(long offset) => _names = new Names(NewId(), _names.Id, offset + 1);
 
+    /// <summary>
+    /// Begins a history after a restart with the data that another history has up to an offset. What this server had beyond it
+    /// may be lost, so the old name is not used for anything new.
+    /// </summary>
+    public void BranchFrom(string id, long offset) => _names = new Names(NewId(), id, offset + 1);
+
     /// <summary>Takes over the history of a primary whose data was copied.</summary>
     public void Adopt(string id) => _names = new Names(id, NoId, -1);
 

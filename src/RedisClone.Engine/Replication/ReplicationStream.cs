@@ -52,6 +52,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     private int _database = Unselected;
     private long _offset;
     private bool _grew;
+    private bool _obeys;                // the stream is that of a primary, and nothing of this server's own is added
     private volatile bool _isOpen;
 
     public ReplicationStream() => _first = _last;
@@ -118,6 +119,37 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         }
     }
 
+    /// <summary>
+    /// Adds nothing of this server's own any more, unless the stream is longer than this. The next bytes are those of a primary.
+    /// </summary>
+    public bool TryObeyAt(long offset)
+    {
+        lock (_gate) return _offset == offset && (_obeys = true);
+    }
+
+    /// <summary>Adds nothing of this server's own any more. The next bytes are those of a primary.</summary>
+    public void Obey()
+    {
+        lock (_gate) _obeys = true;
+    }
+
+    /// <summary>The offset, and the database that the stream is in there. The caller holds every shard.</summary>
+    public (long Offset, int Database) End
+    {
+        get
+        {
+            lock (_gate) return (_offset, Math.Max(0, _database));
+        }
+    }
+
+    /// <summary>
+    /// Adds effects of this server again. The first unit begins with a SELECT, because the bytes so far came from another server.
+    /// </summary>
+    public void Lead()
+    {
+        lock (_gate) (_obeys, _database) = (false, Unselected);
+    }
+
     /// <summary>Begins again at an offset, because the data was replaced. The followers have lost the stream.</summary>
     public void Restart(long offset)
     {
@@ -137,12 +169,6 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             _isOpen = false;
             Begin(_offset, opens: false);
         }
-    }
-
-    /// <summary>Makes the next unit begin with a SELECT, because the bytes so far came from another server.</summary>
-    public void Unselect()
-    {
-        lock (_gate) _database = Unselected;
     }
 
     private void Begin(long offset, bool opens = true)
@@ -189,6 +215,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     {
         lock (_gate)
         {
+            if (_obeys) return;
             if (TryReserve(message.Length + MostAround))
             {
                 if (_database == Unselected) Select(0);
@@ -207,7 +234,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     {
         lock (_gate)
         {
-            if (TryReserve(command.Length)) Write(command);
+            if (!_obeys && TryReserve(command.Length)) Write(command);
         }
         WakeFollowers();
     }

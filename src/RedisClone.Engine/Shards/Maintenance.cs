@@ -70,6 +70,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         Guarded(static self => self._server.Backups.Tend(self._now));
         Guarded(static self => self._server.Replicas.Tend(self._now));
         Guarded(static self => self._server.Role.Tend(self._now));
+        Guarded(static self => self._server.MigrationLinks.Tend(self._now));
         Guarded(static self => self._server.Snapshots.Tend(self._now));
         if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
         Guarded(static self => self._server.Sampler.EndRound(self._started));

@@ -44,7 +44,7 @@ internal sealed class Shard : IThreadPoolWorkItem
 
     public int Index { get; }
 
-    public ShardStore Store { get; }
+    public ShardStore Store { get; private set; }
 
     /// <summary>What the shard knows about its keys beyond their values: watches, blocked clients, tracking.</summary>
     public ShardKeys Keys { get; }
@@ -54,6 +54,13 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// durable.
     /// </summary>
     internal long Lsn { get; set; }
+
+    /// <summary>Replaces all data. The caller holds the shard. The garbage collector frees the old data.</summary>
+    internal void Replace(ShardStore store)
+    {
+        (store.Limits, store.NewAccess, store.Now) = (Store.Limits, Store.NewAccess, Store.Now);
+        Store = store;
+    }
 
     /// <summary>
     /// Takes the shard if it is idle and its mailbox is empty. Work that runs inline never overtakes work that waits.

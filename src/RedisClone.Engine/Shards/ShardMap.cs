@@ -19,13 +19,26 @@ internal sealed class ShardMap
         if (!BitOperations.IsPow2(count) || count > ShardSet.MaxShards)
             throw new ArgumentOutOfRangeException(nameof(count), $"The number of shards is a power of two up to {ShardSet.MaxShards}.");
         _shards = new Shard[count];
-        for (int i = 0; i < count; i++)
-            _shards[i] = new Shard(i, new ShardStore(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8))), _gate);
+        for (int i = 0; i < count; i++) _shards[i] = new Shard(i, NewStore(databases), _gate);
         _shift = 64 - BitOperations.Log2((uint)count);
         _all = ShardSet.First(count);
     }
 
     public int Count => _shards.Length;
+
+    /// <summary>Empty stores that can replace those of the shards.</summary>
+    public ShardStore[] NewStores()
+    {
+        var stores = new ShardStore[_shards.Length];
+        for (int i = 0; i < stores.Length; i++)
+        {
+            ShardStore now = _shards[i].Store;
+            stores[i] = NewStore(now.DatabaseCount);
+            (stores[i].Limits, stores[i].NewAccess) = (now.Limits, now.NewAccess);
+            if (Budget != HeapBudget.OfProcess) stores[i].Arena.Restrict(Budget);
+        }
+        return stores;
+    }
 
     public ref readonly ShardSet All => ref _all;
 
@@ -87,6 +100,8 @@ internal sealed class ShardMap
         _gate.Open();
         foreach (Shard shard in _shards) shard.GateOpened();
     }
+
+    private static ShardStore NewStore(int databases) => new(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8)));
 
     /// <summary>
     /// The shard's index comes from the upper bits of the hash; the lower bits place the key within the shard.

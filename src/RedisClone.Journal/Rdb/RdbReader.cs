@@ -17,6 +17,9 @@ public sealed class RdbReader
 {
     private const int WindowSize = 256 * 1024;
 
+    /// <summary>The length of an input whose end only a read of nothing shows.</summary>
+    public const long Endless = long.MaxValue / 2;
+
     private readonly IDiskFile? _file;
     private byte[] _buffer = [];
     private int _position;
@@ -290,6 +293,7 @@ public sealed class RdbReader
     /// <summary>Fills the buffer with as much of the file as fits. Returns false if there is nothing to add.</summary>
     internal bool LookFurther()
     {
+        if (_length == Endless) return TryReadMore();
         int room = (int)Math.Min(_buffer.Length, Remaining);
         return room > _end - _position && Fill(room);
     }
@@ -305,6 +309,20 @@ public sealed class RdbReader
         int length = _position - _lookedFrom;
         (_position, _lookedFrom) = (_lookedFrom, -1);
         return length;
+    }
+
+    /// <summary>Adds what one read of an endless input gives, if the buffer has room. The end of the input is no failure.</summary>
+    private bool TryReadMore()
+    {
+        Sum();
+        int kept = _end - _position;
+        if (kept == _buffer.Length) return false;
+        _buffer.AsSpan(_position, kept).CopyTo(_buffer);
+        _bufferOffset += _position;
+        (_position, _summed, _end) = (0, 0, kept);
+        int read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
+        _end += read;
+        return read > 0;
     }
 
     /// <summary>

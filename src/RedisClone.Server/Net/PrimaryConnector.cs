@@ -9,10 +9,10 @@ using RedisClone.Transport.Sockets;
 
 namespace RedisClone.Server.Net;
 
-/// <summary>Connects this server as a replica to its primary: by TCP, or with tls-replication by TLS.</summary>
+/// <summary>Connects this server to another one, by TCP or TLS: as a replica to its primary, or to the target of MIGRATE.</summary>
 internal sealed class PrimaryConnector(ServerConfig config) : IPrimaryConnector
 {
-    public async ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, CancellationToken end)
+    public async ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, bool encrypts, CancellationToken end)
     {
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
@@ -20,13 +20,16 @@ internal sealed class PrimaryConnector(ServerConfig config) : IPrimaryConnector
             TcpKeepAlive.Apply(socket, config.TcpKeepAlive);
             await socket.ConnectAsync(host, port, end);
             Stream stream = new NetworkStream(socket, ownsSocket: true);
-            if (config.TlsReplication) stream = await EncryptAsync(stream, host, end);
+            if (encrypts) stream = await EncryptAsync(stream, host, end);
             return new Connection(socket, stream);
         }
         catch (Exception e)
         {
             socket.Dispose();
-            if (e is SocketException or AuthenticationException) throw new IOException($"Error condition on socket for SYNC: {e.Message}", e);
+            string reason = $"Error condition on socket for SYNC: {e.Message}";
+            if (e is SocketException { SocketErrorCode: SocketError.ConnectionRefused or SocketError.ConnectionReset or SocketError.HostUnreachable })
+                throw new RefusedConnectionException(reason, e);
+            if (e is SocketException or AuthenticationException) throw new IOException(reason, e);
             throw;
         }
     }

@@ -35,6 +35,7 @@ internal static class NotDerived
         (@"client\|(kill|pause|unpause|no-evict)|acl\|(setuser|deluser|load|save)", "it acts on other connections"),
         (@"config\|(set|rewrite|resetstat)|script\|debug|debug", "it acts on the server"),
         ("pfselftest", "it takes long on purpose"),
+        ("migrate", "it needs a second server"),
         ("shutdown|failover|replicaof|slaveof|sync|psync|replconf|save|bgsave|bgrewriteaof", "it acts on the process, its files or its replicas"),
     ];
 

@@ -80,21 +80,27 @@ public sealed class ReplicaRoleTests
 
     /// <summary>The old data stays, the log says why, and the replica tries again.</summary>
     [Theory]
-    [InlineData("+FULLRESYNC " + History + " 10\r\nhello\r\n")]
-    [InlineData("+FULLRESYNC " + History + " 10\r\n$5\r\nhello")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\nhello\r\n", "Bad protocol from MASTER")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\n$5\r\nhello", "the old data stays")]
     [InlineData("+FULLRESYNC " + History + " 10\r\n$40\r\n" +
-        "REDIS0010\u00fe\0\0\u0001k\u0005value\u00ff\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008 and more bytes")]
-    [InlineData("+FULLRESYNC here there\r\n")]
-    [InlineData("+CONTINUE\r\n")]
-    [InlineData("-ERR no\r\n")]
-    public void ABadCopyLeavesTheOldData(string answer)
+        "REDIS0010\u00fe\0\0\u0001k\u0005value\u00ff\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008 and more bytes", "the old data stays")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\n$EOF:" + History + "\r\nREDIS0010\u00ff\0\0\0\0\0\0\0\u0001" + History, "the old data stays")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\n$1000\r\nREDIS0010", "MASTER timeout: no data nor PING received...")]
+    [InlineData("+FULLRESYNC here there\r\n", "Unexpected reply to PSYNC from master")]
+    [InlineData("+CONTINUE\r\n", "the master continues a stream that was not requested")]
+    [InlineData("-ERR no\r\n", "Unexpected reply to PSYNC from master")]
+    [InlineData("garbage\u0001\u0002\r\n", "Unexpected reply to PSYNC from master")]
+    [InlineData(null, "the master sent an endless line")]
+    [InlineData("", "MASTER timeout: no data nor PING received...")]
+    public void ABadCopyLeavesTheOldData(string? answer, string reason)
     {
-        using var primary = new FakePrimary(_ => answer);
-        using ServerProcess replica = ServerProcess.Ours(OfTests);
+        using var primary = new FakePrimary(_ => answer ?? new string('x', 100_000));
+        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--repl-timeout", "2"]);
         using RespClient client = replica.Connect();
         client.Expect("+OK", "SET", "old", "data");
         client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
         FollowingTests.Until(() => primary.Asked >= 2, "the replica does not try again", replica);
+        Assert.Contains(reason, replica.Output, StringComparison.Ordinal);
         client.Expect("$\"data\"", "GET", "old");
         client.Expect(ReadOnly, "SET", "k", "v");
         replica.AssertWell();

@@ -11,17 +11,22 @@ namespace RedisClone.EndToEnd.Tests.Support;
 /// </summary>
 internal sealed class RespClient : IDisposable
 {
-    private const int Patience = 60_000;
+    private const int UsualPatience = 60_000;
 
     private readonly Socket _socket;
+    private readonly int _patience;
     private readonly byte[] _buffer = new byte[64 * 1024];
     private int _at, _end;
 
-    public RespClient(int port, int receiveBuffer = 0)
+    /// <param name="port">The port of the server on this machine.</param>
+    /// <param name="receiveBuffer">The size of the socket's buffer in bytes; 0 for the usual one.</param>
+    /// <param name="patience">Milliseconds after which a call fails that gets no byte.</param>
+    public RespClient(int port, int receiveBuffer = 0, int patience = UsualPatience)
     {
+        _patience = patience;
         _socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         if (receiveBuffer > 0) _socket.ReceiveBufferSize = receiveBuffer;
-        _socket.ReceiveTimeout = _socket.SendTimeout = Patience;
+        _socket.ReceiveTimeout = _socket.SendTimeout = patience;
         _socket.Connect(IPAddress.Loopback, port);
     }
 
@@ -58,7 +63,7 @@ internal sealed class RespClient : IDisposable
     /// Writes to a server that may close the connection or stop reading before it has all bytes. The error that the kernel
     /// reports in this case is random. No wait for the server is longer than <paramref name="patience"/>.
     /// </summary>
-    public void SendWhatIsTaken(ReadOnlySpan<byte> bytes, int patience = Patience)
+    public void SendWhatIsTaken(ReadOnlySpan<byte> bytes, int patience = UsualPatience)
     {
         _socket.SendTimeout = patience;
         try
@@ -68,7 +73,7 @@ internal sealed class RespClient : IDisposable
         catch (SocketException)
         {
         }
-        _socket.SendTimeout = Patience;
+        _socket.SendTimeout = _patience;
     }
 
     /// <summary>
@@ -176,7 +181,7 @@ internal sealed class RespClient : IDisposable
     {
         _at = 0;
         _end = 0;
-        if (!_socket.Poll(Patience * 1000, SelectMode.SelectRead)) throw new TimeoutException("the server neither sends nor closes");
+        if (!_socket.Poll(_patience * 1000, SelectMode.SelectRead)) throw new TimeoutException("the server neither sends nor closes");
         try
         {
             _end = _socket.Receive(_buffer);

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
@@ -15,11 +16,14 @@ internal sealed class ServerProcess : IDisposable
     private readonly StringBuilder _output = new();
     private readonly ManualResetEventSlim _ready = new();
 
-    private ServerProcess(string program, string[] arguments)
+    private ServerProcess(string program, string[] first, string[] arguments)
     {
-        Port = Ports.Free();
+        int named = Array.IndexOf(arguments, "--port");
+        Port = named < 0 ? Ports.Free() : int.Parse(arguments[named + 1], CultureInfo.InvariantCulture);
+        // A configuration file comes first.
+        string[] file = arguments is [var head, ..] && !head.StartsWith('-') ? [head] : [];
         _process = Process.Start(new ProcessStartInfo(
-            program, ["--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments])
+            program, [.. first, .. file, "--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments[file.Length..]])
         {
             RedirectStandardInput = true,
             RedirectStandardOutput = true,
@@ -71,8 +75,12 @@ internal sealed class ServerProcess : IDisposable
 
     public static ServerProcess Ours(params string[] arguments) => Start(OurProgram, arguments);
 
+    /// <summary>Starts our server with variables in its environment.</summary>
+    public static ServerProcess OursWith(params (string Name, string Value)[] variables) =>
+        Start("/usr/bin/env", [.. variables.Select(variable => $"{variable.Name}={variable.Value}"), OurProgram], []);
+
     /// <summary>Starts our server without waiting until it is ready.</summary>
-    public static ServerProcess OursStarting(params string[] arguments) => new(OurProgram, arguments);
+    public static ServerProcess OursStarting(params string[] arguments) => new(OurProgram, [], arguments);
 
     /// <summary>Runs our executable with exactly these arguments until it exits. Returns its exit code and its output.</summary>
     public static (int ExitCode, string Output) RunOurs(params string[] arguments)
@@ -123,13 +131,15 @@ internal sealed class ServerProcess : IDisposable
         Directory.Delete(_folder, recursive: true);
     }
 
-    public static ServerProcess Start(string program, params string[] arguments)
+    public static ServerProcess Start(string program, params string[] arguments) => Start(program, [], arguments);
+
+    private static ServerProcess Start(string program, string[] first, string[] arguments)
     {
         for (int attempt = 0; ; attempt++)
         {
             try
             {
-                var server = new ServerProcess(program, arguments);
+                var server = new ServerProcess(program, first, arguments);
                 server.WaitUntilReady(program);
                 return server;
             }

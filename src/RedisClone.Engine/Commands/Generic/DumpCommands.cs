@@ -74,6 +74,21 @@ internal static class DumpCommands
         }
     }
 
+    /// <summary>A value in the format of RESTORE; null if all fields of a hash have expired.</summary>
+    public static byte[]? PayloadOf(in Entry entry)
+    {
+        ValueDump dumper = _dumper ??= new ValueDump();
+        try
+        {
+            ReadOnlySpan<byte> payload = dumper.Dump(entry);
+            return payload.IsEmpty ? null : payload.ToArray();
+        }
+        finally
+        {
+            dumper.Clear();
+        }
+    }
+
     /// <summary>
     /// The length of a value in an RDB file, without its type. For a large value, it is the memory usage, because a
     /// serialization to count the bytes would need as much memory.

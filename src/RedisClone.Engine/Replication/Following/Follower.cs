@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Shards;
@@ -28,6 +27,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     private readonly CancellationTokenSource _end = new();
     private PrimaryChannel? _channel;
     private FullCopy? _copy;
+    private DurableOffset _durable = new();
+    private long _flushed;              // the durable offset that was acknowledged last
     private long _nextSign;
     private volatile bool _isLoading;
     private volatile LinkState _state;
@@ -36,6 +37,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     /// <summary>The time since when the link is down, in Unix milliseconds; 0 if it never was up.</summary>
     public long DownSince { get; private set; }
+
+    /// <summary>Whether a snapshot is loaded while the old data is served.</summary>
+    public bool LoadsBeside => _isLoading && server.Loading is null;
 
     /// <summary>The copy in progress, or null.</summary>
     public FullCopy? Copy => Volatile.Read(ref _copy);
@@ -65,7 +69,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             channel.Dispose();
             return;
         }
-        if (now < _nextSign) return;
+        // A client of the primary may wait until the disk of this server has its writes.
+        bool hasFlushed = _state == LinkState.Connected && server.Journal is { } journal && _durable.At(journal.SafeLsn) > _flushed;
+        if (now < _nextSign && !hasFlushed) return;
         _nextSign = now + 1000;
         if (_state == LinkState.Connected) channel.Post(Acknowledgement());
         else if (_isLoading) channel.Post([(byte)'\n']);
@@ -74,10 +80,22 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     /// <summary>Tells the primary the offset that is applied here.</summary>
     public async ValueTask AcknowledgeAsync() => await _channel!.SendAsync(Acknowledgement(), _end.Token).ConfigureAwait(false);
 
+    /// <summary>Notes that the stream is applied up to its present end. The caller holds every shard.</summary>
+    public void Applied()
+    {
+        if (server.Journal is { } journal) _durable.Note(journal.Engine.Lsn, server.Replicas.Stream.Offset);
+    }
+
+    /// <summary>REPLCONF ACK with the applied offset, and with a journal FACK with the durable one.</summary>
     private byte[] Acknowledgement()
     {
-        string offset = server.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture);
-        return Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n${offset.Length}\r\n{offset}\r\n"));
+        string[] words = ["REPLCONF", "ACK", server.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture)];
+        if (server.Journal is { } journal)
+        {
+            _flushed = _durable.At(journal.SafeLsn);
+            words = [.. words, "FACK", _flushed.ToString(CultureInfo.InvariantCulture)];
+        }
+        return PrimaryChannel.Command(words);
     }
 
     private async Task RunAsync()
@@ -127,9 +145,13 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         var handshake = new Handshake(channel, server.Config, server.Log, _end.Token);
         await handshake.IntroduceAsync().ConfigureAwait(false);
         (string history, long from) = server.Role.Position;
-        Offer offer = await handshake.RequestAsync(history, from).ConfigureAwait(false);
+        Offer offer = server.Failover.IsInProgress
+            ? await HandOverAsync(handshake, history, from).ConfigureAwait(false)
+            : await handshake.RequestAsync(history, from, takesOver: false).ConfigureAwait(false);
         if (!offer.IsContinue) await CopyAsync(channel, offer).ConfigureAwait(false);
         else if (offer.History.Length > 0) Held(() => server.Role.Continue(offer.History));
+        (_durable, _flushed) = (new DurableOffset(), 0);
+        Held(Applied);
         var run = new StreamRun(server, connection, channel.Dispose);
         server.Sessions.Add(run.Client.Session);
         try
@@ -145,13 +167,32 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
     }
 
+    /// <summary>
+    /// Asks the server, which was this server's replica, to take over. If it does not, this server becomes the primary again.
+    /// </summary>
+    private async Task<Offer> HandOverAsync(Handshake handshake, string history, long from)
+    {
+        try
+        {
+            Offer offer = await handshake.RequestAsync(history, from, takesOver: true).ConfigureAwait(false);
+            server.Failover.Accepted();
+            return offer;
+        }
+        catch (Exception e) when (e is IOException or InvalidDataException or ObjectDisposedException && !_end.IsCancellationRequested)
+        {
+            server.Log.LogWarning("{Reason}", e.Message);
+            Held(() => server.Failover.Abort("Failover target rejected psync request"));
+            throw;
+        }
+    }
+
     private async Task<IPrimaryConnection> ConnectAsync()
     {
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(_end.Token);
         limit.CancelAfter(TimeSpan.FromSeconds(server.Config.ReplTimeout));
         try
         {
-            return await connector.ConnectAsync(primary.Host, primary.Port, limit.Token).ConfigureAwait(false);
+            return await connector.ConnectAsync(primary.Host, primary.Port, server.Config.TlsReplication, limit.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (!_end.IsCancellationRequested)
         {
@@ -159,56 +200,55 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
     }
 
-    /// <summary>Receives a snapshot into a file and replaces all data by it.</summary>
+    /// <summary>Receives a snapshot and replaces all data by it.</summary>
     private async Task CopyAsync(PrimaryChannel channel, Offer offer)
     {
         _state = LinkState.Sync;
-        string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
-        IDisk disk = server.Disk;
+        DisklessLoad mode = server.Config.ReplDisklessLoad;
+        bool isDiskless = mode == DisklessLoad.Swap || mode == DisklessLoad.OnEmptyDatabase && !server.Snapshots.HasKeys;
+        var copy = new FullCopy(channel, _end.Token);
+        Volatile.Write(ref _copy, copy);
         try
         {
-            using IDiskFile file = disk.Open(path, DiskOpen.New);
-            var copy = new FullCopy(channel, _end.Token);
-            Volatile.Write(ref _copy, copy);
-            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master");
-            await copy.ReceiveAsync(file).ConfigureAwait(false);
-            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
-            _isLoading = true;
-            Load(file, offer);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master{Where}", isDiskless ? " into memory" : "");
+            await copy.BeginAsync().ConfigureAwait(false);
+            var load = new CopyLoad(server, this, offer, Held);
+            if (isDiskless) await LoadBesideAsync(copy, load).ConfigureAwait(false);
+            else await LoadFileAsync(copy, load).ConfigureAwait(false);
             server.Log.LogInformation("MASTER <-> REPLICA sync: Finished with success");
         }
         finally
         {
             _isLoading = false;
             Volatile.Write(ref _copy, null);
-            disk.Delete(path);
         }
     }
 
-    private void Load(IDiskFile file, Offer offer)
+    private async Task LoadFileAsync(FullCopy copy, CopyLoad load)
     {
-        var loader = new CopyLoader(server);
-        if (server.Snapshots.HasKeys && loader.Check(file) is { } damage)
-            throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
-        // The journal begins again after the copy, because what it has does not lead to the new data.
-        bool isJournalled = server.Journal is not null;
-        if (isJournalled) server.Rewrites.TurnJournal(on: false);
+        string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
         try
         {
-            string? failure = null;
-            Held(() =>
-            {
-                failure = loader.Load(file);
-                if (failure is null) server.Role.Copied(offer, loader.Database);
-                else server.Role.ForgetPosition(this);
-            });
-            if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
+            using IDiskFile file = server.Disk.Open(path, DiskOpen.New);
+            await copy.ReceiveAsync(file).ConfigureAwait(false);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
+            _isLoading = true;
+            load.Replace(file);
         }
         finally
         {
-            if (isJournalled && server.Config.AppendOnly && server.Rewrites.TurnJournal(on: true) is { } problem)
-                server.Log.LogError("{Problem}", problem);
+            server.Disk.Delete(path);
         }
+    }
+
+    private async Task LoadBesideAsync(FullCopy copy, CopyLoad load)
+    {
+        _isLoading = true;
+        var beside = new CopyBeside(server);
+        string? failure = beside.Load(copy);
+        if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";
+        if (failure is not null) throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {failure}");
+        load.Publish(beside);
     }
 
     /// <summary>Runs an action while every shard is held, if this server still follows this primary.</summary>

@@ -36,11 +36,15 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
     }
 
     /// <summary>Requests the stream after an offset of a history, or with "?" and -1 a copy of all data.</summary>
-    public async Task<Offer> RequestAsync(string history, long from)
+    /// <param name="history">The name of the history, or "?".</param>
+    /// <param name="from">The next byte of the stream, or -1.</param>
+    /// <param name="takesOver">Whether the server, which is a replica, is asked to become the primary.</param>
+    public async Task<Offer> RequestAsync(string history, long from, bool takesOver)
     {
         if (history == "?") log.LogInformation("Full resync requested from master");
         else log.LogInformation("Trying a partial resynchronization (request {History}:{Offset}).", history, from);
-        string answer = await AskAsync("PSYNC", history, from.ToString(CultureInfo.InvariantCulture)).ConfigureAwait(false);
+        string[] request = ["PSYNC", history, from.ToString(CultureInfo.InvariantCulture)];
+        string answer = await AskAsync(takesOver ? [.. request, "FAILOVER"] : request).ConfigureAwait(false);
         string[] words = answer.Split(' ', StringSplitOptions.RemoveEmptyEntries);
         if (words[0] == "+CONTINUE")
         {

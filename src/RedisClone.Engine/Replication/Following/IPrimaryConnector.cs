@@ -1,11 +1,14 @@
 namespace RedisClone.Engine.Replication.Following;
 
-/// <summary>Opens connections to a primary. The engine knows no sockets.</summary>
+/// <summary>Opens connections to a primary, or to the target of MIGRATE. The engine knows no sockets.</summary>
 internal interface IPrimaryConnector
 {
     /// <summary>Connects. Every failure is an <see cref="IOException"/> with a reason for the log.</summary>
-    ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, CancellationToken end);
+    ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, bool encrypts, CancellationToken end);
 }
+
+/// <summary>The other side refused the connection, or cannot be reached. The system knows that without a wait.</summary>
+internal sealed class RefusedConnectionException(string reason, Exception cause) : IOException(reason, cause);
 
 /// <summary>A connection to a primary. <see cref="IDisposable.Dispose"/> also ends a pending read.</summary>
 internal interface IPrimaryConnection : IDisposable

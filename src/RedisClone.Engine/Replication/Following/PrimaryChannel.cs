@@ -6,13 +6,15 @@ namespace RedisClone.Engine.Replication.Following;
 /// The bytes of the connection to a primary: received bytes in one buffer, and sending from several threads. Only the task of the
 /// <see cref="Follower"/> reads.
 /// </summary>
-internal sealed class PrimaryChannel(IPrimaryConnection connection) : IDisposable
+internal sealed class PrimaryChannel(IPrimaryConnection connection, int usualSize = PrimaryChannel.StreamSize) : IDisposable
 {
-    private const int UsualSize = 256 * 1024;
+    /// <summary>The usual size of the buffer for a replication stream.</summary>
+    public const int StreamSize = 256 * 1024;
+
     private const int LongestLine = 4096;
 
     private readonly SemaphoreSlim _sending = new(1, 1);
-    private byte[] _buffer = new byte[UsualSize];
+    private byte[] _buffer = new byte[usualSize];
     private int _start, _end;
     private long _waitsSince;
     private long _lastInput = ServerCore.UnixMilliseconds();
@@ -73,12 +75,15 @@ internal sealed class PrimaryChannel(IPrimaryConnection connection) : IDisposabl
     }
 
     /// <summary>Sends a command.</summary>
-    public ValueTask SendAsync(CancellationToken end, params ReadOnlySpan<string> words)
+    public ValueTask SendAsync(CancellationToken end, params ReadOnlySpan<string> words) => SendAsync(Command(words), end);
+
+    /// <summary>The bytes of a command.</summary>
+    public static byte[] Command(ReadOnlySpan<string> words)
     {
         var text = new StringBuilder();
         text.Append('*').Append(words.Length).Append("\r\n");
         foreach (string word in words) text.Append('$').Append(Encoding.UTF8.GetByteCount(word)).Append("\r\n").Append(word).Append("\r\n");
-        return SendAsync(Encoding.UTF8.GetBytes(text.ToString()), end);
+        return Encoding.UTF8.GetBytes(text.ToString());
     }
 
     /// <summary>Sends bytes unless others are being sent. A failure shows when the connection is read.</summary>
@@ -122,7 +127,7 @@ internal sealed class PrimaryChannel(IPrimaryConnection connection) : IDisposabl
         if (kept == 0)
         {
             _start = _end = 0;
-            if (_buffer.Length > UsualSize) _buffer = new byte[UsualSize];
+            if (_buffer.Length > usualSize) _buffer = new byte[usualSize];
             return;
         }
         if (_buffer.Length - _end >= _buffer.Length / 4) return;

@@ -40,9 +40,33 @@ internal sealed class ReplicationRole(ServerCore server)
 
     public bool IsCurrent(Follower follower) => _follower == follower;
 
+    /// <summary>The position of the data in its stream; null if there is no stream. The caller holds every shard.</summary>
+    public StreamPosition? Reached
+    {
+        get
+        {
+            if (!server.Replicas.Stream.IsOpen) return null;
+            (long offset, int database) = server.Replicas.Stream.End;
+            return new StreamPosition(server.History.Id, offset, IsReplica ? StreamDatabase : database);
+        }
+    }
+
+    /// <summary>
+    /// Begins where the loaded data ends in its stream. A replica continues there; replicas of a primary continue from there, under
+    /// a new name of the history.
+    /// </summary>
+    public void Resume(StreamPosition position)
+    {
+        if (IsReplica) server.History.Adopt(position.History);
+        else server.History.BranchFrom(position.History, position.Offset);
+        StreamDatabase = position.Database;
+        server.Replicas.Resume(position.Offset, leads: !IsReplica);
+    }
+
     /// <summary>Begins to follow the primary of the configuration, once the data is loaded.</summary>
     public void Begin()
     {
+        if (IsReplica) server.Replicas.Stream.Obey();
         if (server.Config.ReplicaOf is { } primary && Connector is not null) Replace(primary);
     }
 
@@ -54,9 +78,11 @@ internal sealed class ReplicationRole(ServerCore server)
         if (wasPrimary)
         {
             server.Effects.Detach(server.Replicas.Stream);
+            server.Replicas.Stream.Obey();
             StreamDatabase = 0;
             foreach (Session session in server.Sessions.Unordered) session.Waiter?.Wake(WakeReason.RoleChanged);
         }
+        server.RoleFile.Keep();
         Replace(primary);
     }
 
@@ -73,6 +99,7 @@ internal sealed class ReplicationRole(ServerCore server)
         server.History.Branch(server.Replicas.Stream.Offset);
         server.Replicas.Disconnect();
         server.Replicas.Lead();
+        server.RoleFile.Keep();
         server.Eviction.Look();
     }
 
@@ -100,8 +127,12 @@ internal sealed class ReplicationRole(ServerCore server)
 
     public void Tend(long now) => _follower?.Tend(now);
 
-    /// <summary>Ends the link at a shutdown.</summary>
-    public void Stop() => _follower?.Stop();
+    /// <summary>Ends the link at a shutdown. Nothing of the stream is applied after that.</summary>
+    public void Stop()
+    {
+        _follower?.Stop();
+        _follower = null;
+    }
 
     private void Replace(ReplicaOf primary)
     {

@@ -10,6 +10,8 @@ namespace RedisClone.Engine.Replication.Following;
 /// </summary>
 internal sealed class StreamApplier : IHeldWork
 {
+    private static readonly TimeSpan DiskPause = TimeSpan.FromSeconds(1);
+
     private readonly ServerCore _server;
     private readonly Follower _follower;
     private readonly PrimaryChannel _channel;
@@ -17,6 +19,7 @@ internal sealed class StreamApplier : IHeldWork
     private readonly StreamBatch _batch;
     private readonly ShardHold _hold;
     private readonly SemaphoreSlim _released = new(0);
+    private readonly NoticeLimit _notices = new();
     private int _next;
     private bool _isReplaced;
     private Exception? _exception;
@@ -46,6 +49,7 @@ internal sealed class StreamApplier : IHeldWork
 
     private async ValueTask ApplyAsync(CancellationToken end)
     {
+        if (_server.DiskRefusal is { } refusal && _batch.HasWrites) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
         for (_next = 0; _next < _batch.Units;)
         {
             end.ThrowIfCancellationRequested();
@@ -74,6 +78,22 @@ internal sealed class StreamApplier : IHeldWork
         }
     }
 
+    /// <summary>
+    /// Stops at a disk that fails, because what is applied could not be made durable. The data stays readable, and the stream
+    /// continues later where it stopped.
+    /// </summary>
+    private async Task NoteDiskAsync(string refusal, CancellationToken end)
+    {
+        if (_server.Config.ReplicaIgnoreDiskWriteErrors)
+        {
+            if (_notices.TryPass(Environment.TickCount64, out _))
+                _server.Log.LogWarning("Replica is applying a command even though it is unable to write to disk.");
+            return;
+        }
+        await Task.Delay(DiskPause, end).ConfigureAwait(false);
+        if (_server.DiskRefusal is not null) throw new IOException($"Replica was unable to write command to disk: {refusal}");
+    }
+
     /// <summary>Applies units of the batch. The caller holds every shard.</summary>
     private void Apply()
     {
@@ -90,6 +110,7 @@ internal sealed class StreamApplier : IHeldWork
         if (length == 0) return;
         _server.Role.StreamDatabase = _batch[_next - 1].Database;
         _server.Replicas.Stream.Pass(_channel.Received.Slice(at, length));
+        _follower.Applied();
     }
 
     bool IHeldWork.RunHeld()

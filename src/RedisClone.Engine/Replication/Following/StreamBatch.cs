@@ -35,6 +35,17 @@ internal sealed class StreamBatch(ServerCore server)
     /// <summary>The length of all units in bytes.</summary>
     public int Bytes { get; private set; }
 
+    /// <summary>Whether a command of the batch writes.</summary>
+    public bool HasWrites
+    {
+        get
+        {
+            for (int i = 0; i < Requests.Count; i++)
+                if (_prepared[i].Row!.IsWrite) return true;
+            return false;
+        }
+    }
+
     /// <summary>Whether the primary asks for the offset that this server has reached.</summary>
     public bool WantsOffset { get; private set; }
 

@@ -1,0 +1,224 @@
+using System.Text;
+using RedisClone.Configuration;
+using RedisClone.Engine.Migrating;
+using RedisClone.Protocol;
+using RedisClone.Storage;
+using RedisClone.Storage.Memory;
+using RedisClone.Storage.Values;
+using static RedisClone.Engine.Commands.CommandFlags;
+using static RedisClone.Engine.Commands.KeyFlags;
+
+namespace RedisClone.Engine.Commands.Generic;
+
+/// <summary>
+/// MIGRATE: transfers keys to another server and then deletes them here. The command runs twice: first it reads the values, and
+/// its client waits; after the transfer it deletes the keys whose values are still the same. A key that has changed meanwhile is
+/// transferred again.
+/// </summary>
+internal static class MigrateCommand
+{
+    private const int KeyArgument = 3, FirstOption = 6;
+
+    /// <summary>Transfers after which the shards of the keys are held, because the keys change all the time.</summary>
+    private const int MostFreeRounds = 4;
+
+    /// <summary>The longest transfer under a hold.</summary>
+    private static readonly TimeSpan LongestHold = TimeSpan.FromSeconds(1);
+
+    private static readonly (byte[] Word, int Arguments)[] Options =
+        [("copy"u8.ToArray(), 0), ("replace"u8.ToArray(), 0), ("auth"u8.ToArray(), 1), ("auth2"u8.ToArray(), 2)];
+
+    public static readonly CommandRow[] Rows =
+    [
+        new("MIGRATE host port <key | \"\"> destination-db timeout [COPY] [REPLACE] [AUTH password | AUTH2 username password] [KEYS key [key ...]]",
+            -6,
+            [
+                new KeySpec(RW | Access | Delete) { Index = KeyArgument },
+                new KeySpec(RW | Access | Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2, Last = -1 },
+            ],
+            Write, "generic", "2.6.0", Migrate, "Transfers keys to another server.")
+        {
+            FindKeys = FindKeys,
+            IsSecret = IsSecret,
+            Categories = ["keyspace", "dangerous"],
+            Complexity = "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. " +
+                "See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.",
+            Tips = CommandTips.Nondeterministic,
+        },
+    ];
+
+    private static void Migrate(ref CommandContext c)
+    {
+        // Only the second run of a command has the time at which its wait began.
+        if (c.EarlierDeadline > 0 && c.Session.Migration is { } transfer)
+        {
+            Finish(ref c, transfer);
+            return;
+        }
+        c.Session.Migration = null;
+        if (!TryOptions(ref c, out Plan plan)) return;
+        if (!c.CanBlock)
+        {
+            c.Fail("ERR MIGRATE cannot run in a transaction or a script, because it waits for another server");
+            return;
+        }
+        long work = 0;
+        for (int i = plan.FirstKey; i < plan.EndOfKeys; i++)
+            if (c.Peek(i) is { Exists: true } entry) work += ValueInfo.MemoryUsage(entry) / 16;
+        if (c.MoveToWorker(work)) return;
+        var migration = new Migration(c.Data.MigrationLinks, plan.Target, plan.Timeout);
+        for (int i = plan.FirstKey; i < plan.EndOfKeys; i++)
+        {
+            var key = new MigratedKey(c.Args[i].ToArray()) { Replaces = plan.Replaces };
+            if (Read(c.FindForRead(i), key)) migration.Keys.Add(key);
+        }
+        if (migration.Keys.Count == 0)
+        {
+            c.Reply.SimpleString("NOKEY"u8);
+            return;
+        }
+        Wait(ref c, migration);
+    }
+
+    private static void Wait(ref CommandContext c, Migration migration)
+    {
+        c.Session.Migration = migration;
+        if (c.BlockForWork(reply => reply.Error(migration.RequestLost)) is { } waiter) migration.Start(waiter);
+    }
+
+    /// <summary>Deletes the keys that the target has, unless they have changed, and replies.</summary>
+    private static void Finish(ref CommandContext c, Migration migration)
+    {
+        TryOptions(ref c, out Plan plan);
+        long work = 0;
+        foreach (MigratedKey key in migration.Keys) work += (key.Payload?.Length ?? 0) / 16;
+        if (!plan.Copies && c.MoveToWorker(work)) return;
+        bool mustRepeat = !plan.Copies && HasChanges(ref c, migration) && migration.Error is null;
+        if (mustRepeat && migration.Rounds < MostFreeRounds)
+        {
+            Wait(ref c, migration);
+            return;
+        }
+        if (mustRepeat)
+        {
+            if (c.MoveToWorker(long.MaxValue)) return;
+            using var limit = new CancellationTokenSource(LongestHold);
+            migration.RunAsync(limit.Token).Wait(CancellationToken.None);
+        }
+        c.Session.Migration = null;
+        if (!plan.Copies) Remove(ref c, migration);
+        if (migration.Error is { } error) c.Fail(error);
+        else c.Reply.Ok();
+    }
+
+    /// <summary>
+    /// Reads the values again and notes those that differ from what the target has. The target must replace or delete them.
+    /// Returns false if there are none.
+    /// </summary>
+    private static bool HasChanges(ref CommandContext c, Migration migration)
+    {
+        bool any = false;
+        foreach (MigratedKey key in migration.Keys)
+        {
+            var now = new MigratedKey(key.Name);
+            bool exists = Read(Find(ref c, key), now);
+            // The target removes a key that has expired by itself.
+            if (key.IsConfirmed && !exists && (key.Payload is null || key.Expiry != 0 && key.Expiry <= c.Now)) continue;
+            if (key.IsConfirmed && exists && key.Payload is not null && now.Expiry == key.Expiry && now.Payload.AsSpan().SequenceEqual(key.Payload)) continue;
+            (key.Payload, key.Expiry, key.Replaces, key.IsConfirmed) = (now.Payload, now.Expiry, true, false);
+            any = true;
+        }
+        return any;
+    }
+
+    private static void Remove(ref CommandContext c, Migration migration)
+    {
+        var removed = new List<byte[]>();
+        foreach (MigratedKey key in migration.Keys)
+        {
+            if (!key.IsConfirmed || key.Payload is null || Find(ref c, key) is not { Exists: true } entry) continue;
+            entry.Keyspace.Remove(entry);
+            c.Modified(key.Name, KeyHash.Of(key.Name), c.Session.Database, NotifyFlags.Generic, "del");
+            removed.Add(key.Name);
+        }
+        if (removed.Count == 0 || c.ReplaceEffect(removed.Count + 1) is not { } effect) return;
+        effect.Add("DEL"u8);
+        foreach (byte[] name in removed) effect.Add(name);
+    }
+
+    private static Entry Find(ref CommandContext c, MigratedKey key) => c.Find(key.Name, KeyHash.Of(key.Name), c.Session.Database);
+
+    private static bool Read(in Entry entry, MigratedKey into)
+    {
+        if (!entry.Exists || DumpCommands.PayloadOf(entry) is not { } payload) return false;
+        (into.Payload, into.Expiry) = (payload, entry.Expiry);
+        return true;
+    }
+
+    private static bool TryOptions(ref CommandContext c, out Plan plan)
+    {
+        plan = new Plan { FirstKey = KeyArgument, EndOfKeys = KeyArgument + 1 };
+        string? user = null, password = null;
+        for (int i = FirstOption; i < c.Args.Count && !c.Failed; i++)
+        {
+            int following = c.Args.Count - 1 - i;
+            if (c.Is(i, "copy"u8)) plan.Copies = true;
+            else if (c.Is(i, "replace"u8)) plan.Replaces = true;
+            else if (c.Is(i, "auth"u8) && following >= 1) password = c.Text(++i);
+            else if (c.Is(i, "auth2"u8) && following >= 2) (user, password) = (c.Text(++i), c.Text(++i));
+            else if (!c.Is(i, "keys"u8)) c.FailSyntax();
+            else if (c.Args[KeyArgument].Length > 0)
+                c.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
+            else
+            {
+                (plan.FirstKey, plan.EndOfKeys) = (i + 1, c.Args.Count);
+                break;
+            }
+        }
+        long timeout = c.Int64(5), database = c.Int64(4);
+        plan.Timeout = TimeSpan.FromMilliseconds(timeout <= 0 ? 1000 : Math.Min(timeout, int.MaxValue));
+        plan.Target = new MigrationTarget(c.Text(1), c.Text(2), database, user, password);
+        return !c.Failed;
+    }
+
+    private static void FindKeys(in Request request, ref KeyPositions into)
+    {
+        int keys = Walk(request, secret: -1, out _), first = keys < 0 ? KeyArgument : keys + 1, end = keys < 0 ? KeyArgument + 1 : request.Count;
+        if (keys >= 0 && request[KeyArgument].Length > 0) return;
+        for (int i = first; i < end; i++) into.Add(i, RW | Access | Delete);
+    }
+
+    private static bool IsSecret(in Request request, int index)
+    {
+        Walk(request, index, out bool isSecret);
+        return isSecret;
+    }
+
+    /// <summary>
+    /// Walks over the options up to the keyword KEYS, whose position it returns, or -1, and says whether an argument is a user or a password.
+    /// </summary>
+    private static int Walk(in Request request, int secret, out bool isSecret)
+    {
+        isSecret = false;
+        for (int i = FirstOption; i < request.Count; i++)
+        {
+            if (Ascii.EqualsIgnoreCase(request[i], "keys"u8)) return i;
+            foreach ((byte[] word, int arguments) in Options)
+            {
+                if (!Ascii.EqualsIgnoreCase(request[i], word)) continue;
+                isSecret |= secret > i && secret <= i + arguments;
+                i += arguments;
+                break;
+            }
+        }
+        return -1;
+    }
+
+    private struct Plan
+    {
+        public bool Copies, Replaces;
+        public int FirstKey, EndOfKeys;
+        public MigrationTarget Target;
+        public TimeSpan Timeout;
+    }
+}

@@ -1,0 +1,163 @@
+using System.Buffers;
+using System.Globalization;
+using System.Text;
+using RedisClone.Engine.Replication.Following;
+using RedisClone.Engine.Shards;
+
+namespace RedisClone.Engine.Migrating;
+
+/// <summary>
+/// The transfer of keys to another server, for one MIGRATE. No shard is held meanwhile, and the client waits without a thread.
+/// </summary>
+internal sealed class Migration(MigrationLinks links, MigrationTarget target, TimeSpan patience)
+{
+    /// <summary>Bytes of one write, which must be done within the patience.</summary>
+    private const int Chunk = 64 * 1024;
+
+    private const string ConnectFailed = "IOERR error or timeout connecting to the client";
+
+    private readonly ArrayBufferWriter<byte> _output = new();
+    private string? _refusal;           // the first error of the target
+    private bool _isWriting;
+
+    /// <summary>The keys to transfer. Only the holder of their shards changes the list.</summary>
+    public List<MigratedKey> Keys { get; } = [];
+
+    /// <summary>The error for the client, or null.</summary>
+    public string? Error { get; private set; }
+
+    /// <summary>The number of transfers so far. A key that changes during the transfer is transferred again.</summary>
+    public int Rounds { get; private set; }
+
+    public string RequestLost => $"IOERR error or timeout {(_isWriting ? "writing" : "reading")} to target instance";
+
+    /// <summary>Transfers the keys and then makes the command of a waiting client run again.</summary>
+    public void Start(Waiter waiter) => _ = Task.Run(async () =>
+    {
+        await RunAsync(CancellationToken.None).ConfigureAwait(false);
+        waiter.Wake(WakeReason.Again);
+    });
+
+    /// <summary>Transfers the keys that are not confirmed. The task does not fail.</summary>
+    public async Task RunAsync(CancellationToken end)
+    {
+        Rounds++;
+        for (int attempt = 0; ; attempt++)
+        {
+            MigrationLink? link = links.Take(target.Address);
+            try
+            {
+                link ??= await links.ConnectAsync(target, Patience(end)).ConfigureAwait(false);
+            }
+            catch (Exception e) when (IsLost(e))
+            {
+                // As with Redis, a refused connection fails when it is used.
+                _isWriting = true;
+                Error = e is RefusedConnectionException ? RequestLost : ConnectFailed;
+                return;
+            }
+            try
+            {
+                await TransferAsync(link, end).ConfigureAwait(false);
+                Error = _refusal;
+                links.Return(link);
+                return;
+            }
+            catch (Exception e) when (IsLost(e))
+            {
+                link.Dispose();
+                Error = _refusal ?? RequestLost;
+                // A kept connection may have been closed by the target. A slow target gets no second request.
+                bool isUntouched = _refusal is null && !Keys.Exists(static key => key.IsConfirmed);
+                if (e is OperationCanceledException || attempt > 0 || !isUntouched) return;
+            }
+            catch (OutOfMemoryException)
+            {
+                link.Dispose();
+                Error = Commands.Errors.AllocationFailed;
+                return;
+            }
+        }
+    }
+
+    private static bool IsLost(Exception e) => e is IOException or InvalidDataException or ObjectDisposedException or OperationCanceledException;
+
+    private async Task TransferAsync(MigrationLink link, CancellationToken end)
+    {
+        MigratedKey[] keys = [.. Keys.Where(static key => !key.IsConfirmed)];
+        bool selects = link.Database != target.Database;
+        link.Database = -1;
+        _isWriting = true;
+        _output.ResetWrittenCount();
+        if (target.Password is { } password)
+        {
+            if (target.User is { } user) Add("AUTH"u8, Encoding.UTF8.GetBytes(user), Encoding.UTF8.GetBytes(password));
+            else Add("AUTH"u8, Encoding.UTF8.GetBytes(password));
+        }
+        if (selects) Add("SELECT"u8, Number(target.Database));
+        foreach (MigratedKey key in keys)
+        {
+            if (key.Payload is null) Add("DEL"u8, key.Name);
+            else AddRestore(key, key.Payload);
+            if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
+        }
+        await SendAsync(link, end).ConfigureAwait(false);
+        _isWriting = false;
+        string login = target.Password is null ? "" : await ReplyAsync(link, end).ConfigureAwait(false);
+        string selection = selects ? await ReplyAsync(link, end).ConfigureAwait(false) : "";
+        foreach (MigratedKey key in keys)
+        {
+            string reply = await ReplyAsync(link, end).ConfigureAwait(false);
+            string? error = IsError(login) ? login : IsError(selection) ? selection : IsError(reply) ? reply : null;
+            key.IsConfirmed = error is null;
+            if (error is not null) _refusal ??= $"ERR Target instance replied with error: {error[1..]}";
+        }
+        if (_refusal is null) link.Database = target.Database;
+    }
+
+    private static bool IsError(string reply) => reply.StartsWith('-');
+
+    private void AddRestore(MigratedKey key, byte[] payload)
+    {
+        long ttl = key.Expiry == 0 ? 0 : Math.Max(1, key.Expiry - ServerCore.UnixMilliseconds());
+        if (key.Replaces) Add("RESTORE"u8, key.Name, Number(ttl), payload, "REPLACE"u8.ToArray());
+        else Add("RESTORE"u8, key.Name, Number(ttl), payload);
+    }
+
+    private void Add(ReadOnlySpan<byte> name, params ReadOnlySpan<byte[]> arguments)
+    {
+        Line('*', arguments.Length + 1);
+        AddWord(name);
+        foreach (byte[] argument in arguments) AddWord(argument);
+    }
+
+    private void AddWord(ReadOnlySpan<byte> word)
+    {
+        Line('$', word.Length);
+        _output.Write(word);
+        _output.Write("\r\n"u8);
+    }
+
+    private void Line(char type, long number) =>
+        _output.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{type}{number}\r\n")));
+
+    private static byte[] Number(long number) => Encoding.ASCII.GetBytes(number.ToString(CultureInfo.InvariantCulture));
+
+    private async ValueTask SendAsync(MigrationLink link, CancellationToken end)
+    {
+        ReadOnlyMemory<byte> bytes = _output.WrittenMemory;
+        for (; bytes.Length > 0; bytes = bytes[Math.Min(Chunk, bytes.Length)..])
+            await link.Channel.SendAsync(bytes[..Math.Min(Chunk, bytes.Length)], Patience(end)).ConfigureAwait(false);
+        _output.ResetWrittenCount();
+    }
+
+    private ValueTask<string> ReplyAsync(MigrationLink link, CancellationToken end) => link.Channel.ReadLineAsync(Patience(end));
+
+    /// <summary>A limit for one operation. Its timer is freed when it fires.</summary>
+    private CancellationToken Patience(CancellationToken end)
+    {
+        var limit = CancellationTokenSource.CreateLinkedTokenSource(end);
+        limit.CancelAfter(patience);
+        return limit.Token;
+    }
+}

@@ -1,0 +1,95 @@
+using RedisClone.Engine.Replication.Following;
+
+namespace RedisClone.Engine.Migrating;
+
+/// <summary>The connections of MIGRATE that are kept for a further transfer to the same target.</summary>
+internal sealed class MigrationLinks(ServerCore server)
+{
+    private const int MostLinks = 64;
+    private const long UnusedMilliseconds = 10_000;
+
+    private readonly Lock _gate = new();
+    private readonly List<MigrationLink> _idle = [];
+
+    public int Count
+    {
+        get
+        {
+            lock (_gate) return _idle.Count;
+        }
+    }
+
+    /// <summary>A kept connection, which then belongs to the caller, or null.</summary>
+    public MigrationLink? Take(string address)
+    {
+        lock (_gate)
+        {
+            int at = _idle.FindIndex(link => link.Address == address);
+            if (at < 0) return null;
+            MigrationLink found = _idle[at];
+            _idle.RemoveAt(at);
+            return found;
+        }
+    }
+
+    /// <summary>Connects to a target. Every failure is an <see cref="IOException"/>.</summary>
+    public async ValueTask<MigrationLink> ConnectAsync(MigrationTarget target, CancellationToken end)
+    {
+        if (server.Role.Connector is not { } connector) throw new IOException("this server has no network");
+        return new MigrationLink(target.Address, await connector.ConnectAsync(target.Host, target.PortNumber, encrypts: false, end).ConfigureAwait(false));
+    }
+
+    /// <summary>Keeps a connection whose last transfer is complete.</summary>
+    public void Return(MigrationLink link)
+    {
+        MigrationLink? oldest = null;
+        link.UsedAt = ServerCore.UnixMilliseconds();
+        lock (_gate)
+        {
+            if (_idle.Count == MostLinks)
+            {
+                oldest = _idle[0];
+                _idle.RemoveAt(0);
+            }
+            _idle.Add(link);
+        }
+        oldest?.Dispose();
+    }
+
+    /// <summary>Closes the connections that have not been used for some seconds; called in every round of background work.</summary>
+    public void Tend(long now)
+    {
+        lock (_gate)
+        {
+            foreach (MigrationLink link in _idle)
+                if (now - link.UsedAt > UnusedMilliseconds) link.Dispose();
+            _idle.RemoveAll(link => now - link.UsedAt > UnusedMilliseconds);
+        }
+    }
+
+    public void Close()
+    {
+        lock (_gate)
+        {
+            foreach (MigrationLink link in _idle) link.Dispose();
+            _idle.Clear();
+        }
+    }
+}
+
+/// <summary>A connection to the target of a MIGRATE.</summary>
+internal sealed class MigrationLink(string address, IPrimaryConnection connection) : IDisposable
+{
+    private const int UsualReplies = 4096;
+
+    public string Address => address;
+
+    public PrimaryChannel Channel { get; } = new(connection, UsualReplies);
+
+    /// <summary>The database that the connection is in; -1 if that is not known.</summary>
+    public long Database { get; set; } = -1;
+
+    public long UsedAt { get; set; }
+
+    public void Dispose() => Channel.Dispose();
+}

@@ -1,0 +1,88 @@
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
+using RedisClone.Engine.Scripting;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+using RedisClone.Storage;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>
+/// Loads the snapshot of a primary beside the old data, which clients read meanwhile, and then replaces the old data at once. It
+/// needs memory for both.
+/// </summary>
+internal sealed class CopyBeside
+{
+    private readonly ServerCore _server;
+    private readonly ShardStore[] _stores;
+    private readonly SnapshotLoader _loader;
+
+    public CopyBeside(ServerCore server)
+    {
+        _server = server;
+        _stores = server.Shards.NewStores();
+        _loader = new SnapshotLoader(server, keepExpired: true, replace: false, _stores);
+    }
+
+    /// <summary>The database that the stream after the snapshot is in.</summary>
+    public int Database => Math.Max(0, _loader.StreamDatabase);
+
+    /// <summary>Loads the snapshot. Returns null, or the reason of a failure; the old data is as before.</summary>
+    public string? Load(IDiskFile file)
+    {
+        try
+        {
+            return _loader.Load(file, out _);
+        }
+        catch (OutOfMemoryException)
+        {
+            return "there is not enough memory for the old and the new data";
+        }
+    }
+
+    /// <summary>Replaces the old data. Returns null, or the reason why the old data stays. The caller holds every shard.</summary>
+    public string? Publish()
+    {
+        if (ReplaceLibraries() is { } problem) return problem;
+        _server.Snapshots.Slot.Cancel();
+        Lane lane = _server.Lanes.Current;
+        long now = ServerCore.UnixMilliseconds();
+        for (int i = 0; i < _server.Shards.Count; i++)
+        {
+            Shard shard = _server.Shards[i];
+            for (int database = 0; database < _server.Config.Databases; database++)
+            {
+                if (shard.Keys.HasWatchers)
+                    shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), _stores[i].ExistingDatabase(database), now);
+                if (shard.Keys.HasWaiters)
+                    foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) lane.AddReady(shard, key);
+            }
+            shard.Replace(_stores[i]);
+        }
+        _server.Invalidations.InvalidateAll(lane);
+        _server.Executor.FollowUp(lane, _server.Shards.All);
+        return null;
+    }
+
+    /// <summary>Replaces the function libraries. If one of them cannot be loaded, the old ones stay.</summary>
+    private string? ReplaceLibraries()
+    {
+        LibrarySet libraries = _server.Scripts.Libraries;
+        byte[][] old = [.. libraries.All.Select(static library => library.Source)];
+        if (old.Length == 0 && _loader.Libraries.Count == 0) return null;
+        if (Fill(libraries, _loader.Libraries) is not { } problem) return null;
+        Fill(libraries, old);
+        return problem;
+    }
+
+    private string? Fill(LibrarySet libraries, IEnumerable<byte[]> sources)
+    {
+        libraries.Clear();
+        foreach (byte[] source in sources)
+        {
+            FunctionLibrary? library = _server.Scripts.Load(source, patient: true, libraries, replace: false, out string error);
+            if ((library is null ? error : libraries.Add([library], replace: false)) is { } problem) return problem;
+        }
+        return null;
+    }
+}

@@ -1,0 +1,52 @@
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>Replaces the data of this server by a copy of its primary's, together with the journal and the role.</summary>
+/// <param name="server">The server.</param>
+/// <param name="follower">The link to the primary.</param>
+/// <param name="offer">What the primary offered.</param>
+/// <param name="held">Runs an action while every shard is held.</param>
+internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer, Action<Action> held)
+{
+    /// <summary>Checks a received file, deletes the old data and loads the file.</summary>
+    public void Replace(IDiskFile file)
+    {
+        var loader = new CopyLoader(server);
+        if (server.Snapshots.HasKeys && loader.Check(file) is { } damage)
+            throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
+        WithoutJournal(() =>
+        {
+            string? failure = loader.Load(file);
+            if (failure is null) server.Role.Copied(offer, loader.Database);
+            else server.Role.ForgetPosition(follower);
+            return failure;
+        });
+    }
+
+    /// <summary>Replaces the old data by data that is loaded already.</summary>
+    public void Publish(CopyBeside beside) => WithoutJournal(() =>
+    {
+        string? failure = beside.Publish();
+        if (failure is null) server.Role.Copied(offer, beside.Database);
+        return failure;
+    });
+
+    /// <summary>The journal begins again after the copy, because what it has does not lead to the new data.</summary>
+    private void WithoutJournal(Func<string?> load)
+    {
+        bool isJournalled = server.Journal is not null;
+        if (isJournalled) server.Rewrites.TurnJournal(on: false);
+        try
+        {
+            string? failure = null;
+            held(() => failure = load());
+            if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
+        }
+        finally
+        {
+            if (isJournalled && server.Config.AppendOnly && server.Rewrites.TurnJournal(on: true) is { } problem)
+                server.Log.LogError("{Problem}", problem);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Replication;
+
+/// <summary>MIGRATE between servers of this project and redis-server, and to targets that fail.</summary>
+public sealed class MigrateTests
+{
+    private static readonly string[] OfTests = ["--enable-debug-command", "yes"];
+
+    /// <summary>Keys of every type move from this server to redis-server and back, and keep their values and expiry.</summary>
+    [Fact]
+    public void KeysMoveToRedisServerAndBack()
+    {
+        using ServerProcess ours = ServerProcess.Ours(OfTests), redis = ServerProcess.Redis(OfTests);
+        using RespClient here = ours.Connect(), there = redis.Connect();
+        Fill(here);
+        string digest = here.Call("DEBUG", "DIGEST").ToString();
+        string[] keys = [.. here.Call("KEYS", "*").Items!.Select(key => key.Text!)];
+        here.Expect("+OK", "MIGRATE", "127.0.0.1", $"{redis.Port}", keys[0], "0", "5000");
+        here.Expect("+OK", ["MIGRATE", "127.0.0.1", $"{redis.Port}", "", "0", "5000", "KEYS", .. keys]);
+        here.Expect(":0", "DBSIZE");
+        there.Expect($":{keys.Length}", "DBSIZE");
+        Assert.InRange(there.Call("TTL", "expiring").Integer, 9000, 10_000);
+        Assert.Contains("migrate_cached_sockets:1\r\n", here.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        there.Expect("+OK", ["MIGRATE", "127.0.0.1", $"{ours.Port}", "", "0", "5000", "KEYS", .. keys]);
+        Assert.Equal(digest, here.Call("DEBUG", "DIGEST").ToString());
+        ours.AssertWell();
+    }
+
+    /// <summary>The replies are those of redis-server, word for word.</summary>
+    [Fact]
+    public void TheRepliesAreThoseOfRedis()
+    {
+        using ServerProcess ours = ServerProcess.Ours(OfTests), redis = ServerProcess.Redis(OfTests), target = ServerProcess.Redis("--databases", "4");
+        using ServerProcess locked = ServerProcess.Redis("--requirepass", "secret", "--user", "mover", "on", ">pass", "~*", "+@all");
+        string port = $"{target.Port}", other = $"{locked.Port}", closed = $"{Ports.Free()}";
+        string[][] requests =
+        [
+            ["MIGRATE", "127.0.0.1", port, "absent", "0", "1000"], ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "COPY"],
+            ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "COPY"], ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "COPY", "REPLACE"],
+            ["MIGRATE", "127.0.0.1", port, "a", "0", "1000"], ["EXISTS", "a"], ["MIGRATE", "127.0.0.1", port, "a", "9", "1000"],
+            ["MIGRATE", "127.0.0.1", port, "a", "3", "1000", "COPY"], ["MIGRATE", "127.0.0.1", port, "a", "x", "1000"],
+            ["MIGRATE", "127.0.0.1", port, "a", "0", "x"], ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "KEYS", "b"],
+            ["MIGRATE", "127.0.0.1", port, "", "0", "1000", "KEYS", "absent", "other"], ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "WHAT"],
+            ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "AUTH"], ["MIGRATE", "127.0.0.1", port, "a", "0", "1000", "AUTH2", "u"],
+            ["MIGRATE", "127.0.0.1", port, "", "1", "1000", "COPY", "KEYS", "a", "b", "absent"],
+            ["MIGRATE", "127.0.0.1", port, "", "1", "1000", "KEYS", "b", "c"],
+            ["EXISTS", "b"], ["EXISTS", "c"],
+            ["MIGRATE", "127.0.0.1", closed, "a", "0", "1000"], ["MIGRATE", "127.0.0.1", "none", "a", "0", "1000"],
+            ["MIGRATE", "127.0.0.1", other, "a", "0", "1000"], ["MIGRATE", "127.0.0.1", other, "a", "0", "1000", "AUTH", "wrong"],
+            ["MIGRATE", "127.0.0.1", other, "a", "0", "1000", "AUTH", "secret", "COPY"],
+            ["MIGRATE", "127.0.0.1", other, "a", "0", "1000", "AUTH2", "mover", "wrong"],
+            ["MIGRATE", "127.0.0.1", other, "b", "0", "1000", "AUTH2", "mover", "pass"], ["EXISTS", "b"], ["MIGRATE", "127.0.0.1", port, "a", "0"],
+            ["COMMAND", "GETKEYS", "MIGRATE", "h", "1", "", "0", "1", "COPY", "AUTH", "KEYS", "KEYS", "x", "y"],
+            ["COMMAND", "GETKEYS", "MIGRATE", "h", "1", "k", "0", "1"],
+        ];
+        Assert.Equal(Replies(redis), Replies(ours));
+        ours.AssertWell();
+
+        string Replies(ServerProcess source)
+        {
+            using (RespClient clean = target.Connect()) clean.Call("FLUSHALL");
+            using (RespClient clean = locked.Connect())
+            {
+                clean.Expect("+OK", "AUTH", "secret");
+                clean.Expect("+OK", "FLUSHALL");
+            }
+            using RespClient client = source.Connect();
+            foreach (string key in new[] { "a", "b", "c" }) client.Expect("+OK", "SET", key, "1");
+            return string.Join('\n', requests.Select(request => $"{Requests.Show(request)}: {client.Call(request)}"));
+        }
+    }
+
+    /// <summary>A key that clients change all the time moves without the loss of a change.</summary>
+    [Fact]
+    public async Task NoChangeOfAMovingKeyIsLost()
+    {
+        using ServerProcess one = ServerProcess.Ours(OfTests), two = ServerProcess.Ours(OfTests);
+        using RespClient client = one.Connect(), other = two.Connect();
+        int begun = 0;
+        Task<int>[] writers = [.. Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
+        {
+            using RespClient writer = one.Connect();
+            int count = 0;
+            // The counter begins again at 1 when the key has moved.
+            for (long last = 0; ; count++)
+            {
+                long value = writer.Call("INCR", "hot").Integer;
+                if (value <= last) break;
+                if (last == 0) Interlocked.Increment(ref begun);
+                last = value;
+            }
+            return count;
+        }))];
+        FollowingTests.Until(() => Volatile.Read(ref begun) == writers.Length && client.Call("GET", "hot").Text is { Length: > 2 }, "no load", one);
+        client.Expect("+OK", "MIGRATE", "127.0.0.1", $"{two.Port}", "hot", "0", "5000");
+        long moved = other.Call("GET", "hot").Number();
+        int before = (await Task.WhenAll(writers)).Sum();
+        // A writer counts every increment that the moved value has. Each stopped at its first increment of the new key.
+        Assert.Equal(before, moved);
+        one.AssertWell();
+    }
+
+    /// <summary>A target that takes the connection and says nothing. The server serves others meanwhile, and the key stays.</summary>
+    [Fact]
+    public void ASilentTargetDoesNotStopTheServer()
+    {
+        var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        string port = ((IPEndPoint)silent.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using ServerProcess server = ServerProcess.Ours([.. OfTests, "--io-loops", "1"]);
+        using RespClient client = server.Connect(), other = server.Connect();
+        client.Expect("+OK", "SET", "k", "v");
+        client.Send("MIGRATE", "127.0.0.1", port, "k", "0", "3000");
+        FollowingTests.Until(
+            () => other.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "the client does not wait", server);
+        other.Expect("$\"v\"", "GET", "k");
+        other.Expect("+OK", "SET", "k", "changed");
+        other.Expect(":1", "DBSIZE");
+        Assert.False(client.Socket.Poll(0, SelectMode.SelectRead), "MIGRATE has a reply");
+        Assert.Equal("-IOERR error or timeout reading to target instance", client.Read().ToString());
+        client.Expect("$\"changed\"", "GET", "k");
+        client.Expect("-ERR MIGRATE cannot run in a transaction or a script, because it waits for another server",
+            "EVAL", "return redis.pcall('MIGRATE', '127.0.0.1', ARGV[1], KEYS[1], '0', '100')", "1", "k", port);
+        silent.Stop();
+        server.AssertWell();
+    }
+
+    /// <summary>A kept connection that the target has closed is opened again.</summary>
+    [Fact]
+    public void AClosedConnectionIsOpenedAgain()
+    {
+        using ServerProcess one = ServerProcess.Ours(OfTests), two = ServerProcess.Ours(OfTests);
+        using RespClient client = one.Connect(), target = two.Connect();
+        for (int i = 0; i < 3; i++)
+        {
+            client.Expect("+OK", "SET", $"k{i}", "v");
+            client.Expect("+OK", "MIGRATE", "127.0.0.1", $"{two.Port}", $"k{i}", "0", "5000");
+            target.Call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        }
+        target.Expect(":3", "DBSIZE");
+    }
+
+    /// <summary>What moved is gone after a restart from the journal and on a replica.</summary>
+    [Fact]
+    public void AMoveIsADeletionForJournalAndReplicas()
+    {
+        using ServerProcess target = ServerProcess.Redis(), replica = ServerProcess.Ours(OfTests);
+        using ServerProcess server = ServerProcess.Ours([.. OfTests, "--appendonly", "yes"]);
+        FollowingTests.Follow(replica, server);
+        using RespClient client = server.Connect();
+        Fill(client);
+        client.Expect("+OK", "MIGRATE", "127.0.0.1", $"{target.Port}", "", "0", "5000", "KEYS", "text", "list", "absent");
+        client.Expect("+OK", "DEBUG", "LOADAOF");
+        client.Expect(":0", "EXISTS", "text", "list");
+        client.Expect(":1", "EXISTS", "hash");
+        FollowingTests.AssertSame(server, replica, byDigest: true);
+    }
+
+    private static void Fill(RespClient client)
+    {
+        string[][] requests =
+        [
+            ["SET", "text", new string('t', 200_000)], ["SET", "expiring", "1", "EX", "10000"],
+            ["RPUSH", "list", "a", "b"], ["HSET", "hash", "f", "v"],
+            ["SADD", "set", "1", "2"], ["ZADD", "scores", "1.5", "a"], ["XADD", "stream", "1-1", "f", "v"], ["PFADD", "log", "a"],
+        ];
+        foreach (string[] request in requests) Assert.False(client.Call(request).IsError);
+    }
+}

@@ -1,0 +1,187 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Replication;
+
+/// <summary>What a restart keeps of a role and of the position in the stream.</summary>
+public sealed class RestartTests : IDisposable
+{
+    private static readonly string[] OfTests = ["--enable-debug-command", "yes", "--repl-ping-replica-period", "1"];
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-restart-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    /// <summary>
+    /// A role that was set at run time holds after a restart with the same options, and after a crash. Another replicaof in the
+    /// options wins.
+    /// </summary>
+    [Fact]
+    public void TheRoleHoldsWithoutAConfigurationFile()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        string port = $"{Ports.Free()}", other = $"{Ports.Free()}";
+        string[] plain = [.. OfTests, "--dir", _folder, "--port", port];
+        using (ServerProcess server = ServerProcess.Ours(plain))
+        {
+            using RespClient client = server.Connect();
+            client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        }
+        using (ServerProcess server = ServerProcess.Ours(plain))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal("slave", client.Call("ROLE")[0].Text);
+            FollowingTests.Until(() => client.Call("ROLE")[3].Text == "connected", "no link", server);
+            client.Expect("+OK", "REPLICAOF", "NO", "ONE");
+        }
+        using (ServerProcess server = ServerProcess.Ours(plain))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal("master", client.Call("ROLE")[0].Text);
+        }
+        string[] asReplica = [.. plain, "--replicaof", "127.0.0.1", $"{primary.Port}"];
+        using (ServerProcess server = ServerProcess.Ours(asReplica))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal("slave", client.Call("ROLE")[0].Text);
+            FollowingTests.Until(() => client.Call("REPLICAOF", "NO", "ONE").ToString() == "+OK", "the data stays loading", server);
+        }
+        using (ServerProcess server = ServerProcess.Ours(asReplica))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal("master", client.Call("ROLE")[0].Text);
+        }
+        using (ServerProcess server = ServerProcess.Ours([.. plain, "--replicaof", "127.0.0.1", other]))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal(other, client.Call("ROLE")[2].Text);
+        }
+    }
+
+    /// <summary>With a configuration file, CONFIG REWRITE keeps the role, and nothing else does.</summary>
+    [Fact]
+    public void AConfigurationFileKeepsTheRole()
+    {
+        string port = $"{Ports.Free()}", file = Path.Combine(_folder, "redis.conf");
+        File.WriteAllLines(file, [$"port {port}", $"dir {_folder}", "save \"\""]);
+        foreach (bool rewrites in new[] { false, true })
+        {
+            using (ServerProcess server = ServerProcess.Ours(file, "--port", port, "--dir", _folder))
+            {
+                using RespClient client = server.Connect();
+                Assert.Equal("master", client.Call("ROLE")[0].Text);
+                client.Expect("+OK", "REPLICAOF", "127.0.0.1", "1");
+                if (rewrites) client.Expect("+OK", "CONFIG", "REWRITE");
+            }
+        }
+        using (ServerProcess server = ServerProcess.Ours(file, "--port", port, "--dir", _folder))
+        {
+            using RespClient client = server.Connect();
+            Assert.Equal("slave", client.Call("ROLE")[0].Text);
+        }
+    }
+
+    /// <summary>A primary ends in order and starts again: its replica continues without a copy, under a new name of the history.</summary>
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public void AReplicaContinuesAfterARestartOfThePrimary(string appendOnly)
+    {
+        using ServerProcess replica = ServerProcess.Ours(OfTests);
+        string port = $"{Ports.Free()}";
+        string[] options = [.. OfTests, "--dir", _folder, "--port", port, "--appendonly", appendOnly];
+        string history;
+        using (ServerProcess primary = ServerProcess.Ours(options))
+        {
+            FollowingTests.Follow(replica, primary);
+            using RespClient client = primary.Connect();
+            FollowingTests.Load(primary, 0, rounds: 5);
+            client.Expect("+OK", "SET", "expiring", "1", "PX", "300");
+            history = Field(client, "master_replid");
+            End(primary, client, appendOnly);
+        }
+        Thread.Sleep(400);
+        using (ServerProcess primary = ServerProcess.Ours(options))
+        {
+            using RespClient client = primary.Connect();
+            Assert.NotEqual(history, Field(client, "master_replid"));
+            FollowingTests.Load(primary, 1, rounds: 5);
+            AssertSame(client, replica);
+            string stats = client.Call("INFO", "stats").Text!;
+            Assert.Contains("sync_full:0\r\n", stats, StringComparison.Ordinal);
+            Assert.Contains("sync_partial_ok:1\r\n", stats, StringComparison.Ordinal);
+        }
+    }
+
+    /// <summary>A primary that was killed does not know what its replica has, so all data is copied.</summary>
+    [Fact]
+    public void AKilledPrimaryHasANewHistory()
+    {
+        using ServerProcess replica = ServerProcess.Ours(OfTests);
+        string port = $"{Ports.Free()}";
+        string[] options = [.. OfTests, "--dir", _folder, "--port", port, "--appendonly", "yes"];
+        string history;
+        using (ServerProcess primary = ServerProcess.Ours(options))
+        {
+            FollowingTests.Follow(replica, primary);
+            using RespClient client = primary.Connect();
+            FollowingTests.Load(primary, 0, rounds: 5);
+            history = Field(client, "master_replid");
+        }
+        using (ServerProcess primary = ServerProcess.Ours(options))
+        {
+            using RespClient client = primary.Connect();
+            Assert.NotEqual(history, Field(client, "master_replid"));
+            Assert.Equal(new string('0', 40), Field(client, "master_replid2"));
+            AssertSame(client, replica);
+            Assert.Contains("sync_full:1\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        }
+    }
+
+    /// <summary>A replica of either server ends in order and starts again: it continues where it was.</summary>
+    [Theory]
+    [InlineData("yes", false)]
+    [InlineData("no", false)]
+    [InlineData("yes", true)]
+    [InlineData("no", true)]
+    public void AReplicaContinuesAfterItsRestart(string appendOnly, bool ofRedis)
+    {
+        using ServerProcess primary = ofRedis ? ServerProcess.Redis([.. OfTests, "--repl-diskless-sync-delay", "0"]) : ServerProcess.Ours(OfTests);
+        string port = $"{Ports.Free()}";
+        string[] options = [.. OfTests, "--dir", _folder, "--port", port, "--appendonly", appendOnly, "--replicaof", "127.0.0.1", $"{primary.Port}"];
+        FollowingTests.Load(primary, 0, rounds: 5);
+        using (ServerProcess replica = ServerProcess.Ours(options))
+        {
+            using RespClient client = replica.Connect();
+            FollowingTests.Until(() => client.Call("ROLE")[3].Text == "connected", "no link", replica);
+            using RespClient there = primary.Connect();
+            FollowingTests.Load(primary, 1, rounds: 5);
+            there.Expect(":1", "WAIT", "1", "30000");
+            FollowingTests.Until(
+                () => client.Call("INFO", "persistence").Text!.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal), "no base", replica);
+            End(replica, client, appendOnly);
+        }
+        FollowingTests.Load(primary, 2, rounds: 2);
+        using (ServerProcess replica = ServerProcess.Ours(options))
+        {
+            using RespClient there = primary.Connect();
+            FollowingTests.AssertSame(primary, replica);
+            Assert.Contains("sync_full:1\r\n", there.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+            Assert.Contains("sync_partial_ok:1\r\n", there.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        }
+    }
+
+    private static void End(ServerProcess server, RespClient client, string appendOnly)
+    {
+        client.Send("SHUTDOWN", appendOnly == "yes" ? "NOSAVE" : "SAVE");
+        FollowingTests.Until(() => server.HasExited, "the server does not end", server);
+    }
+
+    private static string Field(RespClient client, string name) =>
+        client.Call("INFO", "replication").Text!.Split("\r\n").First(line => line.StartsWith(name + ":", StringComparison.Ordinal))[(name.Length + 1)..];
+
+    private static void AssertSame(RespClient client, ServerProcess other)
+    {
+        using RespClient there = other.Connect();
+        FollowingTests.Until(() => client.Call("DEBUG", "DIGEST").ToString() == there.Call("DEBUG", "DIGEST").ToString(), "the data differ", other);
+    }
+}
