@@ -18,6 +18,8 @@ internal sealed partial class ConfigTable
         new PercentilesParameter("latency-tracking-info-percentiles", [50, 99, 99.9], static c => ref c.LatencyTrackingInfoPercentiles,
             "Latency percentiles that INFO shows."),
         new NotifyParameter("notify-keyspace-events", static c => ref c.NotifyKeyspaceEvents, "Key events to publish, and their channels (K, E)."),
+        Bool("metrics-history", true, static c => ref c.MetricsHistory,
+            "Keep the figures of the last hour for each second, and of the last day for each minute, in 4 MB.", flags: Immutable | Hidden),
         Bool("key-memory-histograms", false, "Keep histograms of the sizes of keys.", flags: TunesNothing),
         Int("watchdog-period", 0, 0, int.MaxValue,
             "Milliseconds after which a stuck main loop is logged.", flags: Hidden | TunesNothing),

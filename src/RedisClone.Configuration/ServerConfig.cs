@@ -27,6 +27,13 @@ internal sealed class ServerConfig
     public string[] Bind = [];
     public int Port;
     public int MetricsPort;
+    public int HttpPort;
+    public string[] HttpBind = [];
+    public bool HttpTls;
+    public bool HttpAllowPlain;
+    public bool HttpOpenMetrics;
+    public string[] HttpHosts = [];
+    public bool MetricsHistory;
     public bool ProtectedMode;
     public int TcpBacklog;
     public int TcpKeepAlive;

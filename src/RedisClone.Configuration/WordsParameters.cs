@@ -54,8 +54,9 @@ internal sealed class SaveParameter(string name, SavePoint[] defaultValue, Field
 }
 
 /// <summary>bind: addresses. An address with a leading "-" need not exist on this machine.</summary>
-internal sealed class BindParameter(string name, string[] defaultValue, Field<string[]> field, string doc)
-    : Parameter<string[]>(name, defaultValue, field, doc, null, ParameterFlags.None)
+internal sealed class BindParameter(
+    string name, string[] defaultValue, Field<string[]> field, string doc, ParameterFlags flags = ParameterFlags.None)
+    : Parameter<string[]>(name, defaultValue, field, doc, null, flags)
 {
     private const int MaxAddresses = 16;
 

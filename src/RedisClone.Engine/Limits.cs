@@ -142,6 +142,9 @@ internal static class Limits
     /// </summary>
     public static readonly TimeSpan MetricsPatience = TimeSpan.FromSeconds(5);
 
+    /// <summary>Bytes of the first line of an HTTP request, of all its headers, and the number of these.</summary>
+    public const int HttpLine = 4096, HttpHeaders = 16 << 10, HttpHeaderCount = 64;
+
     /// <summary>Characters of one text in the log. Longer texts are truncated.</summary>
     public const int LogText = 4096;
 

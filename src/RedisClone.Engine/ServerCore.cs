@@ -19,6 +19,7 @@ using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
 using RedisClone.Memory;
 using RedisClone.Protocol;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Engine;
 
@@ -60,6 +61,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Failures = new FailurePolicy(this);
         Blocked = new BlockedClients(this);
         Sampler = new Sampler(this);
+        ShardLoads = new ShardLoads(Shards);
         ClientMemory = new ClientMemory(this);
         Shutdown = new Shutdown(this);
         ParameterEffects.Attach(this);
@@ -125,6 +127,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>Null when all data is loaded.</summary>
     internal LoadProgress? Loading { get; private set; }
 
+    /// <summary>How long the load at the start took.</summary>
+    internal long LoadMilliseconds { get; private set; }
+
     public Snapshots Snapshots { get; }
 
     internal JournalRewrites Rewrites { get; }
@@ -182,6 +187,11 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>The system interface through which connections are served, for INFO. The host sets it.</summary>
     public string MultiplexingApi { get; set; } = "sockets";
 
+    /// <summary>Reads the counters of the event loops, if the transport has event loops. The host sets it.</summary>
+    public Func<LoopCounters[]> Loops { get; set; } = static () => [];
+
+    internal ShardLoads ShardLoads { get; }
+
     public long StartedAt { get; } = UnixMilliseconds();
 
     /// <summary>Publishes the current time to the shards, which record when keys are used.</summary>
@@ -231,6 +241,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         if (refusal is not null) return refusal;
         Snapshots.CountFromHere();
         Snapshots.WarnIfImpossible();
+        LoadMilliseconds = UnixMilliseconds() - (Loading?.StartedAt ?? UnixMilliseconds());
         Loading = null;
         StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn);
         if (position is not null) Role.Resume(position);

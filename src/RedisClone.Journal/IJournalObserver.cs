@@ -9,7 +9,10 @@ public interface IJournalObserver
     /// <summary>The stream is durable up to this position. Positions never decrease.</summary>
     void OnDurable(long lsn);
 
-    /// <summary>A flush that replies may have waited for took this number of stopwatch ticks.</summary>
+    /// <summary>A group of this number of bytes was written.</summary>
+    void OnGroup(long bytes) { }
+
+    /// <summary>A flush took this number of stopwatch ticks. Under <c>always</c>, replies may have waited for it.</summary>
     void OnFlushed(long ticks) { }
 
     /// <summary>A write or a flush failed. Nothing more becomes durable until a rebuild succeeds.</summary>

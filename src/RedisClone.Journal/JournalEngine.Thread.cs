@@ -88,9 +88,10 @@ public sealed partial class JournalEngine
                 file = _writer.FileToFlush(out covers);
                 if (file is null || !_writer.HasUnflushed) return;
             }
+            long started = Stopwatch.GetTimestamp();
             try
             {
-                Volatile.Write(ref _sideFlushStart, Stopwatch.GetTimestamp());
+                Volatile.Write(ref _sideFlushStart, started);
                 file.Flush();
             }
             catch (Exception error)
@@ -104,8 +105,10 @@ public sealed partial class JournalEngine
             {
                 Volatile.Write(ref _sideFlushStart, 0);
             }
+            long took = Stopwatch.GetTimestamp() - started;
             lock (_role)
             {
+                _observer.OnFlushed(took);
                 _writer.Flushed(covers);
                 _flushes++;
                 NotifyObserver();

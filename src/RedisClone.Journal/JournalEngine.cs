@@ -401,7 +401,11 @@ public sealed partial class JournalEngine : IDisposable
         {
             bool fillAhead = Policy == FlushPolicy.Always;
             if (DelayBeforeWrites > TimeSpan.Zero && _buffer.HasPending) Thread.Sleep(DelayBeforeWrites);
-            while (_writer.WriteNext(fillAhead, maySwitch)) _groups++;
+            for (long written = _writer.WrittenLsn; _writer.WriteNext(fillAhead, maySwitch); written = _writer.WrittenLsn)
+            {
+                _groups++;
+                _observer.OnGroup(_writer.WrittenLsn - written);
+            }
             if (!flush || !_writer.HasUnflushed) return true;
             long start = Stopwatch.GetTimestamp();
             _writer.Flush();

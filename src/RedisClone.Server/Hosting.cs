@@ -7,6 +7,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
+using RedisClone.Admin.History;
 using RedisClone.Admin.Log;
 using RedisClone.Configuration;
 using RedisClone.Engine;
@@ -21,6 +22,7 @@ using RedisClone.Server.Lifetime;
 using RedisClone.Server.Net;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
+using RedisClone.Server.Studio;
 using RedisClone.Storage.Memory;
 using RedisClone.Transport.EventLoop;
 using RedisClone.Transport.InMemory;
@@ -41,6 +43,7 @@ internal static class Hosting
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddHostedService<Garbage>();
+        builder.Services.AddHostedService<HistoryTimer>();
         if (HeapLimit.IsSmall) GCSettings.LatencyMode = GCLatencyMode.Batch;
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
         return Complete(builder);
@@ -54,9 +57,7 @@ internal static class Hosting
         WebApplicationBuilder builder = Parts(config, RealDisk.Instance);
         builder.Logging.AddProvider(new HostLog(log));
         builder.Services.AddSingleton<IHostLifetime, GuestLifetime>();
-        builder.Services.AddSingleton<MemoryTransport>();
-        builder.Services.AddSingleton<IConnectionListenerFactory>(services => services.GetRequiredService<MemoryTransport>());
-        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(MemoryEndPoint.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>()));
+        if (config.HttpPort > 0) builder.Services.AddHostedService<HistoryTimer>();
         return Complete(builder);
     }
 
@@ -65,8 +66,15 @@ internal static class Hosting
         WebApplication host = builder.Build();
         ServerCore server = host.Services.GetRequiredService<ServerCore>();
         server.Role.Connector = new PrimaryConnector(server.Config);
-        if (server.Config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported) server.MultiplexingApi = "epoll";
-        host.Run(new MetricsEndpoint(server).AnswerAsync);
+        if (server.Config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported)
+        {
+            server.MultiplexingApi = "epoll";
+            EventLoopListenerFactory? loops = host.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().FirstOrDefault();
+            if (loops is not null) server.Loops = () => EventLoopListenerFactory.IsSupported ? loops.Counters : [];
+        }
+        var metrics = new MetricsEndpoint(server);
+        StudioEndpoint studio = host.Services.GetRequiredService<StudioEndpoint>();
+        host.Run(context => StudioEndpoint.IsFor(context) ? studio.AnswerAsync(context, metrics) : metrics.AnswerAsync(context));
         return host;
     }
 
@@ -84,6 +92,7 @@ internal static class Hosting
         builder.Services.AddSingleton(_ => new CommandTable(CommandFamilies.All));
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
+        builder.Services.AddSingleton<FigureHistory>();
         builder.Services.AddHostedService<Maintenance>();
         builder.Services.AddHostedService<ShutdownSteps>();
         builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = Limits.ShutdownPatience);
@@ -122,6 +131,11 @@ internal static class Hosting
             });
         }
         builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
+        builder.Services.AddSingleton<MemoryTransport>();
+        builder.Services.AddSingleton<IConnectionListenerFactory>(services => services.GetRequiredService<MemoryTransport>());
+        builder.Services.AddSingleton<StudioSessions>();
+        builder.Services.AddSingleton<StudioCalls>();
+        builder.Services.AddSingleton<StudioEndpoint>();
         builder.Logging.AddProvider(new ListenerWatch());
         RequestBuffers.LargestPooled = (int)HeapLimit.Part(Limits.PooledPart, int.MaxValue);
         return builder;
@@ -136,7 +150,14 @@ internal static class Hosting
             kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
             listen.UseConnectionHandler<RedisConnectionHandler>();
         });
-        kestrel.Listen(ClientPort.Metrics, MetricsEndpoint.Use);
+        kestrel.Listen(ClientPort.Metrics, listen => MetricsEndpoint.Use(listen, Limits.MetricsConnections));
+        kestrel.Listen(ClientPort.Http, listen =>
+        {
+            if (config.HttpTls) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen, forBrowsers: true);
+            MetricsEndpoint.Use(listen, StudioLimits.Connections);
+            listen.Use(StudioEndpoint.Mark);
+        });
+        kestrel.Listen(MemoryEndPoint.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
         if (config.UnixSocket.Length > 0)
             kestrel.ListenUnixSocket(config.PathOf(config.UnixSocket), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }

@@ -31,7 +31,11 @@ internal static class InfoReport
         new("modules", "Modules", true, []),
         new("commandstats", "Commandstats", false, CommandInfo.Calls),
         new("errorstats", "Errorstats", true, CommandInfo.Errors),
-        new("latencystats", "Latencystats", false, CommandInfo.Latencies),
+        new("latencystats", "Latencystats", false, [.. CommandInfo.Latencies, .. InternalsInfo.Latencies]),
+        new("shards", "Shards", false, InternalsInfo.Shards),
+        new("loops", "Loops", false, InternalsInfo.Loops),
+        new("journal", "Journal", false, InternalsInfo.Journal),
+        new("process", "Process", false, InternalsInfo.Process),
         new("cluster", "Cluster", true, ServerInfo.Cluster),
         new("keyspace", "Keyspace", true, KeyspaceInfo.Rows),
     ];

@@ -14,7 +14,11 @@ internal abstract record InfoRow
 internal sealed record Export(Metric Metric, string Label, Func<ServerReading, IEnumerable<Sample>> Read);
 
 /// <summary>A sample of a metric: the value of its label, and the number in the unit of the metric.</summary>
-internal readonly record struct Sample(string Label, double Value);
+internal readonly record struct Sample(string Label, double Value)
+{
+    /// <summary>The quantile of a summary; otherwise empty.</summary>
+    public string Quantile { get; init; } = "";
+}
 
 /// <summary>A value of the server: one line of INFO and, if it is exported, one metric.</summary>
 /// <param name="Name">The name in INFO.</param>

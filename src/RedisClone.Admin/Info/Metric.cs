@@ -25,7 +25,10 @@ internal sealed record Metric(string Name, string Help, Unit Unit, int Place)
     /// <summary>The value only grows, until the server restarts or CONFIG RESETSTAT.</summary>
     public bool IsCounter { get; private init; }
 
-    public string Type => IsCounter ? "counter" : "gauge";
+    /// <summary>The metric shows quantiles of a <see cref="Distribution"/>.</summary>
+    public bool IsSummary { get; private init; }
+
+    public string Type => IsCounter ? "counter" : IsSummary ? "summary" : "gauge";
 
     /// <summary>The factor from the figure's value to that of the metric.</summary>
     public double Scale => Unit switch
@@ -40,4 +43,7 @@ internal sealed record Metric(string Name, string Help, Unit Unit, int Place)
 
     public static Metric Counter(string name, string help, Unit unit = Unit.None, int place = int.MaxValue) =>
         new(name, help, unit, place) { IsCounter = true };
+
+    public static Metric Summary(string name, string help, Unit unit = Unit.None, int place = int.MaxValue) =>
+        new(name, help, unit, place) { IsSummary = true };
 }

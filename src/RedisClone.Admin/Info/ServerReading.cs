@@ -3,7 +3,9 @@ using RedisClone.Engine;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Replication;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Admin.Info;
 
@@ -14,6 +16,8 @@ namespace RedisClone.Admin.Info;
 internal sealed class ServerReading(ServerCore server)
 {
     private Environment.ProcessCpuUsage? _processor;
+    private GCMemoryInfo? _collector;
+    private LatencyHistogram?[]? _families;
 
     public ServerCore Server => server;
 
@@ -48,10 +52,39 @@ internal sealed class ServerReading(ServerCore server)
     /// <summary>Error codes and their counts.</summary>
     public List<KeyValuePair<string, long>> Errors => field ??= server.Statistics.Errors.Read();
 
+    /// <summary>The counters of the event loops.</summary>
+    public LoopCounters[] Loops => field ??= server.Loops();
+
+    /// <summary>What the kernel knows about the process.</summary>
+    public ProcessReading Process => field ??= ProcessReading.Recent();
+
+    /// <summary>The result of the last garbage collection.</summary>
+    public GCMemoryInfo Collector => _collector ??= GC.GetGCMemoryInfo();
+
+    /// <summary>The latencies of a family of <see cref="InternalsInfo.CommandFamilies"/>.</summary>
+    public LatencyHistogram? FamilyLatency(int family) => (_families ??= ReadFamilies())[family];
+
     public DatabaseReading[] Databases => field ??= DatabaseReading.All(server);
 
     /// <summary>The processor time of the process.</summary>
     public Environment.ProcessCpuUsage Processor => _processor ??= Environment.CpuUsage;
+
+    private LatencyHistogram?[] ReadFamilies()
+    {
+        var families = new LatencyHistogram?[InternalsInfo.CommandFamilies.Length];
+        if (!Config.LatencyTracking) return families;
+        LatencyHistogram all = families[0] = new LatencyHistogram();
+        foreach (CommandReading command in Commands)
+        {
+            if (command.Counters.Calls == 0) continue;
+            int family = Array.IndexOf(InternalsInfo.CommandFamilies, command.Row.Group);
+            if (family < 0) continue;
+            server.Statistics.AddLatency(command.Row.Id, families[family] ??= new LatencyHistogram());
+        }
+        for (int i = 1; i < families.Length; i++)
+            if (families[i] is { } family) all.Add(family);
+        return families;
+    }
 }
 
 /// <summary>A command and its counters.</summary>

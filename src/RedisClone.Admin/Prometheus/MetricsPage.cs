@@ -45,11 +45,13 @@ internal static class MetricsPage
         Metric metric = export.Metric;
         WriteTitle(page, metric.Name, metric.Help, metric.Type);
         // Prometheus permits a label only once, and two error codes can have the same one.
-        var samples = new OrderedDictionary<string, double>(StringComparer.Ordinal);
-        foreach ((string label, double value) in export.Read(reading)) samples[label] = value;
-        foreach ((string label, double value) in samples)
+        var samples = new OrderedDictionary<(string Label, string Quantile), double>();
+        foreach (Sample sample in export.Read(reading)) samples[(sample.Label, sample.Quantile)] = sample.Value;
+        foreach (((string label, string quantile), double value) in samples)
         {
-            string labels = export.Label.Length == 0 ? "" : "{" + LabelOf(export.Label, label) + "}";
+            string member = export.Label.Length == 0 ? "" : LabelOf(export.Label, label);
+            string part = quantile.Length == 0 ? "" : LabelOf("quantile", quantile);
+            string labels = member.Length + part.Length == 0 ? "" : "{" + string.Join(',', new[] { member, part }.Where(text => text.Length > 0)) + "}";
             page.Append(CultureInfo.InvariantCulture, $"{metric.Name}{labels} {value}\n");
         }
     }

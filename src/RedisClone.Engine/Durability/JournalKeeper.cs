@@ -54,6 +54,18 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public JournalEngine Engine => _engine;
 
+    /// <summary>The sizes of the written groups in bytes. Only the thread with the writer's role adds to it.</summary>
+    public LatencyHistogram GroupSizes { get; } = new();
+
+    /// <summary>The durations of the flushes in ticks. Only the thread with the writer's role adds to it.</summary>
+    public LatencyHistogram FlushTimes { get; } = new();
+
+    /// <summary>Bytes of effects that are not durable yet.</summary>
+    public long BytesAtRisk => _engine.State == JournalState.Off ? 0 : Math.Max(0, _engine.Lsn - _engine.DurableLsn);
+
+    /// <summary>What the start read from the journal; null if it has read none.</summary>
+    public JournalReport? Recovered { get; private set; }
+
     public bool IsOn => _engine.State != JournalState.Off;
 
     /// <summary>The reason why the journal has failed; empty if it has not.</summary>
@@ -188,6 +200,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
             _server.Loading?.Measure(() => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset);
             report = reader.Read(loader);
         }
+        Recovered = report;
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
         if (report.Outcome == JournalOutcome.Refused)
             return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
@@ -275,8 +288,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         WakeWaiters();
     }
 
+    void IJournalObserver.OnGroup(long bytes) => GroupSizes.Add(bytes);
+
     void IJournalObserver.OnFlushed(long ticks)
     {
+        FlushTimes.Add(ticks);
         if (HoldsReplies) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
     }
 

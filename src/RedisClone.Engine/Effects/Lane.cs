@@ -18,6 +18,8 @@ internal sealed class Lane
     private CommandCounters[] _calls;
     private LatencyHistogram?[] _latencies;
 
+    private LatencyHistogram? _batches, _received, _sent;
+
     internal Lane(LaneSet owner)
     {
         _owner = owner;
@@ -26,7 +28,16 @@ internal sealed class Lane
     }
 
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch;
+    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch, Hops;
+
+    /// <summary>The sizes of the batches in commands; null while there was none, like the next two.</summary>
+    internal LatencyHistogram? Batches => _batches;
+
+    /// <summary>The sizes of the batches in bytes.</summary>
+    internal LatencyHistogram? Received => _received;
+
+    /// <summary>The sizes of the flushed output in bytes.</summary>
+    internal LatencyHistogram? Sent => _sent;
 
     /// <summary>Error replies of all lanes by their code.</summary>
     public ErrorStatistics Errors => _owner.Errors;
@@ -83,6 +94,22 @@ internal sealed class Lane
     }
 
     public void CountLatency(int command, long ticks) => (_latencies[command] ??= new LatencyHistogram()).Add(ticks);
+
+    /// <summary>Counts a batch of commands that a client sent.</summary>
+    public void CountBatch(int commands, long bytes)
+    {
+        Reads++;
+        if (commands > LargestBatch) LargestBatch = commands;
+        (_batches ??= new LatencyHistogram()).Add(commands);
+        (_received ??= new LatencyHistogram()).Add(bytes);
+    }
+
+    /// <summary>Counts output that is handed to the transport.</summary>
+    public void CountSent(long bytes)
+    {
+        Writes++;
+        (_sent ??= new LatencyHistogram()).Add(bytes);
+    }
 
     /// <summary>
     /// Resets the command counters. Any thread may call it. The lane's own thread may count one more command in the old

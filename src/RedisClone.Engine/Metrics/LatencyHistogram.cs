@@ -4,8 +4,8 @@ using System.Numerics;
 namespace RedisClone.Engine.Metrics;
 
 /// <summary>
-/// A histogram of durations with 32 steps per octave, so percentiles are accurate within 3 %. One thread writes; other threads
-/// may read slightly outdated counts.
+/// A histogram of durations, or of sizes, with 32 steps per octave, so percentiles are accurate within 3 %. One thread writes;
+/// other threads may read slightly outdated counts.
 /// </summary>
 internal sealed class LatencyHistogram
 {
@@ -23,6 +23,31 @@ internal sealed class LatencyHistogram
     public void Add(LatencyHistogram other)
     {
         for (int i = 0; i < _counts.Length; i++) _counts[i] += other._counts[i];
+    }
+
+    /// <summary>Sets this histogram to what <paramref name="now"/> has gained since <paramref name="before"/>.</summary>
+    /// <remarks>A step that has lost durations was reset meanwhile, and all of its durations are new.</remarks>
+    public void SetGain(LatencyHistogram now, LatencyHistogram before)
+    {
+        for (int i = 0; i < _counts.Length; i++)
+            _counts[i] = now._counts[i] >= before._counts[i] ? now._counts[i] - before._counts[i] : now._counts[i];
+    }
+
+    public void SetTo(LatencyHistogram other) => other._counts.CopyTo(_counts.AsSpan());
+
+    /// <summary>The percentiles of ascending percentages, in one pass. Returns the number of all durations.</summary>
+    public long Percentiles(ReadOnlySpan<double> percentages, Span<long> durations)
+    {
+        long count = Count, seen = 0;
+        int next = 0;
+        for (int i = 0; i < _counts.Length && next < percentages.Length; i++)
+        {
+            seen += _counts[i];
+            while (next < percentages.Length && seen >= Math.Max(1, (long)Math.Ceiling(count * percentages[next] / 100)))
+                durations[next++] = LargestAt(i);
+        }
+        durations[next..].Clear();
+        return count;
     }
 
     public long Count

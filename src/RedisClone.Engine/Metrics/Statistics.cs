@@ -20,7 +20,7 @@ internal enum RareEvent
 internal struct LaneTotals
 {
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, FailedAllocations, Reads, Writes;
+    public long UnexpectedErrors, FailedAllocations, Reads, Writes, Hops;
 
     internal static LaneTotals Of(ReadOnlySpan<Lane> lanes)
     {
@@ -40,6 +40,7 @@ internal struct LaneTotals
             sum.FailedAllocations += lane.FailedAllocations;
             sum.Reads += lane.Reads;
             sum.Writes += lane.Writes;
+            sum.Hops += lane.Hops;
         }
         return sum;
     }
@@ -59,6 +60,7 @@ internal struct LaneTotals
         FailedAllocations = FailedAllocations - before.FailedAllocations,
         Reads = Reads - before.Reads,
         Writes = Writes - before.Writes,
+        Hops = Hops - before.Hops,
     };
 }
 
@@ -108,6 +110,22 @@ internal sealed class Statistics(LaneSet lanes)
         foreach (Lane lane in lanes.All)
             if (lane.Latencies[command] is { } histogram) (sum ??= new LatencyHistogram()).Add(histogram);
         return sum;
+    }
+
+    /// <summary>Sums a histogram of every lane.</summary>
+    public LatencyHistogram Sum(Func<Lane, LatencyHistogram?> of)
+    {
+        var sum = new LatencyHistogram();
+        foreach (Lane lane in lanes.All)
+            if (of(lane) is { } histogram) sum.Add(histogram);
+        return sum;
+    }
+
+    /// <summary>Adds the latencies of one command to a histogram.</summary>
+    public void AddLatency(int command, LatencyHistogram sum)
+    {
+        foreach (Lane lane in lanes.All)
+            if (lane.Latencies[command] is { } histogram) sum.Add(histogram);
     }
 
     public void Reset()

@@ -31,7 +31,7 @@ internal sealed class Shard : IThreadPoolWorkItem
 {
     private readonly ConcurrentQueue<IShardWork> _mailbox = new(), _patient = new();
     private readonly ShardGate _gate;
-    private int _taken;                 // items taken from the mailbox; written only under the hold
+    private long _taken;                // items taken from the mailbox; written only under the hold
     private Padded _state;
 
     internal Shard(int index, ShardStore store, ShardGate gate)
@@ -61,6 +61,15 @@ internal sealed class Shard : IThreadPoolWorkItem
         (store.Limits, store.NewAccess, store.Now) = (Store.Limits, Store.NewAccess, Store.Now);
         Store = store;
     }
+
+    /// <summary>How often a thread took the shard by itself. A hold of all shards at once does not count.</summary>
+    internal long Holds => Volatile.Read(ref _state.Entered);
+
+    /// <summary>How much work found the shard busy, waited in the mailbox and ran on a worker.</summary>
+    internal long Waits => Volatile.Read(ref _taken);
+
+    /// <summary>The number of items in the mailbox.</summary>
+    internal int Queued => Volatile.Read(ref _state.Waiting);
 
     /// <summary>
     /// Takes the shard if it is idle and its mailbox is empty. Work that runs inline never overtakes work that waits.
@@ -126,7 +135,11 @@ internal sealed class Shard : IThreadPoolWorkItem
     private bool TryHold()
     {
         if (Interlocked.CompareExchange(ref _state.Held, 1, 0) != 0) return false;
-        if (!_gate.IsClosed) return true;
+        if (!_gate.IsClosed)
+        {
+            _state.Entered++;
+            return true;
+        }
         Interlocked.Exchange(ref _state.Held, 0);
         return false;
     }
@@ -159,5 +172,6 @@ internal sealed class Shard : IThreadPoolWorkItem
         [FieldOffset(64)] public int Held;
         [FieldOffset(68)] public int Waiting;
         [FieldOffset(72)] public int Scheduled;
+        [FieldOffset(80)] public long Entered;      // written only under the hold
     }
 }

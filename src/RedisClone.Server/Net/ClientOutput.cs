@@ -90,7 +90,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         _handedOver += bytes;
         session.NetOutput += bytes;
         lane.NetOutput += bytes;
-        if (bytes > 0) lane.Writes++;
+        if (bytes > 0) lane.CountSent(bytes);
         ValueTask<FlushResult> flush = heldAt > 0 ? loop!.FlushHeldAsync(heldAt) : pipe.FlushAsync();
         return flush.IsCompletedSuccessfully ? new ValueTask<bool>(!flush.Result.IsCompleted) : AwaitAsync(flush, bytes);
     }

@@ -246,6 +246,7 @@ internal sealed partial class Connection
             return true;
         }
         Lane lane = _server.Lanes.Current;
+        lane.Hops++;
         long started = Stopwatch.GetTimestamp();
         _now = ServerCore.UnixMilliseconds();
         _outcome = Run(lane, _hold.Shards, onWorker: true, ref started);

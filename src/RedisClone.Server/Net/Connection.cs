@@ -233,9 +233,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         QueryRoom = _parser.RoomBytes;
         NoteMemory();
         if (_batch.Count == 0) return;
-        Lane lane = _server.Lanes.Current;
-        lane.Reads++;
-        if (_batch.Count > lane.LargestBatch) lane.LargestBatch = _batch.Count;
+        _server.Lanes.Current.CountBatch(_batch.Count, _batch.WireBytes);
     }
 
     /// <summary>Lets the event loop run a small batch together with those of other connections.</summary>

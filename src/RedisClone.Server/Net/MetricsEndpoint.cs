@@ -9,10 +9,13 @@ namespace RedisClone.Server.Net;
 /// <summary>The HTTP endpoint of the metrics port: the Prometheus page, and the liveness and readiness checks.</summary>
 internal sealed class MetricsEndpoint(ServerCore server)
 {
-    public static void Use(ListenOptions listen)
+    public static void Use(ListenOptions listen, int connections)
     {
         listen.Protocols = HttpProtocols.Http1;
         listen.KestrelServerOptions.Limits.MaxRequestBodySize = 0;
+        listen.KestrelServerOptions.Limits.MaxRequestLineSize = Limits.HttpLine;
+        listen.KestrelServerOptions.Limits.MaxRequestHeadersTotalSize = Limits.HttpHeaders;
+        listen.KestrelServerOptions.Limits.MaxRequestHeaderCount = Limits.HttpHeaderCount;
         // Idle connections must not block health checks.
         listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
         listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
@@ -21,8 +24,8 @@ internal sealed class MetricsEndpoint(ServerCore server)
         {
             try
             {
-                if (Interlocked.Increment(ref open) <= Limits.MetricsConnections) await next(connection);
-                else connection.Abort(new ConnectionAbortedException("too many connections to the metrics port"));
+                if (Interlocked.Increment(ref open) <= connections) await next(connection);
+                else connection.Abort(new ConnectionAbortedException("too many connections to the HTTP port"));
             }
             finally
             {

@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 using RedisClone.Memory;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Transport.EventLoop;
 
@@ -27,6 +28,9 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     [SupportedOSPlatformGuard("linux")]
     public static bool IsSupported =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
+
+    /// <summary>The counters of the event loops, by their numbers.</summary>
+    public LoopCounters[] Counters => Array.ConvertAll(Volatile.Read(ref _loops), static loop => loop.Counters);
 
     public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint or UnixDomainSocketEndPoint;
 

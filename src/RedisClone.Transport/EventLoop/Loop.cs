@@ -58,6 +58,7 @@ internal sealed class Loop : IEventLoop
     private int _eventCount, _nextEvent;      // the received events that are not dispatched yet
     private int _sleeping;
     private int _connections;
+    private long _rounds;
     private long _unsent;
     private long _moved;
     private long _roundIsFull;
@@ -90,6 +91,9 @@ internal sealed class Loop : IEventLoop
 
     /// <summary>Connections that were assigned to this event loop and are not closed.</summary>
     public int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>What the event loop has done. Any thread may read it.</summary>
+    public LoopCounters Counters => new(Volatile.Read(ref _rounds), Received, Connections, Volatile.Read(ref _unsent));
 
     /// <summary>On the event loop: shutdown has begun, and connections whose peers do not read are closed.</summary>
     public bool IsEnding { get; private set; }
@@ -293,6 +297,7 @@ internal sealed class Loop : IEventLoop
         Held.Release();
         SendQueued();
         CloseQueued();
+        _rounds++;
     }
 
     private void BeginTurn() => _roundIsFull = _moved + Options.MaxBytesPerRound;

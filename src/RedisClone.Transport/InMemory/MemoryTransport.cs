@@ -25,9 +25,15 @@ public sealed class MemoryTransport : IConnectionListenerFactory, IConnectionLis
     public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default) => new(this);
 
     /// <summary>Opens a connection and returns the client's end.</summary>
-    public IDuplexPipe Connect()
+    public IDuplexPipe Connect() => Connect(MemoryEndPoint.Instance, MemoryEndPoint.Instance);
+
+    /// <summary>
+    /// Opens a connection on behalf of a client elsewhere, such as a browser, and returns the client's end. The server sees the
+    /// addresses of that client.
+    /// </summary>
+    public IDuplexPipe Connect(EndPoint remote, EndPoint local)
     {
-        var connection = new MemoryConnection();
+        var connection = new MemoryConnection { RemoteEndPoint = remote, LocalEndPoint = local };
         return _accepted.Writer.TryWrite(connection) ? connection.Client : throw new InvalidOperationException("The server has ended.");
     }
 

@@ -46,7 +46,7 @@ public sealed partial class MetricsTests
                 Assert.True(seen.Add(line[..line.LastIndexOf(' ')]), line);
             }
         }
-        Assert.All(types.Values, type => Assert.Contains(type, new[] { "counter", "gauge", "histogram" }));
+        Assert.All(types.Values, type => Assert.Contains(type, new[] { "counter", "gauge", "histogram", "summary" }));
     }
 
     [Fact]
@@ -250,6 +250,7 @@ public sealed partial class MetricsTests
         config.MetricsPort = Ports.Free();
         config.Dir = Directory.CreateTempSubdirectory("redisclone-metrics-").FullName;
         config.AppendOnly = true;
+        config.AppendFsync = AppendFsync.Always;
     }, RealDisk.Instance);
 
     private static bool Shows(string page, string metric) =>

@@ -8,18 +8,30 @@ using RedisClone.Server.Net.Tls;
 namespace RedisClone.Server.Net.Listening;
 
 /// <summary>A port for clients. Its number and addresses may change while the server runs.</summary>
-internal sealed class ClientPort(string name, string parameter, Func<ServerConfig, int> number) : EndPoint
+internal sealed class ClientPort(
+    string name, string parameter, Func<ServerConfig, int> number, Func<ServerConfig, string[]> bind, string bindParameter = "bind") : EndPoint
 {
-    public static readonly ClientPort Plain = new("tcp", "port", static config => config.Port);
+    public static readonly ClientPort Plain = new("tcp", "port", static config => config.Port, static config => config.Bind);
 
-    public static readonly ClientPort Tls = new("tls", "tls-port", static config => config.TlsPort);
+    public static readonly ClientPort Tls = new("tls", "tls-port", static config => config.TlsPort, static config => config.Bind);
 
-    public static readonly ClientPort Metrics = new("metrics", "metrics-port", static config => config.MetricsPort);
+    public static readonly ClientPort Metrics = new("metrics", "metrics-port", static config => config.MetricsPort, static config => config.Bind);
+
+    public static readonly ClientPort Http =
+        new("http", "http-port", static config => config.HttpPort, static config => config.HttpBind, "http-bind");
 
     /// <summary>The name of its parameter in CONFIG.</summary>
     public string Parameter => parameter;
 
+    /// <summary>The name of the parameter with its addresses.</summary>
+    public string BindParameter => bindParameter;
+
     public int NumberIn(ServerConfig config) => number(config);
+
+    public string[] AddressesIn(ServerConfig config) => bind(config);
+
+    /// <summary>Whether its connections are encrypted.</summary>
+    public bool IsTlsIn(ServerConfig config) => this == Tls || this == Http && config.HttpTls;
 
     public override string ToString() => name;
 }
@@ -31,6 +43,7 @@ internal sealed class ClientPort(string name, string parameter, Func<ServerConfi
 internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<TcpListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
+    private const string NoAddress = "Failed to bind to specified addresses.";
     private const string NotListening = "Unable to listen on this port. Check server logs.";
     private const string NoTls = "Unable to update TLS configuration. Check server logs.";
     private static readonly IPEndPoint Sample = new(IPAddress.Any, 0);
@@ -51,16 +64,18 @@ internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parame
         }
         parameters.OnChanged(port.Parameter, () => LoadTlsFor(port) is not null ? NoTls : Adapts(listeners) ? null : NotListening);
         _all.Add(listeners);
+        if (port == ClientPort.Http) parameters.OnChanged(port.BindParameter, () => Adapts(listeners) ? null : NoAddress);
         if (_all.Count > 1) return listeners;
-        parameters.OnChanged("bind", () => _all.TrueForAll(Adapts) ? null : "Failed to bind to specified addresses.");
-        foreach (string name in TlsServer.Parameters) parameters.OnChanged(name, () => LoadTlsFor(ClientPort.Tls) is null ? null : NoTls);
+        parameters.OnChanged("bind", () => _all.TrueForAll(Adapts) ? null : NoAddress);
+        foreach (string name in TlsServer.Parameters)
+            parameters.OnChanged(name, () => LoadTlsFor(ClientPort.Tls) is null && LoadTlsFor(ClientPort.Http) is null ? null : NoTls);
         return listeners;
     }
 
     /// <summary>CONFIG SET runs on a worker, so it may wait for sockets.</summary>
     private static bool Adapts(TcpListeners listeners) => listeners.AdaptAsync().GetAwaiter().GetResult() is null;
 
-    private string? LoadTlsFor(ClientPort port) => port == ClientPort.Tls && port.NumberIn(config) > 0 ? tls.Load() : null;
+    private string? LoadTlsFor(ClientPort port) => port.IsTlsIn(config) && port.NumberIn(config) > 0 ? tls.Load(port == ClientPort.Http) : null;
 
     /// <summary>
     /// The transports that accept IP addresses: first Kestrel's sockets, last the one that Kestrel itself would choose.

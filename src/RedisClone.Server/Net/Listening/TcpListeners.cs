@@ -29,7 +29,7 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
     /// <summary>Listens on exactly the addresses that the configuration names now. Returns null, or the problem.</summary>
     public async Task<string?> AdaptAsync()
     {
-        if (TcpAddresses.Resolve(config.Bind, Number, out string problem) is not { } wanted) return Report(problem);
+        if (TcpAddresses.Resolve(port.AddressesIn(config), Number, out string problem) is not { } wanted) return Report(problem);
         IPEndPoint[] obsolete = [.. _listeners.Keys.Where(old => !wanted.Exists(address => address.EndPoint.Equals(old)))];
         // If the port changes, the new sockets are opened first, so that a port in use leaves everything as it was. On the same
         // port, one address may include another (*), so the old sockets are closed first.

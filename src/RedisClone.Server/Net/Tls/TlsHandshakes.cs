@@ -15,13 +15,13 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
 {
     private int _underWay;
 
-    public void Use(ListenOptions listen)
+    public void Use(ListenOptions listen, bool forBrowsers = false)
     {
         listen.Use(next => connection => BeginAsync(connection, next));
         listen.UseHttps(new TlsHandshakeCallbackOptions
         {
             HandshakeTimeout = Limits.TlsHandshakePatience,
-            OnConnection = _ => ValueTask.FromResult(tls.Options),
+            OnConnection = _ => ValueTask.FromResult(forBrowsers ? tls.BrowserOptions : tls.Options),
         });
         listen.Use(next => connection =>
         {

@@ -11,10 +11,13 @@ namespace RedisClone.Server.Net.Tls;
 /// </summary>
 internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
 {
-    private volatile SslServerAuthenticationOptions? _options;
+    private volatile SslServerAuthenticationOptions? _options, _browserOptions;
 
     /// <summary>Set before the first connection is accepted.</summary>
     public SslServerAuthenticationOptions Options => _options!;
+
+    /// <summary>The same for the HTTP port, where clients show no certificate.</summary>
+    public SslServerAuthenticationOptions BrowserOptions => _browserOptions!;
 
     /// <summary>The parameters that the options depend on.</summary>
     public static readonly string[] Parameters =
@@ -24,25 +27,26 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
     ];
 
     /// <summary>Reads all files and parameters again. Returns null, or the problem.</summary>
-    public string? Load()
+    public string? Load(bool forBrowsers = false)
     {
-        if (TryMake(out string problem) is { } options)
+        if (TryMake(forBrowsers, out string problem) is { } options)
         {
-            _options = options;
+            if (forBrowsers) _browserOptions = options;
+            else _options = options;
             return null;
         }
         log.LogWarning("{Problem}", problem);
         return problem;
     }
 
-    private SslServerAuthenticationOptions? TryMake(out string problem)
+    private SslServerAuthenticationOptions? TryMake(bool forBrowsers, out string problem)
     {
         if (TlsFiles.Certificate(config, out problem) is not { } certificate) return null;
         if (TlsFiles.Authorities(config, out problem) is not { } authorities) return null;
         if (TlsFiles.Protocols(config, out problem) is not { } protocols) return null;
         CipherSuitesPolicy? suites = TlsFiles.CipherSuites(config, out problem);
         if (problem.Length > 0) return null;
-        TlsAuthClients clients = config.TlsAuthClients;
+        TlsAuthClients clients = forBrowsers ? TlsAuthClients.No : config.TlsAuthClients;
         if (clients != TlsAuthClients.No && config.TlsCaCertFile.Length == 0 && config.TlsCaCertDir.Length == 0)
         {
             problem = "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!";
@@ -62,7 +66,7 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
             },
             CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
             AllowTlsResume = config.TlsSessionCaching,
-            ApplicationProtocols = [],
+            ApplicationProtocols = forBrowsers ? [SslApplicationProtocol.Http11] : [],
         };
         if (suites is not null && !OperatingSystem.IsWindows() && !OperatingSystem.IsAndroid()) options.CipherSuitesPolicy = suites;
         return options;

@@ -1,0 +1,35 @@
+namespace RedisClone.Server.Studio;
+
+/// <summary>The fixed limits of the studio.</summary>
+internal static class StudioLimits
+{
+    /// <summary>Simultaneous connections to the HTTP port. Further connections are closed.</summary>
+    public const int Connections = 64;
+
+    /// <summary>Sessions at a time. A further one ends the session that was used least recently.</summary>
+    public const int Sessions = 64;
+
+    /// <summary>Commands in one call.</summary>
+    public const int Commands = 256;
+
+    /// <summary>Bytes of the body of one call.</summary>
+    public const int BodyBytes = 2 << 20;
+
+    /// <summary>Bytes of the replies to one call.</summary>
+    public const long ReplyBytes = 16 << 20;
+
+    /// <summary>Sign-ins that are checked at a time. Others wait.</summary>
+    public const int SignIns = 4;
+
+    /// <summary>How long a call may take.</summary>
+    public static readonly TimeSpan CallPatience = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long the answer to a wrong password waits.</summary>
+    public static readonly TimeSpan WrongPasswordDelay = TimeSpan.FromMilliseconds(500);
+
+    /// <summary>A session that is not used for this time ends.</summary>
+    public static readonly TimeSpan IdleSession = TimeSpan.FromMinutes(30);
+
+    /// <summary>A session ends after this time in any case.</summary>
+    public static readonly TimeSpan LongestSession = TimeSpan.FromHours(12);
+}

@@ -1,0 +1,71 @@
+using System.Buffers;
+using System.Globalization;
+using System.IO.Pipelines;
+using System.Net;
+using System.Text;
+using System.Text.Json;
+using RedisClone.Transport.InMemory;
+
+namespace RedisClone.Server.Studio;
+
+/// <summary>
+/// A connection to the server itself, in memory. What a studio asks goes through it as ordinary commands of an ordinary client, so
+/// the permissions of its user, the limits, the statistics and the slow log apply without further code.
+/// </summary>
+internal sealed class StudioLink : IDisposable
+{
+    private readonly IDuplexPipe _pipe;
+    private readonly SemaphoreSlim _turn = new(1);
+    private bool _broken;
+
+    public StudioLink(MemoryTransport transport, EndPoint remote, EndPoint local) => _pipe = transport.Connect(remote, local);
+
+    /// <summary>Whether the server has closed the connection, for example because its user was deleted.</summary>
+    public bool IsBroken => Volatile.Read(ref _broken);
+
+    /// <summary>Runs commands and writes their replies as values of a JSON array.</summary>
+    /// <exception cref="IOException">The connection is broken, or a reply is too long or too late.</exception>
+    public async Task RunAsync(IReadOnlyList<byte[][]> commands, Utf8JsonWriter json, CancellationToken cancelled)
+    {
+        await _turn.WaitAsync(cancelled);
+        try
+        {
+            if (_broken) throw new IOException("The connection was closed.");
+            using var patience = new CancellationTokenSource(StudioLimits.CallPatience);
+            var replies = new ReplyReader(_pipe.Input, json, StudioLimits.ReplyBytes, patience.Token);
+            foreach (byte[][] command in commands) Write(_pipe.Output, command);
+            await _pipe.Output.FlushAsync(patience.Token);
+            foreach (byte[][] _ in commands) await replies.CopyAsync();
+        }
+        catch (Exception failure) when (failure is IOException or OperationCanceledException or InvalidOperationException)
+        {
+            Close();
+            throw failure is OperationCanceledException
+                ? new IOException(string.Create(CultureInfo.InvariantCulture, $"No answer within {StudioLimits.CallPatience.TotalSeconds} seconds.")) : failure;
+        }
+        finally
+        {
+            _turn.Release();
+        }
+    }
+
+    public void Dispose() => Close();
+
+    private void Close()
+    {
+        if (Interlocked.Exchange(ref _broken, true)) return;
+        _pipe.Output.Complete();
+        _pipe.Input.CancelPendingRead();
+    }
+
+    private static void Write(PipeWriter output, byte[][] command)
+    {
+        output.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*{command.Length}\r\n")));
+        foreach (byte[] argument in command)
+        {
+            output.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"${argument.Length}\r\n")));
+            output.Write(argument);
+            output.Write("\r\n"u8);
+        }
+    }
+}
