@@ -210,7 +210,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
 
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
-        : Journal is { WriteRefusal.Length: > 0 } journal ? Errors.JournalFailed(journal.WriteRefusal) : null;
+        : Journal is { WriteRefusal.Length: > 0 } journal ? Errors.JournalFailed(journal.WriteRefusal)
+        : Rewrites.IsSuspended ? Errors.JournalFailed("the journal of the data that was copied has not begun") : null;
 
     /// <summary>
     /// Applies the settings that must be in force before the first client connects. From here on, the server counts as loading.

@@ -13,6 +13,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     private bool _scheduled;
     private bool _isRequested;
     private RetryTime _retry = new(firstDelay: 5000, longestDelay: 60_000);
+    private volatile bool _isSuspended;
+    private volatile bool _isRestoreDue;
 
     /// <summary>
     /// The server's only journal keeper. It exists also while the journal is off, because sessions have LSNs of it and
@@ -67,6 +69,32 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return true;
     }
 
+    /// <summary>Whether the journal is off although it is configured. Writes of clients are refused then.</summary>
+    public bool IsSuspended => _isSuspended && server.Config.AppendOnly && server.Journal is null;
+
+    /// <summary>
+    /// Turns the journal off until <see cref="Restore"/>, because all data will be replaced. The caller holds every shard.
+    /// </summary>
+    public void Suspend()
+    {
+        if (server.Journal is null) return;
+        // Order: no write may find the journal off and be accepted.
+        _isSuspended = true;
+        TurnJournal(on: false);
+    }
+
+    /// <summary>Turns a suspended journal on again. If that fails, background work tries again.</summary>
+    public void Restore()
+    {
+        if (!_isSuspended) return;
+        string? problem = server.Config.AppendOnly ? TurnJournal(on: true) : null;
+        _isRestoreDue = problem is not null;
+        _isSuspended = _isRestoreDue;
+        if (problem is null) return;
+        _retry.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
+        server.Log.LogError("{Problem} The server accepts no writes until it succeeds.", problem);
+    }
+
     /// <summary>
     /// Turns the journal on or off after <c>appendonly</c> was changed at runtime. Returns null, or an error.
     /// </summary>
@@ -115,6 +143,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     public void Tend(long now)
     {
         if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
+        if (_isRestoreDue && _retry.HasCome(now)) Restore();
         if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
         slot.TryStart(SnapshotKind.Rewrite, () =>
         {

@@ -33,6 +33,9 @@ internal static class RespScanner
 {
     private const int OneDigit = 4;
 
+    /// <summary>The length of an empty word: its length and two line ends.</summary>
+    private const int ShortestWord = 6;
+
     /// <summary>
     /// Scans the command at <paramref name="position"/>. If the command is complete, the position moves past it and its
     /// words are added to <paramref name="words"/>, unless that is null. If the command is incomplete,
@@ -58,13 +61,13 @@ internal static class RespScanner
             scan = Number(bytes, ref at, (byte)'$', out long length);
             if (scan != Scan.Complete)
             {
-                needed = bytes.Length - start + 1;
+                needed = Math.Max(bytes.Length - start + 1, at - start + (count - i) * ShortestWord);
                 return scan;
             }
             if (length < 0) return Scan.Malformed;
             if (length > bytes.Length - at - 2L)
             {
-                needed = at - start + length + 2 + (count - 1 - i) * 6;
+                needed = at - start + length + 2 + (count - 1 - i) * ShortestWord;
                 return Scan.Incomplete;
             }
             ReadOnlySpan<byte> value = bytes.Slice(at, (int)length);

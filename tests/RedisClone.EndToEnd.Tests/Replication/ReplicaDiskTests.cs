@@ -127,6 +127,43 @@ public sealed class ReplicaDiskTests
         Directory.Delete(folder, recursive: true);
     }
 
+    /// <summary>
+    /// The journal of a replica cannot begin again after a copy of all data. When the server is promoted then, it accepts no
+    /// write until the journal has begun, and what it accepts survives a kill.
+    /// </summary>
+    [Fact]
+    public void APromotedServerAcceptsNoWriteWithoutItsJournal()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-copy-").FullName, journal = Path.Combine(folder, "appendonlydir");
+        string[] options = [.. OfTests, "--dir", folder, "--appendonly", "yes", "--appendfsync", "always"];
+        using ServerProcess primary = ServerProcess.Redis(OfTests);
+        using (RespClient there = primary.Connect()) there.Expect("+OK", "DEBUG", "POPULATE", "1500", "key", "300");
+        using (ServerProcess replica = ServerProcess.Ours([.. options, "--key-load-delay", "2000"]))
+        {
+            using RespClient client = replica.Connect();
+            client.Expect("+OK", "SET", "old", "data");
+            client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+            FollowingTests.Until(() => client.Call("INFO", "persistence").Text!.Contains("\r\nloading:1", StringComparison.Ordinal), "no load", replica);
+            Directory.Move(journal, journal + "-gone");
+            File.WriteAllText(journal, "");
+            FollowingTests.Until(() => replica.Output.Contains("The server accepts no writes", StringComparison.Ordinal), "no failure", replica);
+            client.Expect("+OK", "REPLICAOF", "NO", "ONE");
+            Assert.StartsWith("-MISCONF Errors writing to the AOF file", client.Call("SET", "new", "1").ToString(), StringComparison.Ordinal);
+            client.Expect(":1500", "DBSIZE");
+            File.Delete(journal);
+            Directory.Move(journal + "-gone", journal);
+            FollowingTests.Until(() => client.Call("SET", "new", "2").ToString() == "+OK", "no write is accepted", replica);
+            replica.Kill();
+        }
+        using (ServerProcess again = ServerProcess.Ours(options))
+        {
+            using RespClient client = again.Connect();
+            client.Expect("$\"2\"", "GET", "new");
+            client.Expect(":1501", "DBSIZE");
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>WAITAOF counts replicas that have a write on their disk, and no replica without a journal.</summary>
     [Theory]
     [InlineData("everysec")]

@@ -13,7 +13,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
     public void Replace(IDiskFile file)
     {
         var loader = new CopyLoader(server);
-        if (server.Snapshots.HasKeys && loader.Check(file) is { } damage)
+        if ((server.Snapshots.HasKeys || server.Scripts.Libraries.All.Count > 0) && loader.Check(file) is { } damage)
             throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
         WithoutJournal(() =>
         {
@@ -32,21 +32,25 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         return failure;
     });
 
-    /// <summary>The journal begins again after the copy, because what it has does not lead to the new data.</summary>
+    /// <summary>
+    /// The journal begins again after the copy, because what it has does not lead to the new data. If this server is promoted
+    /// meanwhile, it refuses writes until the journal has begun.
+    /// </summary>
     private void WithoutJournal(Func<string?> load)
     {
-        bool isJournalled = server.Journal is not null;
-        if (isJournalled) server.Rewrites.TurnJournal(on: false);
         try
         {
             string? failure = null;
-            held(() => failure = load());
+            held(() =>
+            {
+                server.Rewrites.Suspend();
+                failure = load();
+            });
             if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
         }
         finally
         {
-            if (isJournalled && server.Config.AppendOnly && server.Rewrites.TurnJournal(on: true) is { } problem)
-                server.Log.LogError("{Problem}", problem);
+            server.Rewrites.Restore();
         }
     }
 }

@@ -15,6 +15,9 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
 {
     private const int IdLength = 40;
 
+    /// <summary>Leaves room for any stream, so that no offset overflows.</summary>
+    private const long LargestOffset = long.MaxValue / 2;
+
     /// <summary>Introduces this server.</summary>
     public async Task IntroduceAsync()
     {
@@ -52,7 +55,8 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
             log.LogInformation("Successful partial resynchronization with master.");
             return new Offer(IsContinue: true, words.Length > 1 && words[1].Length == IdLength ? words[1] : "", from - 1);
         }
-        if (words is ["+FULLRESYNC", { Length: IdLength } id, var text] && long.TryParse(text, CultureInfo.InvariantCulture, out long offset) && offset >= 0)
+        if (words is ["+FULLRESYNC", { Length: IdLength } id, var text] && long.TryParse(text, CultureInfo.InvariantCulture, out long offset)
+            && offset is >= 0 and <= LargestOffset)
         {
             log.LogInformation("Full resync from master: {History}:{Offset}", id, offset);
             return new Offer(IsContinue: false, id, offset);

@@ -101,16 +101,16 @@ internal sealed class StreamBatch(ServerCore server)
 
     /// <summary>
     /// Whether the bytes are certainly still incomplete, so that a long transaction is not scanned again after each part of it:
-    /// only an EXEC, a word of four bytes, can complete it.
+    /// only an EXEC, a command of one word of four bytes, can complete it.
     /// </summary>
     private bool IsStillIncomplete(ReadOnlySpan<byte> bytes)
     {
         if (_scanned == 0) return false;
         if (bytes.Length < _needed) return true;
         if (_scanned < UsualBytes || !bytes.StartsWith("*1\r\n$5\r\n"u8)) return false;
-        // The word may have begun before the end of the last scan.
+        // The command may have begun before the end of the last scan.
         const int longest = 16;
-        if (bytes[Math.Max(0, _scanned - longest)..].IndexOf("$4\r\n"u8) >= 0) return false;
+        if (bytes[Math.Max(0, _scanned - longest)..].IndexOf("*1\r\n$4\r\n"u8) >= 0) return false;
         _scanned = bytes.Length;
         return true;
     }

@@ -131,7 +131,8 @@ internal sealed class StreamRun
         reply.Commit();
         if (failed)
         {
-            string error = Encoding.UTF8.GetString(_replies.WrittenSpan).Split("\r\n").Last(static line => line.StartsWith('-'))[1..];
+            string? line = Encoding.UTF8.GetString(_replies.WrittenSpan).Split("\r\n").LastOrDefault(static line => line.StartsWith('-'));
+            string error = line is null ? Encoding.UTF8.GetString(reply.LastErrorCode) : line[1..];
             if (error is Errors.AllocationFailed or Errors.Internal or Errors.ShardFull or Errors.TooManyEffects) Failure = $"'{row.FullName}' failed: {error}";
             else if (_notices.TryPass(Environment.TickCount64, out long leftOut))
                 _server.Log.LogWarning(
