@@ -110,7 +110,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         Stream.Restart(offset);
         if (!leads) return;
-        _aloneSince = ServerCore.UnixMilliseconds();
+        _lastPing = _aloneSince = ServerCore.UnixMilliseconds();
         server.Effects.Attach(Stream);
     }
 
