@@ -98,7 +98,7 @@ await ready(on, 'keys');
 for (const pattern of ['<*', '*evil*', '*nul', '*rtl']) {
   await on.fill('input[aria-label="Pattern"]', pattern);
   await on.click('button:text-is("Search")');
-  await on.waitForFunction(() => document.querySelector('p[role=status]').textContent.includes('all that match'));
+  await on.waitForFunction(() => document.querySelector('#content p[role=status]').textContent.includes('all that match'));
   await on.locator('tbody .link').first().click();
   await on.waitForSelector('section[aria-label="Value"] h2');
 }
