@@ -98,7 +98,7 @@ await ready(on, 'keys');
 for (const pattern of ['<*', '*evil*', '*nul', '*rtl']) {
   await on.fill('input[aria-label="Pattern"]', pattern);
   await on.click('button:text-is("Search")');
-  await on.waitForFunction(() => document.querySelector('p[role=status]').textContent.includes('all that match'));
+  await on.waitForFunction(() => document.querySelector('#content p[role=status]').textContent.includes('all that match'));
   await on.locator('tbody .link').first().click();
   await on.waitForSelector('section[aria-label="Value"] h2');
 }
@@ -109,7 +109,7 @@ await on.waitForSelector('section[aria-label="Value"] h2:has-text("1 MB")');
 for (const [name, title] of [['hash of names', 'Fields'], ['scores of names', 'Members'], ['stream of names', 'Entries']]) {
   await on.fill('input[aria-label="Pattern"]', name);
   await on.click('button:text-is("Search")');
-  await on.locator(`tbody .link:text-is("${name}")`).click();
+  await on.locator(`tbody .link:has-text("${name}")`).click();
   await on.waitForSelector(`section[aria-label="Value"] [aria-label="${title}"] tbody tr`);
   const text = await on.textContent('section[aria-label="Value"]');
   assert.ok(text.includes(hostile[0]) && text.includes('\\u202eevil') && text.includes('\\xff\\xfe'), `${name} shows: ${text}`);
@@ -119,7 +119,7 @@ for (const [name, title] of [['hash of names', 'Fields'], ['scores of names', 'M
 // Pages of a large value.
 await on.fill('input[aria-label="Pattern"]', 'big:hash');
 await on.click('button:text-is("Search")');
-await on.locator('tbody .link:text-is("big:hash")').click();
+await on.locator('tbody .link:has-text("big:hash")').click();
 const rows = on.locator('section[aria-label="Value"] tbody tr');
 await rows.first().waitFor();
 const before = await rows.count();

@@ -12,8 +12,8 @@ internal static class StudioLimits
     /// <summary>Commands in one call.</summary>
     public const int Commands = 256;
 
-    /// <summary>Bytes of the body of one call.</summary>
-    public const int BodyBytes = 2 << 20;
+    /// <summary>Bytes of the body of one call. A key of a megabyte is named several times in it.</summary>
+    public const int BodyBytes = 8 << 20;
 
     /// <summary>Bytes of the replies to one call.</summary>
     public const long ReplyBytes = 16 << 20;

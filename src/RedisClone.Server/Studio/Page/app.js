@@ -63,6 +63,7 @@ async function open() {
   document.title = `${screen.title} · RedisClone Studio`;
   const body = el('div');
   part.content.replaceChildren(body);
+  scrollTo(0, 0);
   try {
     current = screen.open(body, rest.map(decodeURIComponent), session);
   } catch (failure) {
@@ -162,7 +163,7 @@ whenSignedOut(async () => {
 });
 part.menu.addEventListener('click', () => part.menu.setAttribute('aria-expanded', String(part.nav.classList.toggle('open'))));
 document.addEventListener('keydown', event => { if (event.key === 'Escape' && part.nav.classList.contains('open')) part.menu.click(); });
-addEventListener('hashchange', () => { open(); if (part.content.querySelector('form.sign') === null) part.content.focus(); });
+addEventListener('hashchange', () => { open(); if (part.content.querySelector('form.sign') === null) part.content.focus({ preventScroll: true }); });
 
 applyTheme();
 try {

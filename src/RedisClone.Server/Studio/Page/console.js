@@ -22,7 +22,7 @@ export default {
     function suggest() {
       const words = input.value.trimStart().toUpperCase();
       const exactly = table.filter(([name]) => (words + ' ').startsWith(name + ' ')).sort((a, b) => b[0].length - a[0].length)[0];
-      found = words && !(exactly && words.length > exactly[0].length) ? table.filter(([name]) => name.startsWith(words)).slice(0, 8) : [];
+      found = words ? table.filter(([name]) => name.startsWith(words)).slice(0, 8) : [];
       if (found.length === 1 && found[0][0] === words) found = [];
       at = -1;
       options.replaceChildren(...found.map(([name, , , what], i) => el('li', {

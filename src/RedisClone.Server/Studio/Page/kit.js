@@ -287,7 +287,7 @@ export class Table {
   }
 
   make() {
-    const cells = this.columns.map(column => el('td', { class: [column.num && 'num', column.mono && 'mono', column.wide && 'wide'].filter(Boolean).join(' ') }));
+    const cells = this.columns.map(column => el('td', { class: [column.num && 'num', column.mono && 'mono', column.wide && 'wide', column.tight && 'tight'].filter(Boolean).join(' ') }));
     return { tr: el('tr', {}, cells), cells, made: [] };
   }
 

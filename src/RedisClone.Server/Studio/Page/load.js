@@ -26,7 +26,7 @@ export const commands = {
     const slow = new Table({
       caption: 'Slow log', key: e => e.id, none: 'No slow command.',
       columns: [
-        { title: 'When', show: e => clock(e.at, true), by: e => e.id }, { title: 'Took', num: true, by: e => e.usec, show: e => seconds(e.usec / 1e6) },
+        { title: 'When', tight: true, show: e => clock(e.at, true), by: e => e.id }, { title: 'Took', num: true, by: e => e.usec, show: e => seconds(e.usec / 1e6) },
         { title: 'Command', wide: true, once: true, show: e => el('span', {}, e.words.map(word => [raw(word, 120), ' '])) },
         { title: 'Client', mono: true, show: e => show(e.client) + (e.name ? ` (${show(e.name)})` : '') },
       ],
@@ -34,7 +34,7 @@ export const commands = {
     const events = new Table({
       caption: 'Latency events', key: e => e[0], none: 'No event exceeded the threshold.',
       columns: [
-        { title: 'Event', mono: true, show: e => e[0] }, { title: 'Last time', show: e => clock(e[1], true) },
+        { title: 'Event', mono: true, show: e => e[0] }, { title: 'Last time', tight: true, show: e => clock(e[1], true) },
         { title: 'Last', num: true, show: e => seconds(e[2] / 1e3) }, { title: 'Longest', num: true, show: e => seconds(e[3] / 1e3) },
       ],
     });

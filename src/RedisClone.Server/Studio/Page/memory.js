@@ -18,7 +18,7 @@ export default {
     const stack = el('div', { class: 'stack', 'aria-hidden': 'true' });
     const table = new Table({
       caption: 'Memory by part', key: p => p.name,
-      columns: [{ title: 'Part', show: p => el('span', { class: 'legend' }, el('li', {}, el('i', { class: 'key c' + p.color }), p.name)) },
+      columns: [{ title: 'Part', show: p => el('span', {}, el('i', { class: 'key c' + p.color }), ' ', p.name) },
         { title: 'Bytes', num: true, show: p => bytes(p.size) }, { title: 'Share', num: true, show: p => percent(p.share) },
         { title: 'What it is', wide: true, show: p => p.what }],
     });

@@ -82,7 +82,7 @@ export function findings(of, before) {
   add(grew('aof_delayed_fsync'), 'warn', 'The disk is slow.', 'A flush of the journal took longer than a second. See Durability.');
   const flush = of.journal_flush_usec ? parts(of.journal_flush_usec) : null;
   add(flush && flush.p99 > 50_000, 'warn', 'Flushes are slow.', `One in a hundred takes ${seconds(flush?.p99 / 1e6)}. See Durability.`);
-  add(of.shard_imbalance > 4 && of.shards > 1, 'warn', 'One shard does most of the work.', 'A hot key, or few keys. See Shards and Keys.');
+  add(of.shard_imbalance > 8 && of.shards > 1, 'warn', 'One shard does most of the work.', 'A hot key, or few keys. See Shards and Keys.');
   add(grew('unexpected_error_replies') || grew('internal_errors'), 'bad', 'The server has hit a bug.', 'The log has the details.');
   if (found.length === 0) found.push(['good', 'Nothing needs attention.', '']);
   return found;

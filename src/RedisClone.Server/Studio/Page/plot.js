@@ -31,8 +31,10 @@ export class History {
     this.times.splice(0, old);
     this.values.forEach(values => values.splice(0, old));
     let first = 0;
+    // A server that has just started fills the plot, but a minute at least.
+    const from = Math.max(answer.now - seconds, Math.min(this.times[0] ?? 0, answer.now - 60 * answer.step));
     for (const plot of this.plots) {
-      plot.draw(this.times, this.values.slice(first, first + plot.lines.length), answer.now - seconds, answer.now, answer.step);
+      plot.draw(this.times, this.values.slice(first, first + plot.lines.length), from, answer.now, answer.step);
       first += plot.lines.length;
     }
   }
@@ -88,7 +90,7 @@ export class Plot {
     this.scaled = scaled;
     let top = 0;
     for (const values of scaled) for (const v of values) if (v !== null && v > top) top = v;
-    const grid = steps(top);
+    const grid = steps(top, this.format(1024).startsWith('1 KB') ? 1024 : 1000);
     top = grid.at(-1);
     this.x = time => LEFT + (time - this.from) / (this.to - this.from) * (width - LEFT - RIGHT);
     const y = value => H - BOTTOM - value / top * (H - TOP - BOTTOM);
@@ -156,10 +158,11 @@ export class Plot {
 }
 
 /** Round numbers from 0 to at least the top. */
-function steps(top) {
+function steps(top, thousand) {
   if (!(top > 0)) return [0, 1];
-  const rough = top / 3, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map(n => n * size).find(n => n >= rough);
+  const rough = top / 3, unit = rough < 1 ? 1 : thousand ** Math.floor(Math.log(rough) / Math.log(thousand));
+  const size = unit * 10 ** Math.floor(Math.log10(rough / unit));
+  const step = [1, 2, 2.5, 5, 10, 20].map(n => n * size).find(n => n >= rough);
   const all = [0];
   while (all.at(-1) < top) all.push(all.at(-1) + step);
   return all;
