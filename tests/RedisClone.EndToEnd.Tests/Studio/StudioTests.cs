@@ -25,7 +25,8 @@ public sealed class StudioTests
     public async Task SigningInIsAskedForAndEnds()
     {
         int http = Ports.Free();
-        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}", "--requirepass", "main", "--user", "ann on >secret ~* &* +@all");
+        using ServerProcess server = ServerProcess.Ours(
+            "--http-port", $"{http}", "--requirepass", "main", "--user", "ann", "on", ">secret", "~*", "&*", "+@all");
         using var browser = new ClientProgram("node", "studio-session.mjs", $"{http}", $"{server.Port}");
         Assert.EndsWith("tour complete\n", await browser.Finish(), StringComparison.Ordinal);
     }

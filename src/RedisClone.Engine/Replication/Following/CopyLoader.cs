@@ -32,10 +32,11 @@ internal sealed class CopyLoader(ServerCore server)
     {
         server.Snapshots.Slot.Cancel();
         var loader = new SnapshotLoader(server, keepExpired: true);
+        long length = file.Length;
         Lane lane = server.Lanes.Current;
         string? failure = server.LoadAgain(() =>
         {
-            server.Loading!.Measure(() => file.Length, () => loader.Offset);
+            server.Loading!.Measure(() => length, () => loader.Offset);
             Empty(lane);
             try
             {
