@@ -1,7 +1,8 @@
 using System.Globalization;
 using System.Net;
-using System.Text;
 using System.Text.Json;
+using System.Text;
+using RedisClone.Server.Studio;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Studio;
