@@ -73,14 +73,12 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// </summary>
     public bool TryContinue(Replica replica, string history, long offset)
     {
-        bool granted = false;
-        if (server.History.Shares(history, offset))
+        bool granted;
+        // The history changes under this lock when the stream ends.
+        lock (_gate)
         {
-            lock (_gate)
-            {
-                granted = Stream.TryJoinAt(replica, offset);
-                if (granted) _all.Add(replica);
-            }
+            granted = server.History.Shares(history, offset) && Stream.TryJoinAt(replica, offset);
+            if (granted) _all.Add(replica);
         }
         if (granted) Continuations++;
         else if (history != "?") RefusedContinuations++;
@@ -121,10 +119,17 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Disconnect();
     }
 
-    /// <summary>Ends the stream. The replicas must copy all data again.</summary>
+    /// <summary>
+    /// Ends the stream. The replicas must copy all data again. What changes from now on is in no stream, so the history gets another
+    /// name.
+    /// </summary>
     public void Close()
     {
-        Stream.Close();
+        lock (_gate)
+        {
+            server.History.Change();
+            Stream.Close();
+        }
         Disconnect();
     }
 
@@ -243,8 +248,8 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             else if (_aloneSince == 0) _aloneSince = now;
             if (_aloneSince == 0 || now - _aloneSince <= patience) return;
             _aloneSince = 0;
-            server.History.Change();
             server.Effects.Detach(Stream);
+            server.History.Change();
             Stream.Close();
             server.Log.LogInformation("Replication backlog freed after {Seconds} seconds without connected replicas.", server.Config.ReplBacklogTtl);
         }

@@ -39,7 +39,8 @@ public sealed class FailoverTests
             client.Expect($"$\"{counts[i]}\"", "GET", $"counter:{i}");
         }
         FollowingTests.AssertSame(one, two, byDigest: true);
-        Assert.Contains("sync_full:2\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        string stats = client.Call("INFO", "stats").Text!;
+        Assert.True(stats.Contains("sync_full:2\r\n", StringComparison.Ordinal), $"{stats}\n{one.Output}\n{two.Output}\n{three.Output}");
         one.AssertWell();
         two.AssertWell();
     }

@@ -126,6 +126,27 @@ public sealed class ReplicaRoleTests
         replica.AssertWell();
     }
 
+    /// <summary>
+    /// A server that could not apply its stream has no position in it. After its promotion it accepts writes, and a replica that
+    /// still has the old position must copy all data.
+    /// </summary>
+    [Fact]
+    public void AnOldPositionIsOfNoUseAfterABadStream()
+    {
+        string copy = $"+FULLRESYNC {History} 10\r\n${EmptySnapshot.Length}\r\n{EmptySnapshot}";
+        using var primary = new FakePrimary(asked => asked == 1 ? copy + "*1\r\n$9\r\nNOCOMMAND\r\n" : "-ERR no\r\n");
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using RespClient client = server.Connect(), first = server.Connect(), second = server.Connect();
+        client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        FollowingTests.Until(() => primary.Asked >= 2, "the replica does not ask again", server);
+        client.Expect("+OK", "REPLICAOF", "NO", "ONE");
+        client.Expect("+OK", "SET", "k", "1");
+        Assert.StartsWith("+FULLRESYNC", first.Call("PSYNC", "?", "-1").ToString(), StringComparison.Ordinal);
+        FollowingTests.Until(
+            () => client.Call("INFO", "replication").Text!.Contains("repl_backlog_active:1", StringComparison.Ordinal), "no stream begins", server);
+        Assert.StartsWith("+FULLRESYNC", second.Call("PSYNC", History, "11").ToString(), StringComparison.Ordinal);
+    }
+
     /// <summary>A transaction whose end has not arrived is not visible, and is not applied after the link breaks.</summary>
     [Fact]
     public void AHalfTransactionIsNotApplied()

@@ -132,8 +132,8 @@ public sealed class RestartTests : IDisposable
             using RespClient client = primary.Connect();
             Assert.NotEqual(history, Field(client, "master_replid"));
             Assert.Equal(new string('0', 40), Field(client, "master_replid2"));
+            FollowingTests.Until(() => client.Call("INFO", "stats").Text!.Contains("sync_full:1\r\n", StringComparison.Ordinal), "no full copy", primary);
             AssertSame(client, replica);
-            Assert.Contains("sync_full:1\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
         }
     }
 
