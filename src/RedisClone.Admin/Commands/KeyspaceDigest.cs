@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Security.Cryptography;
 using RedisClone.Engine;
+using RedisClone.Engine.Durability;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Structures;
@@ -110,7 +111,10 @@ internal static class KeyspaceDigest
         StreamState state = StreamValue.State(entry);
         Chain(chain, Numbers(numbers, state.Last, (long)state.Added, 0));
         Chain(chain, Numbers(numbers, state.HighestDeleted, 0, 0));
-        if (StreamProducers.Of(entry) is { Exist: true } producers) Chain(chain, Numbers(numbers, StreamId.Min, producers.Seconds, producers.Most));
+        // A serialized stream always has limits, so the usual ones count as none.
+        if (StreamProducers.Of(entry) is { Exist: true } producers
+            && (producers.Seconds, producers.Most) != (StreamValueWriter.DefaultSeconds, StreamValueWriter.DefaultMessages))
+            Chain(chain, Numbers(numbers, StreamId.Min, producers.Seconds, producers.Most));
         for (long i = 0; i < StreamGroup.Count(entry); i++) AddGroup(StreamGroup.At(entry, i), chain);
         Add(sum, "stream"u8, chain);
     }

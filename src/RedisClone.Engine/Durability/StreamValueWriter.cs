@@ -12,7 +12,7 @@ namespace RedisClone.Engine.Durability;
 /// </summary>
 internal sealed class StreamValueWriter(RdbWriter writer)
 {
-    private const long DefaultSeconds = 100, DefaultMessages = 100;
+    internal const long DefaultSeconds = 100, DefaultMessages = 100;
 
     private readonly RdbStreamWriter _stream = new(writer);
     private readonly RdbStreamNodeWriter _node = new();

@@ -122,7 +122,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         if (acquired) RunHere();
     }
 
-    /// <summary>Takes the remaining shards in order. After an exception, none of them is held.</summary>
+    /// <summary>Takes the remaining shards in order. After a lack of memory, none of them is held.</summary>
     private bool Continue()
     {
         for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))

@@ -69,7 +69,8 @@ public sealed class DocumentedExampleTests : IDisposable
             .Where(s => s.Words.Length > 0 && !s.Reply.Any(line => line.StartsWith("(error)", StringComparison.Ordinal)))
             .Select(s => table.Resolve(new CommandHost.Prepared(s.Words).Request)!)];
         string[] missing = [.. table.All.Where(r => r.Handler is not null && r.Lacks is null && !IsCompared(r) && !shown.Contains(r)).Select(r => r.FullName)];
-        Assert.True(missing.Length == 0, $"these commands need an example in {nameof(DocumentedExamples)}: {string.Join(", ", missing)}");
+        const string folder = $"tests/RedisClone.Server.Tests/{nameof(DocumentedExamples)}";
+        Assert.True(missing.Length == 0, $"these commands need an example in {folder}: {string.Join(", ", missing)}");
     }
 
     private static bool IsCompared(CommandRow row) => Version.Parse(row.Since) is var since && since >= s_oldestRedis && since <= s_compared;

@@ -3,7 +3,7 @@
 import { ReplyError, Table, bytes, card, choice, count, el, empty, exact, facts, fields, head, percent, raw, run, setText, show, tiles } from './kit.js';
 import { History, Plot, rangeChoice } from './plot.js';
 
-const slice = 100, most = 5000;
+const slice = 100, most = 10000;
 
 export default {
   title: 'Memory',
