@@ -62,7 +62,7 @@ function show(top, of, before, history) {
   top.set('up', span(of.uptime_in_seconds), `process ${of.process_id}`);
 }
 
-/** What is wrong: how bad, a title, and what to do. docs/operations.md has the same causes in the same words. */
+/** What is wrong: how bad, a title, and what to do. */
 export function findings(of, before) {
   const grew = name => before && of[name] > before[name];
   const found = [];
