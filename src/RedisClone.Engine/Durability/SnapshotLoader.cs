@@ -1,7 +1,6 @@
 using System.Buffers.Text;
 using System.Text;
 using RedisClone.Engine.Replication;
-using RedisClone.Engine.Scripting;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
@@ -63,7 +62,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
 
     /// <summary>The position in the replication stream that the file says it has, or null.</summary>
     public StreamPosition? Position =>
-        _history.Length == StreamPosition.NameLength && _streamOffset >= 0 && StreamDatabase >= 0
+        _history.Length == ReplicationHistory.IdLength && _streamOffset >= 0 && StreamDatabase >= 0
             ? new StreamPosition(_history, _streamOffset, StreamDatabase)
             : null;
 
@@ -117,8 +116,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
             Libraries.Add(code.ToArray());
             return null;
         }
-        FunctionLibrary? library = _server.Scripts.Load(code, patient: true, _server.Scripts.Libraries, _replace, out string error);
-        return library is null ? error : _server.Scripts.Libraries.Add([library], _replace);
+        return _server.Scripts.Restore(code, _replace);
     }
 
     string? IRdbVisitor.Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value)

@@ -63,14 +63,9 @@ internal sealed class LatencyHistogram
     /// <summary>The smallest duration in ticks that this percentage of all durations does not exceed.</summary>
     public long Percentile(double percent)
     {
-        long wanted = Math.Max(1, (long)Math.Ceiling(Count * percent / 100));
-        long seen = 0;
-        for (int i = 0; i < _counts.Length; i++)
-        {
-            seen += _counts[i];
-            if (seen >= wanted) return LargestAt(i);
-        }
-        return 0;
+        long duration = 0;
+        Percentiles([percent], new Span<long>(ref duration));
+        return duration;
     }
 
     /// <summary>The cumulative counts for the reported steps. The last step includes all durations.</summary>

@@ -21,7 +21,6 @@ internal enum FailoverState
 /// </summary>
 internal sealed class Failover(ServerCore server)
 {
-    private readonly Lock _gate = new();
     private volatile FailoverState _state;
     private ReplicaOf? _target;
     private long _deadline;             // in Unix milliseconds; 0 for none
@@ -43,7 +42,7 @@ internal sealed class Failover(ServerCore server)
     {
         if (target is null) server.Log.LogInformation("FAILOVER requested to any replica.");
         else server.Log.LogInformation("FAILOVER requested to {Host}:{Port}.", target.Host, target.Port);
-        lock (_gate) (_target, _deadline, _isForced, _state) = (target, deadline, isForced, FailoverState.WaitsForSync);
+        (_target, _deadline, _isForced, _state) = (target, deadline, isForced, FailoverState.WaitsForSync);
         server.Pause.HoldWrites();
     }
 
@@ -129,7 +128,7 @@ internal sealed class Failover(ServerCore server)
 
     private void End()
     {
-        lock (_gate) (_target, _deadline, _isForced, _state) = (null, 0, false, FailoverState.None);
+        (_target, _deadline, _isForced, _state) = (null, 0, false, FailoverState.None);
         server.Pause.ReleaseWrites();
     }
 }

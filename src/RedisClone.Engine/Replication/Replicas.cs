@@ -119,17 +119,10 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Disconnect();
     }
 
-    /// <summary>
-    /// Ends the stream. The replicas must copy all data again. What changes from now on is in no stream, so the history gets another
-    /// name.
-    /// </summary>
+    /// <summary>Ends the stream. The replicas must copy all data again.</summary>
     public void Close()
     {
-        lock (_gate)
-        {
-            server.History.Change();
-            Stream.Close();
-        }
+        EndStream();
         Disconnect();
     }
 
@@ -235,6 +228,16 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         server.Effects.Attach(Stream);
     }
 
+    /// <summary>What changes from now on is in no stream, so the history gets another name.</summary>
+    private void EndStream()
+    {
+        lock (_gate)
+        {
+            server.History.Change();
+            Stream.Close();
+        }
+    }
+
     /// <summary>
     /// Frees the backlog of a primary that has had no replica for repl-backlog-ttl, so that effects cost nothing again. Its offset
     /// stops then, so the history gets another name.
@@ -249,8 +252,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             if (_aloneSince == 0 || now - _aloneSince <= patience) return;
             _aloneSince = 0;
             server.Effects.Detach(Stream);
-            server.History.Change();
-            Stream.Close();
+            EndStream();
             server.Log.LogInformation("Replication backlog freed after {Seconds} seconds without connected replicas.", server.Config.ReplBacklogTtl);
         }
     }

@@ -9,7 +9,10 @@ namespace RedisClone.Engine.Replication;
 /// </summary>
 internal sealed class ReplicationHistory
 {
-    private static readonly string NoId = new('0', 40);
+    /// <summary>The length of a name.</summary>
+    public const int IdLength = 40;
+
+    private static readonly string NoId = new('0', IdLength);
 
     private volatile Names _names = new(NewId(), NoId, -1);
 
@@ -21,13 +24,13 @@ internal sealed class ReplicationHistory
     /// <summary>The first offset, counted from 1, that the earlier history does not share; -1 if there is none.</summary>
     public long EarlierEnd => _names.EarlierEnd;
 
-    public static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
+    public static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdLength / 2));
 
     /// <summary>Begins a history that shares nothing with the present one.</summary>
     public void Change() => _names = new Names(NewId(), NoId, -1);
 
     /// <summary>Begins a history of this server's own that shares the present one up to an offset.</summary>
-    public void Branch(long offset) => _names = new Names(NewId(), _names.Id, offset + 1);
+    public void Branch(long offset) => BranchFrom(_names.Id, offset);
 
     /// <summary>
     /// Begins a history after a restart with the data that another history has up to an offset. What this server had beyond it

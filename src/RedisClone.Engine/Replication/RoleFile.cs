@@ -10,8 +10,8 @@ namespace RedisClone.Engine.Replication;
 /// file, and after a shutdown the place in the replication stream that the journal has reached.
 /// </summary>
 /// <remarks>
-/// The role counts only while the configured role is the one that it replaced: whoever changes replicaof in the flags or in the
-/// environment means it. With a configuration file, CONFIG REWRITE keeps the role, as with Redis.
+/// The role counts only while the configured role is the one that it replaced: a later change of replicaof in the flags or in the
+/// environment wins. With a configuration file, CONFIG REWRITE keeps the role, as with Redis.
 /// </remarks>
 internal sealed class RoleFile(ServerCore server)
 {
@@ -51,7 +51,7 @@ internal sealed class RoleFile(ServerCore server)
     public StreamPosition? PositionAt(long lsn)
     {
         string[] words = _end.Split(' ');
-        return words.Length == 4 && words[0].Length == StreamPosition.NameLength && Number(words[1]) is >= 0 and var offset
+        return words.Length == 4 && words[0].Length == ReplicationHistory.IdLength && Number(words[1]) is >= 0 and var offset
             && Number(words[2]) is >= 0 and var database && database < server.Config.Databases && Number(words[3]) == lsn
             ? new StreamPosition(words[0], offset, (int)database)
             : null;

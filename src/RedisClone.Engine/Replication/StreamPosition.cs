@@ -4,7 +4,4 @@ namespace RedisClone.Engine.Replication;
 /// <param name="History">The name of the history.</param>
 /// <param name="Offset">The offset that is reached.</param>
 /// <param name="Database">The database that the stream is in there.</param>
-internal sealed record StreamPosition(string History, long Offset, int Database)
-{
-    public const int NameLength = 40;
-}
+internal sealed record StreamPosition(string History, long Offset, int Database);

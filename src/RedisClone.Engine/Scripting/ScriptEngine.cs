@@ -110,6 +110,10 @@ internal sealed class ScriptEngine
     public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error) =>
         _loader.Load(source, patient, others, replace, out error);
 
+    /// <summary>Loads a library that was loaded successfully before, and adds it. Returns null, or the error.</summary>
+    public string? Restore(ReadOnlySpan<byte> source, bool replace) =>
+        Load(source, patient: true, Libraries, replace, out string error) is { } library ? Libraries.Add([library], replace) : error;
+
     /// <summary>
     /// Runs a script or a function for a client. The caller holds all shards. The method writes the reply or latches an error.
     /// </summary>

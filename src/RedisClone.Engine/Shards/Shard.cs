@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
+using RedisClone.Engine.Effects;
 using RedisClone.Engine.Failures;
 using RedisClone.Storage;
 
@@ -54,6 +55,17 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// durable.
     /// </summary>
     internal long Lsn { get; set; }
+
+    /// <summary>
+    /// Notes for the clients that watch or await keys that a database will be replaced, or emptied if <paramref name="after"/> is
+    /// null. The caller holds the shard.
+    /// </summary>
+    internal void NoteReplaced(int database, Keyspace? after, Lane lane, long now)
+    {
+        if (Keys.HasWatchers) Keys.TouchAllWatched(database, Store.ExistingDatabase(database), after, now);
+        if (!Keys.HasWaiters) return;
+        foreach (DatabaseKey key in Keys.AwaitedIn(database)) lane.AddReady(this, key);
+    }
 
     /// <summary>Replaces all data. The caller holds the shard. The garbage collector frees the old data.</summary>
     internal void Replace(ShardStore store)

@@ -157,24 +157,20 @@ internal static class MigrateCommand
 
     private static bool TryOptions(ref CommandContext c, out Plan plan)
     {
-        plan = new Plan { FirstKey = KeyArgument, EndOfKeys = KeyArgument + 1 };
+        plan = default;
+        (int keyword, plan.FirstKey, plan.EndOfKeys) = KeysOf(c.Args);
         string? user = null, password = null;
-        for (int i = FirstOption; i < c.Args.Count && !c.Failed; i++)
+        for (int i = FirstOption; i < (keyword < 0 ? c.Args.Count : keyword) && !c.Failed; i++)
         {
             int following = c.Args.Count - 1 - i;
             if (c.Is(i, "copy"u8)) plan.Copies = true;
             else if (c.Is(i, "replace"u8)) plan.Replaces = true;
             else if (c.Is(i, "auth"u8) && following >= 1) password = c.Text(++i);
             else if (c.Is(i, "auth2"u8) && following >= 2) (user, password) = (c.Text(++i), c.Text(++i));
-            else if (!c.Is(i, "keys"u8)) c.FailSyntax();
-            else if (c.Args[KeyArgument].Length > 0)
-                c.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
-            else
-            {
-                (plan.FirstKey, plan.EndOfKeys) = (i + 1, c.Args.Count);
-                break;
-            }
+            else c.FailSyntax();
         }
+        if (!c.Failed && keyword >= 0 && c.Args[KeyArgument].Length > 0)
+            c.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
         long timeout = c.Int64(5), database = c.Int64(4);
         plan.Timeout = TimeSpan.FromMilliseconds(timeout <= 0 ? 1000 : Math.Min(timeout, int.MaxValue));
         plan.Target = new MigrationTarget(c.Text(1), c.Text(2), database, user, password);
@@ -183,9 +179,16 @@ internal static class MigrateCommand
 
     private static void FindKeys(in Request request, ref KeyPositions into)
     {
-        int keys = Walk(request, secret: -1, out _), first = keys < 0 ? KeyArgument : keys + 1, end = keys < 0 ? KeyArgument + 1 : request.Count;
-        if (keys >= 0 && request[KeyArgument].Length > 0) return;
+        (int keyword, int first, int end) = KeysOf(request);
+        if (keyword >= 0 && request[KeyArgument].Length > 0) return;
         for (int i = first; i < end; i++) into.Add(i, RW | Access | Delete);
+    }
+
+    /// <summary>The position of the keyword KEYS, or -1, and of the keys.</summary>
+    private static (int Keyword, int First, int End) KeysOf(in Request request)
+    {
+        int keyword = Walk(request, secret: -1, out _);
+        return keyword < 0 ? (keyword, KeyArgument, KeyArgument + 1) : (keyword, keyword + 1, request.Count);
     }
 
     private static bool IsSecret(in Request request, int index)

@@ -51,12 +51,7 @@ internal sealed class CopyBeside
         {
             Shard shard = _server.Shards[i];
             for (int database = 0; database < _server.Config.Databases; database++)
-            {
-                if (shard.Keys.HasWatchers)
-                    shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), _stores[i].ExistingDatabase(database), now);
-                if (shard.Keys.HasWaiters)
-                    foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) lane.AddReady(shard, key);
-            }
+                shard.NoteReplaced(database, _stores[i].ExistingDatabase(database), lane, now);
             shard.Replace(_stores[i]);
         }
         _server.Invalidations.InvalidateAll(lane);
@@ -70,19 +65,16 @@ internal sealed class CopyBeside
         LibrarySet libraries = _server.Scripts.Libraries;
         byte[][] old = [.. libraries.All.Select(static library => library.Source)];
         if (old.Length == 0 && _loader.Libraries.Count == 0) return null;
-        if (Fill(libraries, _loader.Libraries) is not { } problem) return null;
-        Fill(libraries, old);
+        if (Fill(_loader.Libraries) is not { } problem) return null;
+        Fill(old);
         return problem;
     }
 
-    private string? Fill(LibrarySet libraries, IEnumerable<byte[]> sources)
+    private string? Fill(IEnumerable<byte[]> sources)
     {
-        libraries.Clear();
+        _server.Scripts.Libraries.Clear();
         foreach (byte[] source in sources)
-        {
-            FunctionLibrary? library = _server.Scripts.Load(source, patient: true, libraries, replace: false, out string error);
-            if ((library is null ? error : libraries.Add([library], replace: false)) is { } problem) return problem;
-        }
+            if (_server.Scripts.Restore(source, replace: false) is { } problem) return problem;
         return null;
     }
 }

@@ -67,9 +67,7 @@ internal sealed class CopyLoader(ServerCore server)
             Shard shard = server.Shards[i];
             for (int database = 0; database < server.Config.Databases; database++)
             {
-                if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null, now);
-                if (shard.Keys.HasWaiters)
-                    foreach (DatabaseKey key in shard.Keys.AwaitedIn(database)) lane.AddReady(shard, key);
+                shard.NoteReplaced(database, after: null, lane, now);
                 shard.Store.Abandon(database);
             }
         }

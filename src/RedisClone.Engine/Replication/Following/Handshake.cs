@@ -13,8 +13,6 @@ internal readonly record struct Offer(bool IsContinue, string History, long Offs
 /// <summary>The dialogue with which a replica introduces itself to its primary.</summary>
 internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILogger log, CancellationToken end)
 {
-    private const int IdLength = 40;
-
     /// <summary>Leaves room for any stream, so that no offset overflows.</summary>
     private const long LargestOffset = long.MaxValue / 2;
 
@@ -53,9 +51,9 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
         {
             if (history == "?") throw new InvalidDataException("the master continues a stream that was not requested");
             log.LogInformation("Successful partial resynchronization with master.");
-            return new Offer(IsContinue: true, words.Length > 1 && words[1].Length == IdLength ? words[1] : "", from - 1);
+            return new Offer(IsContinue: true, words.Length > 1 && words[1].Length == ReplicationHistory.IdLength ? words[1] : "", from - 1);
         }
-        if (words is ["+FULLRESYNC", { Length: IdLength } id, var text] && long.TryParse(text, CultureInfo.InvariantCulture, out long offset)
+        if (words is ["+FULLRESYNC", { Length: ReplicationHistory.IdLength } id, var text] && long.TryParse(text, CultureInfo.InvariantCulture, out long offset)
             && offset is >= 0 and <= LargestOffset)
         {
             log.LogInformation("Full resync from master: {History}:{Offset}", id, offset);
