@@ -10,7 +10,8 @@ internal sealed class Options
     public const string Usage = """
         perf/compare/run [options]
           --workloads a,b*    by name, pattern or group (core, memory, collections, streams, scripts, durable, recovery,
-                              caches, transport, contention, memtier, all); default core
+                              caches, transport, links, values, floor, contention,
+                              memtier, all); default core
           --contention        the same as --workloads contention
           --servers a,b       only these servers
           --rounds N          rounds under load, default 5      --seconds N     length of a round, default 4
@@ -21,7 +22,8 @@ internal sealed class Options
           --quick             little data and one short round, to check that it works
           --list              lists the workloads          --self-test     checks the load generator
         Servers: RedisClone (REDISCLONE_SERVER, default: the Release build; with REDISCLONE_ARGUMENTS), redis-server from the path,
-        and REDISCLONE_NATIVE, REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER if they are set. MEMTIER enables the workloads memtier-*.
+        and REDISCLONE_NATIVE, REDIS_SERVER, VALKEY_SERVER, GARNET_SERVER if they are set. MEMTIER enables the workloads memtier-*
+        and tls-*. FLOOR_SERVER, the program of perf/floor, enables its column in floor-p1.
         """;
 
     private int _serverCore;

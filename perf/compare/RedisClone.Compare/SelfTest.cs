@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedisClone.Compare.Load;
 using RedisClone.Compare.Servers;
+using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare;
 
@@ -176,7 +177,7 @@ internal static class SelfTest
 
     private static LoadResult Send(ServerProcess server, LoadPlan plan, LoadLimit? limit = null, int threads = 1)
     {
-        using var generator = new LoadGenerator(server.Setup.Port, plan, threads);
+        using var generator = new LoadGenerator(server.Setup.EndPoint, plan, threads);
         return generator.Run(limit ?? LoadLimit.Lasting(TimeSpan.FromMilliseconds(300)));
     }
 
@@ -193,7 +194,7 @@ internal static class SelfTest
     private static void WithRedis(Action<ServerProcess, RespClient> check)
     {
         int[] cores = [.. Enumerable.Range(0, Environment.ProcessorCount)];
-        using ServerProcess server = ServerProcess.Start(s_redis, Path.GetTempPath(), cores, Durability.None);
+        using ServerProcess server = ServerProcess.Start(s_redis, Path.GetTempPath(), cores, new Workload("self-test", "self-test", [], Load: null));
         using var client = new RespClient(server.Setup.Port);
         check(server, client);
     }

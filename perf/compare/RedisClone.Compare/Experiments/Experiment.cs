@@ -34,7 +34,8 @@ internal abstract class Experiment(Bench bench, Workload workload)
 
     public void Run(IEnumerable<ServerKind> kinds) =>
         RunRounds([.. kinds.Where(kind =>
-            (!workload.ForAllCores || kind.UsesAllCores) && (kind.OnlyGroup is null || kind.OnlyGroup == workload.Group))]);
+            (!workload.ForAllCores || kind.UsesAllCores) && (kind.OnlyGroup is null || kind.OnlyGroup == workload.Group) &&
+            (workload.Link == Link.Tcp || !kind.TcpOnly))]);
 
     protected abstract void RunRounds(IReadOnlyList<ServerKind> kinds);
 
@@ -74,7 +75,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
     }
 
     protected ServerProcess Start(ServerKind kind) =>
-        ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload.Durability);
+        ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload);
 
     /// <summary>Sends all data of the workload. Returns the result of the last fill.</summary>
     protected LoadResult Fill(ServerProcess server)
@@ -83,23 +84,24 @@ internal abstract class Experiment(Bench bench, Workload workload)
         foreach (Fill fill in workload.Data)
         {
             using var generator = new LoadGenerator(
-                server.Setup.Port, new LoadPlan([new(fill.Request)], fill.Connections, fill.Pipeline));
+                server.Setup.EndPoint, new LoadPlan([new(fill.Request)], fill.Connections, fill.Pipeline));
             result = generator.Run(LoadLimit.Sending(fill.Requests));
         }
 
         return result;
     }
 
-    /// <summary>Returns the load of the workload after the warm-up.</summary>
-    protected ILoad PrepareLoad(ServerProcess server)
+    protected void WarmUp(ServerProcess server)
     {
-        ILoad load = workload.ByMemtier
-            ? new MemtierLoad(Options.Memtier!, server.Setup.Port, workload.Load!, LoadCores)
-            : new LoadGenerator(server.Setup.Port, workload.Load!, LoadCores.Count);
+        using ILoad load = OpenLoad(server, round: 0);
         load.Run(LoadLimit.Lasting(Options.WarmUp));
         bench.Log.WriteLine($"  {server.Kind.Name}: ready");
-        return load;
     }
+
+    /// <summary>Returns the load of the workload with its connections open. The number of the round is the seed of its keys.</summary>
+    protected ILoad OpenLoad(ServerProcess server, int round) => workload.ByMemtier
+        ? new MemtierLoad(Options.Memtier!, server.Setup, workload.Load!, LoadCores)
+        : new LoadGenerator(server.Setup.EndPoint, workload.Load!, LoadCores.Count, round);
 
     /// <summary>Runs work and measures the resources that the server used for it.</summary>
     protected static Sample Measure(ServerProcess server, string name, int round, Func<LoadResult> work)

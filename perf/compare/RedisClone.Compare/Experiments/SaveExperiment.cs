@@ -18,7 +18,8 @@ internal sealed class SaveExperiment(Bench bench, Workload workload) : Experimen
     private void SaveOne(ServerProcess server, int round)
     {
         Fill(server);
-        using ILoad load = PrepareLoad(server);
+        WarmUp(server);
+        using ILoad load = OpenLoad(server, round);
         Sample before = Measure(server, Workload.BeforeSave, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));
         Record(before with { Resident = server.ProportionalBytes() });
 

@@ -30,10 +30,13 @@ internal sealed class LoadConnection : IDisposable
 
     public bool HasUnsent => _unsent.Length > 0;
 
-    public static LoadConnection Open(int port, bool isSubscriber, int step)
+    public static LoadConnection Open(EndPoint server, bool isSubscriber, int step)
     {
-        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        socket.Connect(IPAddress.Loopback, port);
+        bool tcp = server.AddressFamily != AddressFamily.Unix;
+        var socket = new Socket(server.AddressFamily, SocketType.Stream, tcp ? ProtocolType.Tcp : ProtocolType.Unspecified);
+        if (tcp)
+            socket.NoDelay = true;
+        socket.Connect(server);
         var connection = new LoadConnection(socket, isSubscriber, step);
         if (isSubscriber)
             connection.Subscribe();

@@ -1,3 +1,5 @@
+using System.Net;
+
 namespace RedisClone.Compare.Load;
 
 /// <summary>A load on one server. It runs one loop on each core of the load, and adds up their results.</summary>
@@ -5,13 +7,13 @@ internal sealed class LoadGenerator : ILoad
 {
     private readonly List<LoadLoop> _loops = [];
 
-    public LoadGenerator(int port, LoadPlan plan, int threads = 1)
+    public LoadGenerator(EndPoint server, LoadPlan plan, int threads = 1, int seed = 0)
     {
         LoadPlan part = plan with { Connections = plan.Connections / threads, RatePerSecond = plan.RatePerSecond / threads };
         try
         {
             for (int i = 0; i < threads; i++)
-                _loops.Add(new LoadLoop(port, part, seed: i + 1));
+                _loops.Add(new LoadLoop(server, part, seed: seed * threads + i + 1));
         }
         catch
         {

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Net;
 
 namespace RedisClone.Compare.Load;
 
@@ -36,7 +37,7 @@ internal sealed class LoadLoop : IDisposable
     /// <summary>The latencies of the last run.</summary>
     public Histogram Latency { get; private set; } = new();
 
-    public LoadLoop(int port, LoadPlan plan, int seed)
+    public LoadLoop(EndPoint server, LoadPlan plan, int seed)
     {
         _plan = plan;
         _script = new RequestScript(plan.Mix, plan.Pipeline, seed);
@@ -46,7 +47,7 @@ internal sealed class LoadLoop : IDisposable
             for (int i = 0; i < _connections.Length; i++)
             {
                 // The connections start at different steps of the mix, so that they do not send all writes at the same time.
-                _connections[i] = LoadConnection.Open(port, isSubscriber: i >= plan.Connections, step: i);
+                _connections[i] = LoadConnection.Open(server, isSubscriber: i >= plan.Connections, step: i);
                 _connections[i].Watch(_epoll, i);
             }
         }

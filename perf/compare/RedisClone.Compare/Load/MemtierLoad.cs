@@ -9,7 +9,7 @@ namespace RedisClone.Compare.Load;
 /// Sends the same load with memtier_benchmark, to check the load generator. The keys of memtier_benchmark have no padding, so it
 /// uses only keys with six digits. The fill creates these keys, because it pads the numbers below a million.
 /// </summary>
-internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnlyList<int> cores) : ILoad
+internal sealed class MemtierLoad(string path, ServerSetup setup, LoadPlan plan, IReadOnlyList<int> cores) : ILoad
 {
     public LoadResult Run(LoadLimit limit)
     {
@@ -17,7 +17,7 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
         int seconds = Math.Max(1, (int)Math.Round(limit.Duration.TotalSeconds));
         string[] arguments =
         [
-            "-c", string.Join(',', cores), path, "-s", "127.0.0.1", "-p", Text(port), "-t", "1", "-c", Text(plan.Connections),
+            "-c", string.Join(',', cores), path, "-s", "127.0.0.1", .. ToServer(), "-t", "1", "-c", Text(plan.Connections),
             "--pipeline", Text(plan.Pipeline), "--ratio", "1:10", "-d", "256", "--key-prefix", "memtier-",
             "--key-minimum", "100000", "--key-maximum", "999999", "--key-pattern", "R:R", "--distinct-client-seed",
             "--test-time", Text(seconds), "--hide-histogram", "--json-out-file", report,
@@ -46,6 +46,10 @@ internal sealed class MemtierLoad(string path, int port, LoadPlan plan, IReadOnl
     public void Dispose()
     {
     }
+
+    private string[] ToServer() => setup.Link == Link.Tls
+        ? ["-p", Text(setup.TlsPort), "--tls", "--tls-skip-verify"]
+        : ["-p", Text(setup.Port)];
 
     private static long ChildrenCpu() => ProcFs.ChildrenCpu(Environment.ProcessId).Total;
 

@@ -102,35 +102,39 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
     private void WriteGoals(TextWriter to)
     {
         var goals = workloads.SelectMany(w => w.Goals.Select(g => (Workload: w, Goal: g))).ToList();
-        if (goals.Count == 0 || kinds.All(k => k.Name != ServerKind.Ours))
+        ServerKind[] builds = [.. kinds.Where(k => k.Name is ServerKind.Ours or ServerKind.Native)];
+        if (goals.Count == 0 || builds.Length == 0)
             return;
-        to.WriteLine("| workload | goal | reached | range over rounds | |");
-        to.WriteLine("| --- | --- | ---: | ---: | --- |");
+        to.WriteLine("| workload | server | goal | reached | range over rounds | |");
+        to.WriteLine("| --- | --- | --- | ---: | ---: | --- |");
         foreach ((Workload workload, Goal goal) in goals)
         {
-            double? figure = FigureOf(workload.Name, goal);
-            if (figure is null)
-                continue;
-            string verdict = goal.IsMet(figure.Value) ? "met" : "**missed**";
-            string range = Range(workload.Name, goal);
-            to.WriteLine($"| {workload.Name} | {Describe(goal)} | {Number(figure, "0.00")} | {range} | {verdict} |");
+            foreach (string build in builds.Select(k => k.Name))
+            {
+                double? figure = FigureOf(workload.Name, build, goal);
+                if (figure is null)
+                    continue;
+                string verdict = goal.IsMet(figure.Value) ? "met" : "**missed**";
+                string range = Range(workload.Name, build, goal);
+                to.WriteLine($"| {workload.Name} | {build} | {Describe(goal)} | {Number(figure, "0.00")} | {range} | {verdict} |");
+            }
         }
 
         to.WriteLine();
     }
 
-    private double? FigureOf(string workload, Goal goal) => goal is { Server: null, Workload: null }
-        ? results.Median(workload, ServerKind.Ours, s => s[goal.Metric])
-        : results.Ratio(goal.Metric, (workload, ServerKind.Ours), (goal.Workload ?? workload, goal.Server ?? ServerKind.Ours));
+    private double? FigureOf(string workload, string build, Goal goal) => goal is { Server: null, Workload: null }
+        ? results.Median(workload, build, s => s[goal.Metric])
+        : results.Ratio(goal.Metric, (workload, build), (goal.Workload ?? workload, goal.Server ?? build));
 
     /// <summary>Returns the smallest and the largest ratio of a round, which show the accuracy of the median.</summary>
-    private string Range(string workload, Goal goal)
+    private string Range(string workload, string build, Goal goal)
     {
         if (goal.Server is null || goal.Workload is not null)
             return "";
         double[] ratios =
         [
-            .. from mine in results.Of(workload, ServerKind.Ours)
+            .. from mine in results.Of(workload, build)
                join other in results.Of(workload, goal.Server) on mine.Round equals other.Round
                select mine[goal.Metric] / other[goal.Metric],
         ];
@@ -144,8 +148,9 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.Cpu => "CPU per operation",
             Metric.Throughput => "throughput",
             Metric.P50 => "p50",
+            Metric.P99 => "p99",
             Metric.P999 => "p99.9",
-            Metric.Resident => "resident memory",
+            Metric.Resident => goal is { Server: null, Workload: null } ? "resident memory (bytes)" : "resident memory",
             Metric.StartTime => "time to first PONG (ms)",
             Metric.Elapsed => "duration",
             Metric.Pause => "longest pause of the collector (ms)",

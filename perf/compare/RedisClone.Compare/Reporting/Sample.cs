@@ -41,6 +41,7 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
         Metric.Cpu => CpuMicroseconds,
         Metric.Throughput => Throughput,
         Metric.P50 => Load.Latency.P50 / 1e3,
+        Metric.P99 => Load.Latency.P99 / 1e3,
         Metric.P999 => Load.Latency.P999 / 1e3,
         Metric.Resident => Resident,
         Metric.StartTime => StartTime.TotalMilliseconds,

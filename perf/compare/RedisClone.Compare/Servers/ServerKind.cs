@@ -11,6 +11,9 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     public const string Native = "RedisClone-native";
     public const string Sockets = "RedisClone-sockets";
     public const string Redis = "redis-server";
+
+    /// <summary>The program of perf/floor.</summary>
+    public const string Floor = "floor";
     public const string Valkey = "Valkey";
     public const string Garnet = "Garnet";
 
@@ -20,8 +23,11 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>The only group of workloads that includes this server; null if all groups do.</summary>
     public string? OnlyGroup { get; init; }
 
+    /// <summary>Whether the server is measured with TCP only.</summary>
+    public bool TcpOnly { get; init; }
+
     /// <summary>
-    /// Returns this server, with each of its transports, its native executable, redis-server, and the servers whose paths are in the environment, in the order
+    /// Returns this server, with each of its transports, its native executable, the floor, redis-server, and the servers whose paths are in the environment, in the order
     /// of the tables.
     /// </summary>
     public static IEnumerable<ServerKind> Discover()
@@ -34,13 +40,15 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         }
         if (Setting("REDISCLONE_NATIVE") is { } native)
             yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
+        if (Setting("FLOOR_SERVER") is { } floor)
+            yield return new ServerKind(Floor, floor, setup => [setup.Port.ToString(CultureInfo.InvariantCulture)]) { OnlyGroup = "floor" };
         yield return new ServerKind(Redis, "redis-server", RedisArguments);
         if (Setting("REDIS_SERVER") is { } redis)
             yield return new ServerKind("Redis 7.4", redis, RedisArguments);
         if (Setting("VALKEY_SERVER") is { } valkey)
             yield return new ServerKind(Valkey, valkey, RedisArguments);
         if (Setting("GARNET_SERVER") is { } garnet)
-            yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true };
+            yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true, TcpOnly = true };
     }
 
     /// <summary>Returns the version that the executable prints.</summary>
@@ -61,7 +69,22 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         "--save", "", "--auto-aof-rewrite-percentage", "0",
         "--appendonly", setup.Durability == Durability.None ? "no" : "yes",
         "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
+        .. LinkArguments(setup),
     ];
+
+    private static IEnumerable<string> LinkArguments(ServerSetup setup)
+    {
+        if (setup.Link == Link.Unix)
+            return ["--unixsocket", setup.Socket];
+        if (setup.Link != Link.Tls)
+            return [];
+        (string certificate, string key) = Certificate.WriteTo(setup.Directory);
+        return
+        [
+            "--tls-port", setup.TlsPort.ToString(CultureInfo.InvariantCulture), "--tls-cert-file", certificate, "--tls-key-file", key,
+            "--tls-ca-cert-file", certificate, "--tls-auth-clients", "no",
+        ];
+    }
 
     /// <summary>Scripts need --lua. The default device needs libraries that are not in the package.</summary>
     private static IEnumerable<string> GarnetArguments(ServerSetup setup) =>

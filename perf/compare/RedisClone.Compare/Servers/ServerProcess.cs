@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using RedisClone.Compare.Load;
+using RedisClone.Compare.Workloads;
 
 namespace RedisClone.Compare.Servers;
 
@@ -45,7 +46,7 @@ internal sealed class ServerProcess : IDisposable
     public TimeSpan StartTime { get; private set; }
 
     /// <summary>Starts a server in a new directory below <paramref name="parent"/> and waits for its first PONG.</summary>
-    public static ServerProcess Start(ServerKind kind, string parent, IReadOnlyList<int> cores, Durability durability)
+    public static ServerProcess Start(ServerKind kind, string parent, IReadOnlyList<int> cores, Workload workload)
     {
         for (int attempt = 0; ; attempt++)
         {
@@ -53,7 +54,7 @@ internal sealed class ServerProcess : IDisposable
                 Path.Combine(parent, $"compare-{Environment.ProcessId}-{Guid.NewGuid():N}")).FullName;
             try
             {
-                return Start(kind, new ServerSetup(FreePort(), directory, cores, durability));
+                return Start(kind, new ServerSetup(FreePort(), directory, cores, workload.Durability) { Link = workload.Link, TlsPort = FreePort() });
             }
             catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {

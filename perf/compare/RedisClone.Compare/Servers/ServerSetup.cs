@@ -1,3 +1,6 @@
+using System.Net;
+using System.Net.Sockets;
+
 namespace RedisClone.Compare.Servers;
 
 internal enum Durability
@@ -12,5 +15,24 @@ internal enum Durability
     Always,
 }
 
+/// <summary>The kind of the connections of a load. The requests around a load use TCP in each case.</summary>
+internal enum Link
+{
+    Tcp,
+    Unix,
+    Tls,
+}
+
 /// <summary>The settings of a server for a workload, for all kinds of servers.</summary>
-internal sealed record ServerSetup(int Port, string Directory, IReadOnlyList<int> Cores, Durability Durability);
+internal sealed record ServerSetup(int Port, string Directory, IReadOnlyList<int> Cores, Durability Durability)
+{
+    public Link Link { get; init; }
+
+    /// <summary>The port of TLS. It is used only with <see cref="Link.Tls"/>.</summary>
+    public int TlsPort { get; init; }
+
+    public string Socket => Path.Combine(Directory, "socket");
+
+    /// <summary>The endpoint of a load without TLS.</summary>
+    public EndPoint EndPoint => Link == Link.Unix ? new UnixDomainSocketEndPoint(Socket) : new IPEndPoint(IPAddress.Loopback, Port);
+}

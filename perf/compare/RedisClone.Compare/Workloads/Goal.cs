@@ -5,6 +5,7 @@ internal enum Metric
     Cpu,
     Throughput,
     P50,
+    P99,
     P999,
     Resident,
     StartTime,

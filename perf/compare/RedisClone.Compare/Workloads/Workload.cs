@@ -36,6 +36,8 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 
     public Durability Durability { get; init; }
 
+    public Link Link { get; init; }
+
     public int ServerCores { get; init; } = 1;
 
     /// <summary>The load runs on the cores of the server, so that rows with different numbers of cores are comparable.</summary>
