@@ -73,6 +73,7 @@ internal static class ConfigCommands
     {
         c.Server.Statistics.Reset();
         c.Server.Sampler.Reset();
+        c.Server.Replicas.ResetCounts();
         c.Reply.Ok();
     }
 

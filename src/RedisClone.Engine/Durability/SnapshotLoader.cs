@@ -50,6 +50,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// <summary>The offset that the reading has reached. Any thread may read it.</summary>
     public long Offset => _reader?.Offset ?? 0;
 
+    /// <summary>The number of keys that had expired, whether they are kept or not.</summary>
     public long Expired { get; private set; }
 
     public long Empty => _builders.Sum(b => b.Empty);
@@ -122,7 +123,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     string? IRdbVisitor.Value(in RdbKey key, RdbType type, ReadOnlySpan<byte> value)
     {
         if (Refuse(key) is { } reason) return reason;
-        if (HasExpired(key)) return null;
+        if (DropsExpired(key)) return null;
         ulong hash = KeyHash.Of(key.Name);
         if (_workers!.BatchFor(_server.Shards.Of(hash), key.Database, key.Name.Length + value.Length) is not { } batch) return _workers.Settle();
         Count();
@@ -133,7 +134,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     IRdbValueVisitor? IRdbVisitor.Key(in RdbKey key)
     {
         if ((Refuse(key) ?? _workers!.Settle()) is { } reason) return _here.Reject(reason);
-        if (HasExpired(key)) return null;
+        if (DropsExpired(key)) return null;
         Count();
         return _here.Begin(key.Database, key.Name, KeyHash.Of(key.Name), key.ExpireMilliseconds);
     }
@@ -156,11 +157,12 @@ internal sealed class SnapshotLoader : IRdbVisitor
             : $"FATAL: Data file was created with a Redis server configured to handle more than {_server.Config.Databases} databases. Exiting";
     }
 
-    private bool HasExpired(in RdbKey key)
+    /// <summary>Counts an expired key. True if the load drops it.</summary>
+    private bool DropsExpired(in RdbKey key)
     {
-        if (_keepExpired || key.ExpireMilliseconds < 0 || key.ExpireMilliseconds >= _now) return false;
+        if (key.ExpireMilliseconds < 0 || key.ExpireMilliseconds >= _now) return false;
         Expired++;
-        return true;
+        return !_keepExpired;
     }
 
     private void Count()

@@ -88,6 +88,8 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         return true;
     }
 
+    public void ResetCounts() => FullCopies = Continuations = RefusedContinuations = 0;
+
     /// <summary>Disconnects all replicas, so that they ask again and learn what has changed.</summary>
     public void Disconnect()
     {

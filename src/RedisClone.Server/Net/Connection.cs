@@ -226,9 +226,10 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private void Parse(in ReadOnlySequence<byte> buffer, out SequencePosition consumed, out SequencePosition examined)
     {
         _now = ServerCore.UnixMilliseconds();
-        Session.Replica?.Heard(_now);
         _parser.Restricted = Session.MustAuthenticate;
         _parser.Parse(buffer, _batch, out consumed, out examined);
+        // This also runs without input, when there is something to send.
+        if (!consumed.Equals(buffer.Start)) Session.Replica?.Heard(_now);
         QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
         QueryRoom = _parser.RoomBytes;
         NoteMemory();

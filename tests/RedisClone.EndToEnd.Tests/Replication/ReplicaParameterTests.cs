@@ -54,6 +54,33 @@ public sealed class ReplicaParameterTests
         File.Delete(file);
     }
 
+    /// <summary>
+    /// A replica that acknowledges nothing is too far behind after min-replicas-max-lag, and is disconnected after repl-timeout,
+    /// although the primary still sends to it.
+    /// </summary>
+    [Fact]
+    public void ASilentReplicaIsLeft()
+    {
+        using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--min-replicas-to-write", "1", "--min-replicas-max-lag", "1"]);
+        using ServerProcess replica = ServerProcess.Ours(OfTests);
+        FollowingTests.Follow(replica, primary);
+        using RespClient client = primary.Connect();
+        FollowingTests.Until(() => client.Call("SET", "key", "1").ToString() == "+OK", "no replica is good", primary);
+        Signal(replica, "STOP");
+        try
+        {
+            FollowingTests.Until(() => client.Call("SET", "key", "2").ToString()!.StartsWith("-NOREPLICAS", StringComparison.Ordinal), "writes go on", primary);
+            client.Expect("+OK", "CONFIG", "SET", "repl-timeout", "3");
+            FollowingTests.Until(
+                () => client.Call("INFO", "replication").Text!.Contains("connected_slaves:0\r\n", StringComparison.Ordinal), "the replica stays", primary);
+        }
+        finally
+        {
+            Signal(replica, "CONT");
+        }
+        primary.AssertWell();
+    }
+
     /// <summary>A primary that says nothing for repl-timeout is left. Here it is stopped, and later continues.</summary>
     [Fact]
     public void ASilentPrimaryIsLeft()

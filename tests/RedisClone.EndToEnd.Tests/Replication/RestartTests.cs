@@ -95,6 +95,7 @@ public sealed class RestartTests : IDisposable
             FollowingTests.Follow(replica, primary);
             using RespClient client = primary.Connect();
             FollowingTests.Load(primary, 0, rounds: 5);
+            client.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "0");
             client.Expect("+OK", "SET", "expiring", "1", "PX", "300");
             history = Field(client, "master_replid");
             End(primary, client, appendOnly);
@@ -109,6 +110,10 @@ public sealed class RestartTests : IDisposable
             string stats = client.Call("INFO", "stats").Text!;
             Assert.Contains("sync_full:0\r\n", stats, StringComparison.Ordinal);
             Assert.Contains("sync_partial_ok:1\r\n", stats, StringComparison.Ordinal);
+            client.Expect("+OK", "CONFIG", "RESETSTAT");
+            Assert.Contains("sync_partial_ok:0\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+            string persistence = client.Call("INFO", "persistence").Text!;
+            if (appendOnly == "no") Assert.DoesNotContain("rdb_last_load_keys_expired:0\r\n", persistence, StringComparison.Ordinal);
         }
     }
 
