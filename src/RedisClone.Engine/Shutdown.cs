@@ -11,7 +11,10 @@ internal sealed class Shutdown(ServerCore server)
 {
     private static readonly TimeSpan Look = TimeSpan.FromMilliseconds(20);
 
-    private int _begun;
+    private readonly Lock _gate = new();
+    private Task<bool>? _running;
+    private long _waitsUntil;       // while replicas are awaited
+    private bool _isAborted;
     private (ShutdownOptions Options, bool Asked) _asked;
 
     /// <summary>Stops accepting connections. Set by the host.</summary>
@@ -25,22 +28,27 @@ internal sealed class Shutdown(ServerCore server)
     /// </summary>
     public Func<ShutdownOptions, bool>? Save { get; set; }
 
-    public bool HasBegun => Volatile.Read(ref _begun) != 0;
+    public bool HasBegun => Volatile.Read(ref _running) is not null;
 
-    /// <summary>
-    /// Requests a shutdown after a signal. It begins with the next round of background work and can be cancelled until then.
-    /// </summary>
+    /// <summary>The longest time for which replicas are still awaited, or null if none are.</summary>
+    public long? MillisecondsLeft => Volatile.Read(ref _waitsUntil) is > 0 and var until ? Math.Max(0, until - ServerCore.UnixMilliseconds()) : null;
+
+    /// <summary>Requests a shutdown after a signal. It begins with the next round of background work.</summary>
     public void Ask(ShutdownOptions options, string why)
     {
         server.Log.LogWarning("{Why}", why);
         _asked = (options, true);
     }
 
-    /// <summary>Cancels a shutdown that a signal requested. Returns false if there is none.</summary>
-    public bool Cancel()
+    /// <summary>Aborts a shutdown that has not begun or that waits for replicas. Returns false if there is none.</summary>
+    public bool Abort()
     {
-        if (!_asked.Asked) return false;
-        _asked = default;
+        lock (_gate)
+        {
+            if (!_asked.Asked && MillisecondsLeft is null) return false;
+            _asked = default;
+            _isAborted = MillisecondsLeft is not null;
+        }
         server.Log.LogWarning("Shutdown manually aborted.");
         return true;
     }
@@ -51,69 +59,57 @@ internal sealed class Shutdown(ServerCore server)
         if (!_asked.Asked) return;
         ShutdownOptions options = _asked.Options;
         _asked = default;
-        // Begin waits until the data is saved. Background work must continue meanwhile.
-        _ = Task.Run(() => Begin(options, "User requested shutdown..."));
+        _ = Begin(options, "User requested shutdown...");
     }
 
-    /// <summary>Shuts the server down. Returns false if the data could not be saved and the server continues.</summary>
-    public bool Begin(ShutdownOptions options, string why)
+    /// <summary>
+    /// Begins to shut the server down, or joins the shutdown in progress. The result is false if the server continues, because
+    /// its data could not be saved or the shutdown was aborted.
+    /// </summary>
+    public Task<bool> Begin(ShutdownOptions options, string why)
     {
-        if (Interlocked.Exchange(ref _begun, 1) != 0) return true;
+        lock (_gate)
+        {
+            if (_running is { } running) return running;
+            server.Log.LogInformation("{Why}", why);
+            // The thread that saves waits for the shards, so it must hold none.
+            return _running = Task.Run(() => TryEnd(options));
+        }
+    }
+
+    private bool TryEnd(ShutdownOptions options)
+    {
+        bool ends = false;
+        // From here on no write is confirmed, because the data that it changes is being saved.
+        server.Pause.HoldWrites();
         try
         {
-            return SaveAndEnd(options, why);
+            ends = AwaitAndEnd(options);
+            if (!ends) server.Log.LogWarning("Errors trying to shut down the server. Check the logs for more information.");
         }
         catch (Exception e)
         {
-            // The next signal or SHUTDOWN tries again.
             server.Failures.WorkFailed("The server could not be shut down", e);
-            Volatile.Write(ref _begun, 0);
-            return false;
         }
+        // The next signal or SHUTDOWN tries again.
+        if (!ends)
+        {
+            server.Pause.ReleaseWrites();
+            Volatile.Write(ref _running, null);
+        }
+        return ends;
     }
 
-    private bool SaveAndEnd(ShutdownOptions options, string why)
+    private bool AwaitAndEnd(ShutdownOptions options)
     {
-        server.Log.LogInformation("{Why}", why);
         if (server.Loading is { } loading)
         {
             // Incompletely loaded data must not replace the files that it is loaded from.
             options |= ShutdownOptions.NoSave;
             loading.Cancel();
         }
-        if (server.Rewrites.IsInitial)
-        {
-            // A journal without its first base file cannot be loaded: the data would be lost.
-            bool forced = options.HasFlag(ShutdownOptions.Force);
-            server.Log.LogWarning("Writing initial AOF{Then}", forced ? ". Exit anyway." : ", can't exit.");
-            if (!forced)
-            {
-                Volatile.Write(ref _begun, 0);
-                return false;
-            }
-        }
-        // From here on no write is confirmed, because the data that it changes is being saved.
-        server.Pause.HoldWrites();
-        bool ends = false;
-        try
-        {
-            return ends = AwaitAndEnd(options);
-        }
-        finally
-        {
-            if (!ends) server.Pause.ReleaseWrites();
-        }
-    }
-
-    private bool AwaitAndEnd(ShutdownOptions options)
-    {
-        if (!options.HasFlag(ShutdownOptions.Now)) AwaitReplicas();
-        if (!options.HasFlag(ShutdownOptions.NoSave) && Save is { } save && !save(options) && !options.HasFlag(ShutdownOptions.Force))
-        {
-            server.Log.LogWarning("Error trying to save the DB, can't exit.");
-            Volatile.Write(ref _begun, 0);
-            return false;
-        }
+        if (!options.HasFlag(ShutdownOptions.Now) && !AwaitReplicas()) return false;
+        if (!CanEnd(options)) return false;
         server.Role.Stop();
         server.MigrationLinks.Close();
         StopListening();
@@ -121,16 +117,53 @@ internal sealed class Shutdown(ServerCore server)
         return true;
     }
 
-    /// <summary>
-    /// Waits until the replicas have everything, so that they continue without a copy after a restart. Writes are paused.
-    /// </summary>
-    private void AwaitReplicas()
+    /// <summary>Saves the data that the options require. False if the server must continue.</summary>
+    private bool CanEnd(ShutdownOptions options)
     {
-        if (server.Role.IsReplica || server.Replicas.CountBehind() == 0) return;
-        server.Log.LogInformation("{Count} replicas are not in sync. Waiting for replicas before shutting down.", server.Replicas.CountBehind());
-        long until = ServerCore.UnixMilliseconds() + server.Config.ShutdownTimeout * 1000L;
-        while (server.Replicas.CountBehind() > 0 && ServerCore.UnixMilliseconds() < until) Thread.Sleep(Look);
-        if (server.Replicas.CountBehind() is > 0 and var behind) server.Log.LogWarning("{Count} of the replicas are not in sync when shutting down.", behind);
+        bool isForced = options.HasFlag(ShutdownOptions.Force);
+        if (server.Rewrites.IsInitial)
+        {
+            // A journal without its first base file cannot be loaded: the data would be lost.
+            server.Log.LogWarning("Writing initial AOF{Then}", isForced ? ". Exit anyway." : ", can't exit.");
+            if (!isForced) return false;
+        }
+        if (options.HasFlag(ShutdownOptions.NoSave) || Save is not { } save || save(options) || isForced) return true;
+        server.Log.LogWarning("Error trying to save the DB, can't exit.");
+        return false;
+    }
+
+    /// <summary>
+    /// Waits until the replicas have everything, so that they continue without a copy after a restart. Writes are paused. False
+    /// if the shutdown is aborted.
+    /// </summary>
+    private bool AwaitReplicas()
+    {
+        if (server.Role.IsReplica || server.Replicas.Count == 0) return true;
+        if (server.Replicas.CountBehind() is > 0 and var behind && server.Config.ShutdownTimeout > 0)
+        {
+            server.Log.LogInformation("{Count} replicas are not in sync. Waiting for replicas before shutting down.", behind);
+            if (!AwaitReplicas(ServerCore.UnixMilliseconds() + server.Config.ShutdownTimeout * 1000L)) return false;
+        }
+        server.Replicas.LogLagging();
+        return true;
+    }
+
+    private bool AwaitReplicas(long until)
+    {
+        Volatile.Write(ref _waitsUntil, until);
+        bool isAborted = false;
+        while (!isAborted && server.Replicas.CountBehind() > 0 && ServerCore.UnixMilliseconds() < until)
+        {
+            Thread.Sleep(Look);
+            lock (_gate) isAborted = _isAborted;
+        }
+        lock (_gate)
+        {
+            isAborted = _isAborted;
+            _isAborted = false;
+            Volatile.Write(ref _waitsUntil, 0);
+        }
+        return !isAborted;
     }
 
     /// <summary>Disconnects all clients after their pending replies are sent.</summary>

@@ -3,6 +3,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Scripting;
+using RedisClone.Engine.Shards;
 using static RedisClone.Engine.Commands.CommandFlags;
 
 namespace RedisClone.Admin.Commands;
@@ -20,7 +21,7 @@ internal static class ServerCommands
         new("LOLWUT [VERSION version [arg [arg ...]]]",
             -1, Keys.None, ReadOnly | Fast, "server", "5.0.0", Lolwut, "Draws a picture and shows the version.") { Complexity = "O(1)" },
         new("SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-            -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long, "server", "1.0.0", Shutdown, "Ends the server.")
+            -1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, "server", "1.0.0", Shutdown, "Ends the server.")
         {
             Complexity = "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise " +
                 "O(1)",
@@ -82,13 +83,19 @@ internal static class ServerCommands
         }
         bool contradicts = options.HasFlag(ShutdownOptions.NoSave | ShutdownOptions.Save) || abort && options != ShutdownOptions.Default;
         if (contradicts) c.FailSyntax();
-        else if (abort && c.Server.Shutdown.Cancel()) c.Reply.Ok();
+        else if (abort && c.Server.Shutdown.Abort()) c.Reply.Ok();
         else if (abort) c.Fail("ERR No shutdown in progress.");
         if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
         if (c.Failed || abort) return;
         if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Progress.Abandon();
-        if (!c.Server.Shutdown.Begin(options, "User requested shutdown...")) c.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
-        else c.Session.CloseAfterReply = true;
+        c.BlockFor(0, static reply => reply.Error("ERR Errors trying to SHUTDOWN. Check logs."));
+        _ = AwaitAsync(c.Server.Shutdown.Begin(options, "User requested shutdown..."), c.Waiter!);
+    }
+
+    /// <summary>Answers the client with an error if the server continues. Else the shutdown disconnects it.</summary>
+    private static async Task AwaitAsync(Task<bool> shutdown, Waiter waiter)
+    {
+        if (!await shutdown.ConfigureAwait(false)) waiter.Wake(WakeReason.Unblocked);
     }
 
     private static void ModuleList(ref CommandContext c) => c.Reply.EmptyArray();

@@ -71,16 +71,6 @@ internal static class ReplicationInfo
             info.Field(string.Create(CultureInfo.InvariantCulture, $"slave{i}"), Describe(reading.Replicas[i], reading.Now));
     }
 
-    private static string Describe(Replica replica, long now)
-    {
-        string state = replica.State switch
-        {
-            ReplicaState.Follows => "online",
-            ReplicaState.TakesSnapshot => "send_bulk",
-            _ => "wait_bgsave",
-        };
-        long lag = replica.State == ReplicaState.Follows ? (now - replica.AcknowledgedAt) / 1000 : 0;
-        return string.Create(CultureInfo.InvariantCulture,
-            $"ip={replica.Host},port={replica.ListeningPort},state={state},offset={replica.Acknowledged},lag={lag}");
-    }
+    private static string Describe(Replica replica, long now) => string.Create(CultureInfo.InvariantCulture,
+        $"ip={replica.Host},port={replica.ListeningPort},state={replica.StateName},offset={replica.Acknowledged},lag={replica.Lag(now)}");
 }

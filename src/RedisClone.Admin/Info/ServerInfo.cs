@@ -48,7 +48,8 @@ internal static class ServerInfo
         new("shards", r => r.Server.Shards.Count),
     ];
 
-    public static readonly InfoRow[] Server = [.. Process, new FreeText(WriteListeners)];
+    public static readonly InfoRow[] Server =
+        [.. Process, new Figure("shutdown_in_milliseconds", r => r.Server.Shutdown.MillisecondsLeft), new FreeText(WriteListeners)];
 
     public static readonly Figure[] Cpu =
     [

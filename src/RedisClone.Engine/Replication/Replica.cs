@@ -81,6 +81,17 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
 
     public long AcknowledgedAt { get; private set; }
 
+    /// <summary>The state by the name that INFO shows.</summary>
+    public string StateName => State switch
+    {
+        ReplicaState.Follows => "online",
+        ReplicaState.TakesSnapshot => "send_bulk",
+        _ => "wait_bgsave",
+    };
+
+    /// <summary>The seconds since the last acknowledgement; 0 before the replica follows.</summary>
+    public long Lag(long now) => State == ReplicaState.Follows ? (now - AcknowledgedAt) / 1000 : 0;
+
     /// <summary>The number of bytes of the stream that are not sent to the replica yet.</summary>
     public long Behind => IsMarked ? stream.Offset - Volatile.Read(ref _sent) : 0;
 

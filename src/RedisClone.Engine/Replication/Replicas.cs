@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Buffers;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
@@ -57,6 +58,23 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         long offset = Stream.Offset;
         return _all.Count(replica => replica is { State: ReplicaState.Follows, IsModern: true } && replica.Acknowledged < offset);
+    }
+
+    /// <summary>Logs the replicas that have not acknowledged the whole stream, and their number.</summary>
+    public void LogLagging()
+    {
+        long offset = Stream.Offset, now = ServerCore.UnixMilliseconds();
+        int count = 0, behind = 0;
+        foreach (Replica replica in _all)
+        {
+            count++;
+            if (!replica.IsModern || replica.State == ReplicaState.Follows && replica.Acknowledged >= offset) continue;
+            behind++;
+            string state = string.Create(
+                CultureInfo.InvariantCulture, $"offset {offset - replica.Acknowledged} behind master, lag={replica.Lag(now)}, state={replica.StateName}");
+            server.Log.LogInformation("Lagging replica {Host}:{Port} reported {State}.", replica.Host, replica.ListeningPort, state);
+        }
+        server.Log.LogInformation("{InSync} of {Count} replicas are in sync when shutting down.", count - behind, count);
     }
 
     /// <summary>Adds a client that asked for a snapshot and the stream after it.</summary>

@@ -75,8 +75,8 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
     public async Task StopAsync(CancellationToken cancellationToken = default)
     {
         if (_end is null) return;
-        // Begin blocks until the data is saved. Force is set because the host ends even if the save fails.
-        await Task.Run(() => Core.Shutdown.Begin(ShutdownOptions.Force, "The host asks the server to end."), cancellationToken);
+        // Force is set because the host ends even if the save fails.
+        await Core.Shutdown.Begin(ShutdownOptions.Force, "The host asks the server to end.").WaitAsync(cancellationToken);
         await _end.WaitAsync(cancellationToken);
     }
 

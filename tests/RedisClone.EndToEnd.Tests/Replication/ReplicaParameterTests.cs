@@ -194,5 +194,5 @@ public sealed class ReplicaParameterTests
         foreach (ServerProcess server in servers) server.Dispose();
     }
 
-    private static void Signal(ServerProcess server, string signal) => Process.Start("kill", [$"-{signal}", $"{server.Id}"]).WaitForExit();
+    internal static void Signal(ServerProcess server, string signal) => Process.Start("kill", [$"-{signal}", $"{server.Id}"]).WaitForExit();
 }

@@ -117,6 +117,44 @@ public sealed class RestartTests : IDisposable
         }
     }
 
+    /// <summary>
+    /// A shutdown waits for a replica that is behind. INFO shows it, a second SHUTDOWN waits for the first one, and SHUTDOWN ABORT
+    /// answers both with an error.
+    /// </summary>
+    [Fact]
+    public void AShutdownThatWaitsForReplicasCanBeAborted()
+    {
+        using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--save", ""]), replica = ServerProcess.Ours(OfTests);
+        FollowingTests.Follow(replica, primary);
+        using RespClient client = primary.Connect(), first = primary.Connect(), second = primary.Connect();
+        ReplicaParameterTests.Signal(replica, "STOP");
+        try
+        {
+            client.Expect("+OK", "SET", "key", "1");
+            first.Send("SHUTDOWN");
+            FollowingTests.Until(
+                () => client.Call("INFO", "server").Text!.Contains("shutdown_in_milliseconds:", StringComparison.Ordinal), "it does not wait", primary);
+            second.Send("SHUTDOWN", "NOSAVE");
+            FollowingTests.Until(
+                () => client.Call("INFO", "clients").Text!.Contains("blocked_clients:2\r\n", StringComparison.Ordinal), "they do not wait", primary);
+            client.Expect("+OK", "SHUTDOWN", "ABORT");
+            foreach (RespClient waiting in new[] { first, second })
+                Assert.Equal("-ERR Errors trying to SHUTDOWN. Check logs.", waiting.Read().ToString());
+            client.Expect("-ERR No shutdown in progress.", "SHUTDOWN", "ABORT");
+            Assert.DoesNotContain("shutdown_in_milliseconds:", client.Call("INFO", "server").Text!, StringComparison.Ordinal);
+            client.Expect("+OK", "SET", "key", "2");
+            client.Expect("+OK", "CONFIG", "SET", "shutdown-timeout", "1");
+            client.Send("SHUTDOWN");
+            FollowingTests.Until(() => primary.HasExited, "the server does not end", primary);
+            Assert.Contains("0 of 1 replicas are in sync when shutting down.", primary.Output, StringComparison.Ordinal);
+            Assert.Contains("Lagging replica", primary.Output, StringComparison.Ordinal);
+        }
+        finally
+        {
+            ReplicaParameterTests.Signal(replica, "CONT");
+        }
+    }
+
     /// <summary>A primary that was killed does not know what its replica has, so all data is copied.</summary>
     [Fact]
     public void AKilledPrimaryHasANewHistory()
