@@ -130,8 +130,9 @@ public sealed class LongScriptTests
         runner.Send("EVAL", "redis.call('set', 'a', 1) while true do end", "0");
         await other.UntilAsync("PING", answer => answer == BusyScript);
         other.Send("SHUTDOWN", "NOSAVE");
-        Assert.Equal("", other.ReadToEnd());
+        Assert.True(SpinWait.SpinUntil(() => server.Core.Shutdown.HasBegun, TimeSpan.FromSeconds(30)));
         await server.DisposeAsync();
+        Assert.Equal("", other.ReadToEnd());
     }
 
     [Fact]
