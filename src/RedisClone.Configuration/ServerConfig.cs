@@ -52,6 +52,9 @@ internal sealed class ServerConfig
     public LogFormat LogFormat;
     public string LogFile = "";
     public string PidFile = "";
+
+    /// <summary>The local address of outgoing connections, or empty.</summary>
+    public string BindSourceAddress = "";
     public SupervisedMode Supervised;
     public int Hz;
     public int ShutdownTimeout;

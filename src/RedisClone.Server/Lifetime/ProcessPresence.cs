@@ -2,11 +2,12 @@ using System.Globalization;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
+using RedisClone.Engine;
 
 namespace RedisClone.Server.Lifetime;
 
 /// <summary>Announces the process to the system: the pid file, the out-of-memory score, and systemd.</summary>
-internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, ILogger<ProcessPresence> log) : IHostedLifecycleService
+internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, ServerCore server, ILogger<ProcessPresence> log) : IHostedLifecycleService
 {
     private readonly OomScore _oomScore = new(config);
     private readonly Supervisor _supervisor = new(config.Supervised, Environment.GetEnvironmentVariable(Supervisor.Variable));
@@ -15,6 +16,8 @@ internal sealed class ProcessPresence(ServerConfig config, ConfigTable table, IL
     public Task StartingAsync(CancellationToken cancellationToken)
     {
         if (_oomScore.Apply() is { } error) log.LogWarning("{Error}", error);
+        // Replicas have a value of their own.
+        server.Role.Changed = () => _oomScore.Apply();
         table.OnChanged("oom-score-adj", _oomScore.Apply);
         table.OnChanged("oom-score-adj-values", _oomScore.Apply);
         return Task.CompletedTask;

@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
@@ -18,6 +19,7 @@ internal sealed class PrimaryConnector(ServerConfig config) : IPrimaryConnector
         try
         {
             TcpKeepAlive.Apply(socket, config.TcpKeepAlive);
+            if (config.BindSourceAddress.Length > 0) socket.Bind(new IPEndPoint(SourceAddress(), 0));
             await socket.ConnectAsync(host, port, end);
             Stream stream = new NetworkStream(socket, ownsSocket: true);
             if (encrypts) stream = await EncryptAsync(stream, host, end);
@@ -33,6 +35,10 @@ internal sealed class PrimaryConnector(ServerConfig config) : IPrimaryConnector
             throw;
         }
     }
+
+    private IPAddress SourceAddress() => IPAddress.TryParse(config.BindSourceAddress, out IPAddress? address)
+        ? address.MapToIPv6()
+        : throw new IOException($"bind-source-addr {config.BindSourceAddress} is no IP address");
 
     private async Task<SslStream> EncryptAsync(Stream stream, string host, CancellationToken end)
     {

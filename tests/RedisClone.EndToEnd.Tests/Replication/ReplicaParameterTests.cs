@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using RedisClone.EndToEnd.Tests.Support;
 using RedisClone.EndToEnd.Tests.Tls;
 
@@ -79,6 +80,39 @@ public sealed class ReplicaParameterTests
             Signal(replica, "CONT");
         }
         primary.AssertWell();
+    }
+
+    /// <summary>CLIENT PAUSE on a replica stops the stream too, and nothing of it is lost.</summary>
+    [Fact]
+    public void APauseStopsTheStream()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests), replica = ServerProcess.Ours(OfTests);
+        FollowingTests.Follow(replica, primary);
+        using RespClient client = replica.Connect(), writer = primary.Connect();
+        client.Expect("+OK", "CLIENT", "PAUSE", "100000", "WRITE");
+        writer.Expect("+OK", "SET", "key", "1");
+        FollowingTests.Until(
+            () => !client.Call("INFO", "replication").Text!.Contains("slave_read_repl_offset:0\r\n", StringComparison.Ordinal), "nothing arrives", replica);
+        Thread.Sleep(200);
+        client.Expect("$nil", "GET", "key");
+        client.Expect("+OK", "CLIENT", "UNPAUSE");
+        FollowingTests.Until(() => client.Call("GET", "key").Text == "1", "the stream does not continue", replica);
+        replica.AssertWell();
+    }
+
+    /// <summary>The link to the primary comes from bind-source-addr, and a replica has its own oom-score-adj.</summary>
+    [Fact]
+    public void AReplicaHasItsOwnAddressAndScore()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        using ServerProcess replica = ServerProcess.Ours(
+            [.. OfTests, "--bind-source-addr", "127.0.0.2", "--oom-score-adj", "yes", "--oom-score-adj-values", "100", "120", "130"]);
+        string path = $"/proc/{replica.Id}/oom_score_adj";
+        int asPrimary = int.Parse(File.ReadAllText(path), CultureInfo.InvariantCulture);
+        FollowingTests.Follow(replica, primary);
+        using RespClient client = primary.Connect();
+        Assert.Contains("slave0:ip=127.0.0.2,", client.Call("INFO", "replication").Text!, StringComparison.Ordinal);
+        Assert.Equal(asPrimary + 20, int.Parse(File.ReadAllText(path), CultureInfo.InvariantCulture));
     }
 
     /// <summary>A primary that says nothing for repl-timeout is left. Here it is stopped, and later continues.</summary>

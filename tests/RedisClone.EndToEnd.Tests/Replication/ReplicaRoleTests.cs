@@ -76,6 +76,9 @@ public sealed class ReplicaRoleTests
         primary.Kill();
         const string down = "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
         FollowingTests.Until(() => client.Call("GET", "k").ToString() == down, "the link stays", replica);
+        const string stale = "#!lua flags=allow-stale,no-writes\nreturn redis.pcall(ARGV[1], 'k')";
+        client.Expect("-ERR Can not execute the command on a stale replica", "EVAL", stale, "0", "GET");
+        Assert.Contains("run_id", client.Call("EVAL", stale.Replace("'k'", "'server'", StringComparison.Ordinal), "0", "INFO").Text!, StringComparison.Ordinal);
         client.Expect("+OK", "REPLICAOF", "NO", "ONE");
         client.Expect("$nil", "GET", "k");
     }

@@ -3,6 +3,8 @@ using System.Text;
 using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Admin.Log;
 using RedisClone.Configuration;
+using RedisClone.Engine;
+using RedisClone.Engine.Commands;
 using RedisClone.Server.Lifetime;
 
 namespace RedisClone.Server.Tests.Config;
@@ -45,7 +47,7 @@ public sealed class ProcessTests : IDisposable
     {
         var path = Path.Combine(_directory, "redis.pid");
         var config = new ServerConfig { PidFile = path };
-        var presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        ProcessPresence presence = PresenceOf(config);
         presence.Ready();
         Assert.Equal($"{Environment.ProcessId}\n", await File.ReadAllTextAsync(path));
         await presence.StoppedAsync(CancellationToken.None);
@@ -56,9 +58,16 @@ public sealed class ProcessTests : IDisposable
     public async Task AFailureToWriteThePidFileIsIgnored()
     {
         var config = new ServerConfig { PidFile = "/no/such/directory/redis.pid" };
-        var presence = new ProcessPresence(config, new ConfigTable(config), NullLogger<ProcessPresence>.Instance);
+        ProcessPresence presence = PresenceOf(config);
         presence.Ready();
         await presence.StoppedAsync(CancellationToken.None);
+    }
+
+    private static ProcessPresence PresenceOf(ServerConfig config)
+    {
+        var table = new ConfigTable(config);
+        var server = new ServerCore(config, table, new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance);
+        return new ProcessPresence(config, table, server, NullLogger<ProcessPresence>.Instance);
     }
 
     [Fact]

@@ -15,6 +15,9 @@ internal sealed class ReplicationRole(ServerCore server)
     /// <summary>Opens connections to primaries; null in a host that has no network. The host sets it.</summary>
     public IPrimaryConnector? Connector { get; set; }
 
+    /// <summary>Called after a change of the role, while every shard is held. The host sets it.</summary>
+    public Action Changed { get; set; } = static () => { };
+
     public ReplicaOf? Primary => server.Config.ReplicaOf;
 
     public bool IsReplica => server.Config.ReplicaOf is not null;
@@ -83,6 +86,7 @@ internal sealed class ReplicationRole(ServerCore server)
             foreach (Session session in server.Sessions.Unordered) session.Waiter?.Wake(WakeReason.RoleChanged);
         }
         server.RoleFile.Keep();
+        Changed();
         Replace(primary);
     }
 
@@ -100,6 +104,7 @@ internal sealed class ReplicationRole(ServerCore server)
         server.Replicas.Disconnect();
         server.Replicas.Lead();
         server.RoleFile.Keep();
+        Changed();
         server.Eviction.Look();
     }
 

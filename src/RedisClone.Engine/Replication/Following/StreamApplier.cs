@@ -1,3 +1,4 @@
+using RedisClone.Engine.Commands;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
 
@@ -11,6 +12,7 @@ namespace RedisClone.Engine.Replication.Following;
 internal sealed class StreamApplier : IHeldWork
 {
     private static readonly TimeSpan DiskPause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan PausePoll = TimeSpan.FromMilliseconds(10);
 
     private readonly ServerCore _server;
     private readonly Follower _follower;
@@ -49,6 +51,8 @@ internal sealed class StreamApplier : IHeldWork
 
     private async ValueTask ApplyAsync(CancellationToken end)
     {
+        // CLIENT PAUSE stops the stream too: what is paused must not change.
+        while (_server.Pause.HoldsBack(CommandFlags.Write)) await Task.Delay(PausePoll, end).ConfigureAwait(false);
         if (_server.DiskRefusal is { } refusal && _batch.HasWrites) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
         for (_next = 0; _next < _batch.Units;)
         {
