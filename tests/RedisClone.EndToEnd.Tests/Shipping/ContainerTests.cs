@@ -26,4 +26,13 @@ public sealed class ContainerTests(ITestOutputHelper output)
         (int code, string printed) = await Repository.RunAsync("/usr/bin/python3", ["-c", Read, .. files]);
         Assert.True(code == 0, printed);
     }
+
+    [Fact]
+    public async Task EveryManifestFitsTheSchemasOfKubernetes()
+    {
+        string[] files = Directory.GetFiles(Repository.PathOf("docker"), "kubernetes*.yaml");
+        (int code, string printed) = await Repository.RunAsync("node", [Repository.PathOf("tests/clients/manifests.mjs"), .. files]);
+        Assert.True(code == 0, printed);
+        Assert.Contains("StatefulSet redisclone-sentinel is valid", printed, StringComparison.Ordinal);
+    }
 }
