@@ -92,10 +92,10 @@ internal sealed class KeyEvents(ServerCore server)
             lane.Effects.Add(entry.Key);
             foreach (int argument in arguments) lane.Effects.Add(request[argument]);
         }
-        int removed = 0;
-        foreach (int argument in arguments)
-            if (HashValue.Remove(entry, request[argument])) removed++;
-        FieldsExpired(entry, removed, database, lane);
+        // Remove returns whether a field was alive, and these are not.
+        long before = HashValue.Count(entry);
+        foreach (int argument in arguments) HashValue.Remove(entry, request[argument]);
+        FieldsExpired(entry, (int)(before - HashValue.Count(entry)), database, lane);
     }
 
     /// <summary>

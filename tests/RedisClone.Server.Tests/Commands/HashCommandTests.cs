@@ -49,6 +49,37 @@ public sealed class HashCommandTests
         Assert.Equal("1", _host.Run("HLEN h"));
     }
 
+    /// <summary>A command that removes the last field of a hash because it has expired removes the hash too.</summary>
+    [Theory]
+    [InlineData("HGET h a", 512)]
+    [InlineData("HGET h a", 0)]
+    [InlineData("HMGET h a a", 512)]
+    [InlineData("HEXISTS h a", 0)]
+    [InlineData("HSTRLEN h a", 512)]
+    [InlineData("HDEL h a", 512)]
+    [InlineData("HDEL h a", 0)]
+    [InlineData("HGETDEL h FIELDS 1 a", 512)]
+    [InlineData("HGETEX h FIELDS 1 a", 512)]
+    [InlineData("HPERSIST h FIELDS 1 a", 512)]
+    [InlineData("HEXPIRE h 10 FIELDS 1 a", 0)]
+    [InlineData("HPTTL h FIELDS 1 a", 512)]
+    [InlineData("HSETEX h FXX FIELDS 1 a 1", 512)]
+    public void AHashEndsWithItsLastExpiredField(string command, int packed)
+    {
+        var host = new CommandHost(c => c.HashMaxListpackEntries = packed);
+        host.Run("HSET h a 1");
+        host.Run("HPEXPIRE h 100 FIELDS 1 a");
+        host.Now += 101;
+        string[] effects = host.EffectsOf(command);
+        // A command may leave the expired field to active expiry. It must not leave a hash without fields.
+        string length = host.Run("HLEN h");
+        Assert.Equal(length, host.Run("EXISTS h"));
+        Assert.Equal(length == "0" ? 1 : 0, effects.Count(effect => effect.StartsWith("HDEL h a", StringComparison.Ordinal)));
+        // HDEL removes the field itself, and the field does not expire.
+        bool expires = length == "0" && !command.StartsWith("HDEL", StringComparison.Ordinal);
+        if (expires) Assert.Contains("expired_subkeys:1\r\n", host.Run("INFO stats"), StringComparison.Ordinal);
+    }
+
     [Fact]
     public void AnIncrementOfAnExpiredFieldStartsAtZero()
     {
