@@ -113,13 +113,15 @@ internal static class ListMoves
         RemoveSourceIfEmpty(ref c);
     }
 
-    /// <summary>Makes the effect of BRPOPLPUSH and BLMOVE an LMOVE, which never blocks.</summary>
+    /// <summary>Makes the effect of BRPOPLPUSH an RPOPLPUSH, and that of BLMOVE an LMOVE, which never block.</summary>
     private static void ReplaceMoveEffect(ref CommandContext c, ListEnd from, ListEnd to)
     {
-        if (!c.Row.Has(Blocking) || c.ReplaceEffect(arguments: 5) is not { } effect) return;
-        effect.Add("LMOVE"u8);
+        bool namesEnds = c.Row.Name != "brpoplpush";
+        if (!c.Row.Has(Blocking) || c.ReplaceEffect(arguments: namesEnds ? 5 : 3) is not { } effect) return;
+        effect.Add(namesEnds ? "LMOVE"u8 : "RPOPLPUSH"u8);
         effect.Add(c.Args[1]);
         effect.Add(c.Args[2]);
+        if (!namesEnds) return;
         effect.Add(EndName(from));
         effect.Add(EndName(to));
     }
