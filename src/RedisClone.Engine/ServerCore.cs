@@ -190,6 +190,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>Reads the counters of the event loops, if the transport has event loops. The host sets it.</summary>
     public Func<LoopCounters[]> Loops { get; set; } = static () => [];
 
+    /// <summary>Makes a support bundle; null if another one is being made. The host sets it.</summary>
+    public Func<byte[]?> SupportBundle { get; set; } = static () => null;
+
     internal ShardLoads ShardLoads { get; }
 
     public long StartedAt { get; } = UnixMilliseconds();

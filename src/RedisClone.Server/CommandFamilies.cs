@@ -31,6 +31,7 @@ internal static class CommandFamilies
         .. SlowLogCommands.Rows,
         .. LatencyCommands.Rows,
         .. HotKeysCommands.Rows,
+        .. SupportCommands.Rows,
         .. SnapshotCommands.Rows,
         .. BackupCommands.Rows,
         .. ClusterCommands.Rows,

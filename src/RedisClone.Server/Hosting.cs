@@ -9,6 +9,7 @@ using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using RedisClone.Admin.History;
 using RedisClone.Admin.Log;
+using RedisClone.Server.Support;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
@@ -72,6 +73,7 @@ internal static class Hosting
             EventLoopListenerFactory? loops = host.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().FirstOrDefault();
             if (loops is not null) server.Loops = () => EventLoopListenerFactory.IsSupported ? loops.Counters : [];
         }
+        server.SupportBundle = host.Services.GetRequiredService<SupportBundle>().Make;
         var metrics = new MetricsEndpoint(server);
         StudioEndpoint studio = host.Services.GetRequiredService<StudioEndpoint>();
         host.Run(context => StudioEndpoint.IsFor(context) ? studio.AnswerAsync(context, metrics) : metrics.AnswerAsync(context));
@@ -93,6 +95,10 @@ internal static class Hosting
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
         builder.Services.AddSingleton<FigureHistory>();
+        builder.Services.AddSingleton<SupportBundle>();
+        var tail = new LogTail();
+        builder.Services.AddSingleton(tail);
+        builder.Logging.AddProvider(tail);
         builder.Services.AddHostedService<Maintenance>();
         builder.Services.AddHostedService<ShutdownSteps>();
         builder.Services.Configure<HostOptions>(host => host.ShutdownTimeout = Limits.ShutdownPatience);

@@ -24,6 +24,7 @@ internal static class Program
         using var output = new PlainOutput(StandardStream.Output);
         using var error = new PlainOutput(StandardStream.Error);
         int? done = OfflineCommands.TryRun(args, environment, output)
+            ?? SupportProgram.TryRun(args, environment, output)
             ?? HealthCheck.TryRun(args, environment, output)
             ?? ReferencePages.TryRun(args, output)
             ?? ProgramOptions.TryRun(args, output, error);

@@ -3,14 +3,14 @@
 //   node studio.mjs HTTP-PORT REDIS-PORT [FOLDER]
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 import { fill, hostile, load } from './studio-data.mjs';
 
 const [, , http, port, folder] = process.argv;
 const url = `http://127.0.0.1:${http}/studio/`;
-const screens = ['now', 'commands', 'memory', 'shards', 'durability', 'clients', 'replication', 'keys', 'console', 'config', 'recovery'];
+const screens = ['now', 'commands', 'memory', 'shards', 'durability', 'clients', 'replication', 'keys', 'console', 'config', 'recovery', 'support'];
 const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
@@ -65,6 +65,7 @@ const shows = {
   console: on => on.waitForSelector('input[role=combobox]'),
   config: on => on.waitForSelector('td:text-is("appendfsync")'),
   recovery: on => on.waitForSelector('dt:text-is("Process started")'),
+  support: on => on.waitForSelector('button:text-is("Make a bundle")'),
 };
 
 for (const size of Object.keys(sizes)) {
@@ -167,6 +168,14 @@ await ready(on, 'memory');
 await on.click('button:text-is("Sample keys")');
 await on.waitForSelector('[aria-label="Largest keys of the sample"] td:has-text("big:hash")');
 await on.waitForSelector('button:text-is("Sample keys")');
+
+// The support bundle is a zip.
+await on.evaluate(() => { location.hash = 'support'; });
+await ready(on, 'support');
+const [bundle] = await Promise.all([on.waitForEvent('download'), on.click('button:text-is("Make a bundle")')]);
+assert.match(bundle.suggestedFilename(), /^support-bundle-.*\.zip$/);
+assert.equal(readFileSync(await bundle.path()).subarray(0, 2).toString(), 'PK');
+await on.waitForSelector('p[role=status]:has-text("The browser has the bundle")');
 
 // A plot can be read with the keyboard.
 await on.evaluate(() => { location.hash = 'now'; });

@@ -36,7 +36,7 @@ internal static class ProgramOptions
                RedisClone.Server - (read the configuration from standard input)
                RedisClone.Server -v or --version
                RedisClone.Server -h or --help
-        {ReferencePages.Usage}{HealthCheck.Usage}{OfflineCommands.Usage}
+        {ReferencePages.Usage}{HealthCheck.Usage}{SupportProgram.Usage}{OfflineCommands.Usage}
         An option is a parameter of redis.conf: --name value ...
         The environment can also set a parameter: REDISCLONE_NAME=value, or REDISCLONE_NAME_FILE=file with the value;
         dashes become underscores. The command line overrides the environment, which overrides the file.

@@ -1,12 +1,9 @@
 using System.Text;
 using System.Text.Json;
 using RedisClone.Admin.History;
-using RedisClone.Configuration;
+using RedisClone.Admin.Reports;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Shards;
-using RedisClone.Journal.Reading;
-using RedisClone.Scheduling;
 
 namespace RedisClone.Server.Studio;
 
@@ -16,8 +13,6 @@ namespace RedisClone.Server.Studio;
 /// </summary>
 internal sealed class StudioCalls(ServerCore server, FigureHistory history)
 {
-    private const int HeatSeconds = 60;
-
     /// <summary>Runs a call. Returns null, or the reason why it is refused; an empty reason if there is no such call.</summary>
     public async ValueTask<string?> RunAsync(StudioSession session, string call, JsonElement body, Utf8JsonWriter json, CancellationToken cancelled)
     {
@@ -34,16 +29,16 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
                 WriteHistory(body, json);
                 return null;
             case "/shards":
-                WriteShards(json);
+                ShardReport.Write(server, json);
                 return null;
             case "/parameters":
-                WriteParameters(json);
+                ParameterReport.Write(server.Config, json);
                 return null;
             case "/commands":
                 WriteCommands(json);
                 return null;
             case "/recovery":
-                WriteRecovery(json);
+                RecoveryReport.Write(server, json);
                 return null;
             default:
                 return "";
@@ -101,71 +96,6 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
         json.WriteEndObject();
     }
 
-    private void WriteShards(Utf8JsonWriter json)
-    {
-        json.WriteStartObject();
-        json.WriteNumber("imbalance", server.ShardLoads.Imbalance);
-        json.WriteStartArray("seconds");
-        foreach (int[] second in server.ShardLoads.Read(HeatSeconds))
-        {
-            json.WriteStartArray();
-            foreach (int holds in second) json.WriteNumberValue(holds);
-            json.WriteEndArray();
-        }
-        json.WriteEndArray();
-        json.WriteStartArray("shards");
-        for (int i = 0; i < server.Shards.Count; i++) WriteShard(server.Shards[i], json);
-        json.WriteEndArray();
-        json.WriteStartArray("loops");
-        foreach (LoopCounters loop in server.Loops())
-        {
-            json.WriteStartObject();
-            json.WriteNumber("rounds", loop.Rounds);
-            json.WriteNumber("receives", loop.Receives);
-            json.WriteNumber("connections", loop.Connections);
-            json.WriteNumber("unsent", loop.UnsentBytes);
-            json.WriteEndObject();
-        }
-        json.WriteEndArray();
-        json.WriteEndObject();
-    }
-
-    private static void WriteShard(Shard shard, Utf8JsonWriter json)
-    {
-        long keys = 0;
-        for (int database = 0; database < shard.Store.DatabaseCount; database++) keys += shard.Store.ExistingDatabase(database)?.Count ?? 0;
-        json.WriteStartObject();
-        json.WriteNumber("holds", shard.Holds);
-        json.WriteNumber("waits", shard.Waits);
-        json.WriteNumber("queued", shard.Queued);
-        json.WriteNumber("keys", keys);
-        json.WriteNumber("used", shard.Store.Arena.BytesUsed);
-        json.WriteNumber("slack", shard.Store.Arena.SlackBytes);
-        json.WriteEndObject();
-    }
-
-    private void WriteParameters(Utf8JsonWriter json)
-    {
-        json.WriteStartArray();
-        foreach (ParameterGroup group in ConfigTable.Groups)
-            foreach (Parameter parameter in group.Parameters)
-            {
-                bool isSecret = parameter.Has(ParameterFlags.Secret), isDefault = parameter.IsDefault(server.Config);
-                json.WriteStartObject();
-                json.WriteString("group", group.Title);
-                json.WriteString("name", parameter.Name);
-                json.WriteString("value", isSecret ? isDefault ? "" : "(hidden)" : parameter.GetText(server.Config));
-                json.WriteString("standard", isSecret ? "" : parameter.DefaultText);
-                json.WriteBoolean("differs", !isDefault);
-                json.WriteBoolean("fixed", parameter.Has(ParameterFlags.Immutable));
-                json.WriteBoolean("unused", parameter.Has(ParameterFlags.TunesNothing) || parameter.Has(ParameterFlags.Unsupported));
-                json.WriteString("doc", parameter.Doc);
-                json.WriteString("values", parameter.Values);
-                json.WriteEndObject();
-            }
-        json.WriteEndArray();
-    }
-
     private void WriteCommands(Utf8JsonWriter json)
     {
         json.WriteStartArray();
@@ -179,47 +109,5 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
             json.WriteEndArray();
         }
         json.WriteEndArray();
-    }
-
-    private void WriteRecovery(Utf8JsonWriter json)
-    {
-        json.WriteStartObject();
-        json.WriteBoolean("loading", server.Loading is not null);
-        json.WriteNumber("milliseconds", server.LoadMilliseconds);
-        json.WriteNumber("startedAt", server.StartedAt);
-        json.WriteNumber("keysLoaded", server.Snapshots.KeysLoaded);
-        json.WriteNumber("keysExpired", server.Snapshots.KeysExpired);
-        if (server.Journal?.Recovered is { } report) WriteReport(report, json);
-        json.WriteEndObject();
-    }
-
-    private static void WriteReport(JournalReport report, Utf8JsonWriter json)
-    {
-        json.WriteStartObject("journal");
-        json.WriteString("outcome", report.Outcome switch
-        {
-            JournalOutcome.Absent => "absent",
-            JournalOutcome.Clean => "clean",
-            JournalOutcome.Cut => "cut",
-            _ => "refused",
-        });
-        json.WriteString("reason", report.Reason);
-        json.WriteString("file", report.File);
-        json.WriteNumber("offset", report.Offset);
-        json.WriteNumber("cut", report.CutBytes);
-        json.WriteNumber("position", report.Lsn);
-        json.WriteStartArray("files");
-        foreach (JournalFileReport file in report.Files)
-        {
-            json.WriteStartObject();
-            json.WriteString("name", file.Name);
-            json.WriteNumber("length", file.Length);
-            json.WriteNumber("kept", file.Kept);
-            json.WriteNumber("units", file.Units);
-            json.WriteBoolean("sealed", file.IsSealed);
-            json.WriteEndObject();
-        }
-        json.WriteEndArray();
-        json.WriteEndObject();
     }
 }

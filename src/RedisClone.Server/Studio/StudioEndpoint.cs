@@ -137,6 +137,11 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
 
     private async Task RunAsync(HttpContext context, StudioSession session, string call, JsonElement body)
     {
+        if (call == "/support-bundle")
+        {
+            await SendBundleAsync(context, session);
+            return;
+        }
         var answer = new ArrayBufferWriter<byte>(4096);
         await using var json = new Utf8JsonWriter(answer);
         string? refusal = await calls.RunAsync(session, call, body, json, context.RequestAborted);
@@ -148,6 +153,22 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         await json.FlushAsync(context.RequestAborted);
         await SendJsonAsync(context, StatusCodes.Status200OK, answer.WrittenMemory);
+    }
+
+    /// <summary>Answers with the zip that the command SUPPORT-BUNDLE returns.</summary>
+    private async Task SendBundleAsync(HttpContext context, StudioSession session)
+    {
+        const string right = "support-bundle";
+        if (!StudioRights.MayRun(server, session.User, right))
+            await FailAsync(context, StatusCodes.Status403Forbidden, $"the user {session.User.Text} may not run {right}");
+        else if (await Task.Run(server.SupportBundle) is not { } bundle)
+            await FailAsync(context, StatusCodes.Status409Conflict, "a support bundle is being made already");
+        else
+        {
+            context.Response.ContentType = "application/zip";
+            context.Response.ContentLength = bundle.Length;
+            await context.Response.Body.WriteAsync(bundle, context.RequestAborted);
+        }
     }
 
     /// <summary>Answers with the session of the browser, or opens one.</summary>

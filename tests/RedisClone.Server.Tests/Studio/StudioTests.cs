@@ -1,3 +1,4 @@
+using System.IO.Compression;
 using System.Net;
 using System.Text;
 using System.Text.Json;
@@ -313,6 +314,36 @@ public sealed partial class StudioTests
         (_, JsonElement history) = await browser.PostAsync("history", """{"series":["redis_connected_clients"],"seconds":300,"points":300,"after":0}""");
         Assert.Equal(1, history.GetProperty("values").GetArrayLength());
         Assert.Equal(HttpStatusCode.NotFound, (await browser.PostAsync("nothing", "{}")).Status);
+    }
+
+    [Fact]
+    public async Task TheBundleNeedsThePermissionForItsCommand()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        client.Run("ACL SETUSER reader on >secret ~* &* +@read +info");
+        client.Run("ACL SETUSER keeper on >secret +support-bundle");
+        using var content = new StringContent("{}", Encoding.UTF8, "application/json");
+        using var browser = new StudioBrowser(server);
+        await browser.SignInAsync("reader", "secret");
+        Assert.Equal(HttpStatusCode.Forbidden, (await browser.PostAsync("support-bundle", "{}")).Status);
+        await browser.SignInAsync("keeper", "secret");
+        using HttpResponseMessage bundle = await browser.SendAsync(HttpMethod.Post, "/studio/api/support-bundle", content);
+        Assert.Equal(HttpStatusCode.OK, bundle.StatusCode);
+        using var zip = new ZipArchive(await bundle.Content.ReadAsStreamAsync());
+        Assert.Contains(zip.Entries, static entry => entry.FullName == "README.md");
+    }
+
+    [Fact]
+    public async Task AnotherBundleAtTheSameTimeIsRefused()
+    {
+        await using RunningServer server = await StartAsync();
+        server.Core.SupportBundle = static () => null;
+        using var browser = new StudioBrowser(server);
+        await browser.PostAsync("session", "{}");
+        Assert.Equal(HttpStatusCode.Conflict, (await browser.PostAsync("support-bundle", "{}")).Status);
+        using TestClient client = server.Connect();
+        Assert.Contains("ERR a support bundle is being made already", client.Run("SUPPORT-BUNDLE"), StringComparison.Ordinal);
     }
 
     private static Task<RunningServer> StartAsync(Action<ServerConfig>? configure = null) => RunningServer.StartAsync(TransportKind.EventLoop, config =>

@@ -9,11 +9,12 @@ import clients from './clients.js';
 import keys from './keys.js';
 import consoleScreen from './console.js';
 import config from './config.js';
+import support from './support.js';
 
 const groups = [
   ['Watch', { now, commands, memory, shards, durability, clients, replication }],
   ['Work', { keys, console: consoleScreen }],
-  ['Look up', { config, recovery }],
+  ['Look up', { config, recovery, support }],
 ];
 const screens = Object.assign({}, ...groups.map(([, of]) => of));
 const part = Object.fromEntries(['bar', 'nav', 'content', 'state', 'tools', 'menu'].map(id => [id, document.getElementById(id)]));

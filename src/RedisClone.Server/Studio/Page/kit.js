@@ -105,19 +105,23 @@ export class ReplyError extends Error {}
 let signedOut = () => {};
 export function whenSignedOut(handler) { signedOut = handler; }
 
-export async function post(path, body = {}) {
+async function ask(path, body) {
   let response;
   try {
     response = await fetch('api/' + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   } catch {
     throw new Error('The server does not answer.');
   }
-  let answer;
-  try { answer = await response.json(); } catch { answer = { error: `The server answered with the status ${response.status}.` }; }
-  if (response.ok) return answer;
+  if (response.ok) return response;
   if (response.status === 401 && path !== 'session') signedOut();
+  let answer;
+  try { answer = await response.json(); } catch { answer = {}; }
   throw new Error(answer.error || `The server answered with the status ${response.status}.`);
 }
+
+export const post = async (path, body = {}) => (await ask(path, body)).json();
+
+export const download = async path => (await ask(path, {})).blob();
 
 /** Runs commands of a screen. An error reply becomes a ReplyError in the array. */
 export async function run(commands) {
