@@ -23,6 +23,10 @@ internal static class ParameterChecks
         : value.All(c => char.IsAsciiLetterOrDigit(c) || c is '-' or '.') ? null
         : "Hostnames may only contain alphanumeric characters, hyphens or dots";
 
+    public static string? HttpUrl(string value) =>
+        value.Length == 0 || Uri.TryCreate(value, UriKind.Absolute, out Uri? url) && url.Scheme is "http" or "https" ? null
+            : "argument must be a URL that begins with http:// or https://";
+
     public static string? Supervised(SupervisedMode mode) =>
         mode == SupervisedMode.Upstart ? "'upstart' is not supported by this server, only 'systemd' and 'auto'" : null;
 

@@ -34,6 +34,9 @@ internal sealed class ServerConfig
     public bool HttpOpenMetrics;
     public string[] HttpHosts = [];
     public bool MetricsHistory;
+    public string OtlpEndpoint = "";
+    public int OtlpInterval;
+    public string OtlpHeadersFile = "";
     public bool ProtectedMode;
     public int TcpBacklog;
     public int TcpKeepAlive;

@@ -169,6 +169,9 @@ internal static class Limits
     /// <summary>The maximum length in bytes of the host name or address that a replica announces.</summary>
     public const int HostName = 255;
 
+    /// <summary>Time that an export of the figures may take.</summary>
+    public static readonly TimeSpan OtlpPatience = TimeSpan.FromSeconds(10);
+
     /// <summary>Time that a health check waits for the server.</summary>
     public static readonly TimeSpan HealthPatience = TimeSpan.FromSeconds(3);
 

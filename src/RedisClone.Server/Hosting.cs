@@ -96,6 +96,7 @@ internal static class Hosting
         builder.Services.AddSingleton<RedisConnectionHandler>();
         builder.Services.AddSingleton<FigureHistory>();
         builder.Services.AddSingleton<SupportBundle>();
+        if (config.OtlpEndpoint.Length > 0) builder.Services.AddHostedService<OtlpExporter>();
         var tail = new LogTail();
         builder.Services.AddSingleton(tail);
         builder.Logging.AddProvider(tail);

@@ -9,7 +9,7 @@ internal static class SupportCommands
     public static readonly CommandRow[] Rows =
     [
         new("SUPPORT-BUNDLE",
-            1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long | Blind | SkipSlowLog, "server", "8.10.0", MakeBundle,
+            1, Keys.None, CommandFlags.Admin | NoScript | Loading | Stale | NoMulti | AllowBusy | Long | Blind | SkipSlowLog, "server", "7.4.1", MakeBundle,
             "Returns a zip with the figures, the configuration, the log and the threads of the server, without keys, values and passwords.")
             { Tips = CommandTips.Nondeterministic },
     ];
