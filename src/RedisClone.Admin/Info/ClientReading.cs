@@ -9,7 +9,7 @@ internal sealed class ClientReading
 {
     public ClientReading(ServerCore server)
     {
-        foreach (Session session in server.Sessions.All)
+        foreach (Session session in server.Sessions.Unordered)
         {
             if (session.Subscriptions > 0) Subscribing++;
             if (session.Watched.Count > 0) Watching++;

@@ -4,20 +4,18 @@ namespace RedisClone.Admin.Info;
 
 /// <summary>
 /// What the kernel knows about this process: its resident memory by part, its disk traffic, and the processor time of its threads.
-/// The kernel walks all pages of the process for the first, so all of it is read at most once in some seconds. A value that the
-/// system does not provide is null.
+/// The kernel walks all pages of the process for the first, so all of it is read at most once in five seconds, and more rarely if
+/// the process is large. A value that the system does not provide is null.
 /// </summary>
 internal sealed class ProcessReading
 {
-    private const int MillisecondsBetweenReadings = 5000;
     private const double ThreadClock = 100;     // ticks a second of the times in /proc, fixed by the kernel's interface
 
     private static readonly Lock Gate = new();
+    private static readonly Spacing Pace = new(least: TimeSpan.FromSeconds(5), mostOfTime: 1.0 / 1000);
     private static readonly Dictionary<int, double> SecondsOfThread = [];
     private static readonly SortedDictionary<string, double> SecondsOfName = new(StringComparer.Ordinal);
     private static ProcessReading? s_last;
-
-    private readonly long _readAt = Environment.TickCount64;
 
     private ProcessReading()
     {
@@ -48,8 +46,9 @@ internal sealed class ProcessReading
     {
         lock (Gate)
         {
-            if (s_last is null || Environment.TickCount64 - s_last._readAt >= MillisecondsBetweenReadings) s_last = new ProcessReading();
-            return s_last;
+            if (s_last is not null && !Pace.IsDue) return s_last;
+            using Spacing.Use use = Pace.Begin();
+            return s_last = new ProcessReading();
         }
     }
 

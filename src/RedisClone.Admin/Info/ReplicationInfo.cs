@@ -2,6 +2,7 @@ using System.Globalization;
 using RedisClone.Configuration;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Replication.Following;
+using static RedisClone.Admin.Info.Metric;
 
 namespace RedisClone.Admin.Info;
 
@@ -11,8 +12,14 @@ internal static class ReplicationInfo
     public static readonly InfoRow[] Rows =
     [
         new Figure("role", r => r.Server.Role.IsReplica ? "slave" : "master"),
+        new FreeText(WritePrimary),
+        new Figure("master_link_status", r => r.Server.Role is not { Primary: not null } role ? default(FigureValue?)
+                : new FigureValue(role.IsLinkUp ? "up" : "down", role.IsLinkUp ? 1 : 0),
+            Gauge("redis_master_link_up", "1 while this replica follows its primary; absent on a primary.")),
         new FreeText(WriteLink),
-        new Figure("connected_slaves", r => r.Replicas.Length),
+        new Figure("connected_slaves", r => r.Replicas.Length, Gauge("redis_connected_slaves", "Replicas that are connected.")),
+        new Figure("slaves_behind_bytes", r => r.Replicas.Select(static replica => replica.Behind).DefaultIfEmpty().Max(),
+            Gauge("redisclone_replicas_behind_bytes", "Bytes of the stream that the slowest replica has not been sent.", Unit.Bytes)),
         new Figure("min_slaves_good_slaves", r => r.Config.WantsReplicas && !r.Server.Role.IsReplica ? r.Server.Replicas.CountGood() : null),
         new FreeText(WriteReplicas),
         new Figure("master_failover_state", r => r.Server.Failover.State switch
@@ -31,15 +38,19 @@ internal static class ReplicationInfo
         new Figure("repl_backlog_histlen", r => r.Server.Replicas.Stream is { IsOpen: true } stream ? stream.Offset - stream.BacklogStart : 0),
     ];
 
+    private static void WritePrimary(ServerReading reading, InfoWriter info)
+    {
+        if (reading.Server.Role.Primary is not { } primary) return;
+        info.Field("master_host", primary.Host);
+        info.Field("master_port", primary.Port.ToString(CultureInfo.InvariantCulture));
+    }
+
     private static void WriteLink(ServerReading reading, InfoWriter info)
     {
-        if (reading.Server.Role is not { Primary: { } primary } role) return;
+        if (reading.Server.Role is not { Primary: not null } role) return;
         Follower? link = role.Follower;
         bool isUp = role.IsLinkUp;
         long offset = reading.Server.Replicas.Stream.Offset;
-        Field("master_host", primary.Host);
-        Field("master_port", primary.Port);
-        Field("master_link_status", isUp ? "up" : "down");
         Field("master_last_io_seconds_ago", isUp ? (reading.Now - link!.LastInput) / 1000 : -1);
         FullCopy? copy = link?.Copy;
         Field("master_sync_in_progress", link?.State == LinkState.Sync);

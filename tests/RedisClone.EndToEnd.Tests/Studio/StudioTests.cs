@@ -21,6 +21,20 @@ public sealed class StudioTests
         server.AssertWell();
     }
 
+    /// <summary>REDISCLONE_SCREENSHOTS names a folder for the pictures, from which those in docs/operations/ are taken.</summary>
+    [Fact]
+    public async Task TroublesAreFoundByThePageAlone()
+    {
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours(
+            "--http-port", $"{http}", "--appendonly", "yes", "--appendfsync", "always", "--busy-reply-threshold", "200");
+        string? folder = Environment.GetEnvironmentVariable("REDISCLONE_SCREENSHOTS");
+        string[] pictures = folder is null ? [] : [Path.Combine(folder, "operations")];
+        using var browser = new ClientProgram("node", ["studio-troubles.mjs", $"{http}", $"{server.Port}", .. pictures]);
+        Assert.EndsWith("7 troubles found\n", await browser.Finish(), StringComparison.Ordinal);
+        server.AssertWell();
+    }
+
     [Fact]
     public async Task SigningInIsAskedForAndEnds()
     {

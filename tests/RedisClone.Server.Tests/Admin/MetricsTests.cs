@@ -102,6 +102,11 @@ public sealed partial class MetricsTests
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
         string page = await GetAsync(server, "/metrics");
+        // Only a replica has a link.
+        using TestClient client = server.Connect();
+        client.Run("REPLICAOF 127.0.0.1 1");
+        Assert.DoesNotContain("redis_master_link_up 0", page, StringComparison.Ordinal);
+        page += await GetAsync(server, "/metrics");
         foreach (Metric metric in MetricsPage.Exports.Select(export => export.Metric))
         {
             Assert.True(Shows(page, metric.Name), metric.Name);
@@ -135,6 +140,8 @@ public sealed partial class MetricsTests
     {
         await using RunningServer server = await StartWithJournalAsync();
         Work(server);
+        using TestClient client = server.Connect();
+        client.Run("REPLICAOF 127.0.0.1 1");        // Only a replica has a link.
         var reading = new ServerReading(server.Core);
         int compared = 0;
         foreach (Figure figure in InfoReport.Rows.OfType<Figure>().Where(figure => figure.Metric is not null))
@@ -142,8 +149,8 @@ public sealed partial class MetricsTests
             FigureValue value = Assert.NotNull(figure.Read(reading));
             double shown = value.Text switch
             {
-                "ok" => 1,
-                "err" => 0,
+                "ok" or "up" => 1,
+                "err" or "down" => 0,
                 _ => double.Parse(value.Text, CultureInfo.InvariantCulture),
             };
             Assert.True(shown == value.Number, $"{figure.Name}: {value}");

@@ -1,0 +1,119 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using RedisClone.EndToEnd.Tests.Support;
+using RedisClone.EndToEnd.Tests.Tls;
+
+namespace RedisClone.EndToEnd.Tests.Studio;
+
+/// <summary>The HTTP port of a server process: TLS, and clients that hold connections without a request.</summary>
+public sealed class HttpPortTests
+{
+    [Fact]
+    public async Task TlsUsesTheCertificatesOfTheServer()
+    {
+        using var authority = new TestAuthority();
+        (string certificate, string key) = authority.Issue("server");
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours(
+            "--http-port", $"{http}", "--http-tls", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--requirepass", "secret");
+        string before = await CertificateAsync(authority, http);
+        await Assert.ThrowsAsync<HttpRequestException>(() => AskAsync(authority, $"http://localhost:{http}/studio/"));
+        using var other = new TestAuthority();
+        await Assert.ThrowsAsync<HttpRequestException>(() => AskAsync(other, $"https://localhost:{http}/studio/"));
+        // A new certificate takes effect without a restart.
+        authority.Issue("server");
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "AUTH", "secret");
+        client.Expect("+OK", "CONFIG", "SET", "tls-cert-file", certificate);
+        Assert.NotEqual(before, await CertificateAsync(authority, http));
+    }
+
+    [Fact]
+    public async Task AThousandIdleSocketsDoNoHarm()
+    {
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}");
+        using RespClient client = server.Connect();
+        var sockets = new List<Socket>();
+        try
+        {
+            for (int i = 0; i < 1000; i++)
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+                sockets.Add(socket);
+                await BeginAsync(socket, http, request: i % 3 == 1 ? "GET /studio/ HTTP/1.1\r\nHost: loc" : "");
+                if (i % 100 == 0) client.Expect("+PONG", "PING");
+            }
+            client.Expect("+PONG", "PING");
+            Assert.InRange(server.ResidentBytes, 1, 500 << 20);
+            // The server closes all of them by itself.
+            foreach (Socket socket in sockets.Where(static socket => socket.Connected)) await AssertClosedAsync(socket);
+        }
+        finally
+        {
+            foreach (Socket socket in sockets) socket.Dispose();
+        }
+        using var browser = new HttpClient();
+        Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
+        server.AssertWell();
+    }
+
+    private static async Task BeginAsync(Socket socket, int port, string request)
+    {
+        try
+        {
+            await socket.ConnectAsync(IPAddress.Loopback, port);
+            if (request.Length > 0) await socket.SendAsync(Encoding.ASCII.GetBytes(request));
+        }
+        catch (SocketException)
+        {
+            // The server has closed the connection, because there are too many.
+        }
+    }
+
+    private static async Task AssertClosedAsync(Socket socket)
+    {
+        using var patience = new CancellationTokenSource(TimeSpan.FromSeconds(60));
+        byte[] buffer = new byte[4096];
+        try
+        {
+            while (await socket.ReceiveAsync(buffer, patience.Token) > 0)
+            {
+                // The answer to a request that did not end in time.
+            }
+        }
+        catch (SocketException)
+        {
+            // The connection was reset.
+        }
+    }
+
+    private static async Task<string> CertificateAsync(TestAuthority authority, int port)
+    {
+        (HttpStatusCode status, string thumbprint) = await AskAsync(authority, $"https://localhost:{port}/studio/");
+        Assert.Equal(HttpStatusCode.OK, status);
+        return thumbprint;
+    }
+
+    private static async Task<(HttpStatusCode Status, string Thumbprint)> AskAsync(TestAuthority authority, string url)
+    {
+        string thumbprint = "";
+        using var handler = new SocketsHttpHandler();
+        handler.SslOptions.CertificateChainPolicy = new X509ChainPolicy
+        {
+            TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck,
+        };
+        handler.SslOptions.CertificateChainPolicy.CustomTrustStore.ImportFromPemFile(authority.File);
+        handler.PlaintextStreamFilter = (context, _) =>
+        {
+            if (context.PlaintextStream is SslStream { RemoteCertificate: { } certificate }) thumbprint = certificate.GetCertHashString();
+            return ValueTask.FromResult(context.PlaintextStream);
+        };
+        using var http = new HttpClient(handler);
+        using HttpResponseMessage response = await http.GetAsync(url);
+        return (response.StatusCode, thumbprint);
+    }
+}
