@@ -31,6 +31,12 @@ internal static class ConfigChoices
         ("noeviction", Configuration.MaxMemoryPolicy.NoEviction),
     ];
 
+    public static readonly (string, ClusterEndpointType)[] ClusterEndpointType =
+    [
+        ("ip", Configuration.ClusterEndpointType.Ip), ("hostname", Configuration.ClusterEndpointType.HostName),
+        ("unknown-endpoint", Configuration.ClusterEndpointType.Unknown),
+    ];
+
     public static readonly (string, AppendFsync)[] AppendFsync =
         [("everysec", Configuration.AppendFsync.Everysec), ("always", Configuration.AppendFsync.Always), ("no", Configuration.AppendFsync.No)];
 

@@ -29,6 +29,9 @@ internal enum ProtectedAction { No, Yes, Local }
 /// <summary>Where a replica puts the snapshot of its primary.</summary>
 internal enum DisklessLoad { Disabled, OnEmptyDatabase, Swap }
 
+/// <summary>The kind of address that a node of a cluster gives to clients.</summary>
+internal enum ClusterEndpointType { Ip, HostName, Unknown }
+
 internal enum TransportKind { Auto, EventLoop, Sockets }
 
 [Flags]

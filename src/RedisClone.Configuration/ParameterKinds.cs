@@ -149,7 +149,8 @@ internal sealed class TextParameter(
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out string value)
     {
         value = words[0];
-        return check?.Invoke(value);
+        // No path and no other name of the system can contain it.
+        return value.Contains('\0', StringComparison.Ordinal) ? "argument must not contain a NUL byte" : check?.Invoke(value);
     }
 }
 

@@ -166,6 +166,26 @@ internal sealed class ServerConfig
     public int MinReplicasToWrite;
     public int MinReplicasMaxLag;
     public bool ClusterEnabled;
+    public string ClusterConfigFile = "";
+    public long ClusterNodeTimeout;
+    public long ClusterPingInterval;
+    public int ClusterPort;
+    public int ClusterReplicaValidityFactor;
+    public bool ClusterReplicaNoFailover;
+    public bool ClusterAllowReplicaMigration;
+    public int ClusterMigrationBarrier;
+    public bool ClusterRequireFullCoverage;
+    public bool ClusterAllowReadsWhenDown;
+    public bool ClusterAllowPubSubShardWhenDown;
+    public long ClusterLinkSendbufLimit;
+    public string ClusterAnnounceIp = "";
+    public int ClusterAnnouncePort;
+    public int ClusterAnnounceTlsPort;
+    public int ClusterAnnounceBusPort;
+    public string ClusterAnnounceHostname = "";
+    public string ClusterAnnounceHumanNodename = "";
+    public ClusterEndpointType ClusterPreferredEndpointType;
+    public bool TlsCluster;
 
     // TLS
     public bool TlsReplication;
@@ -180,6 +200,9 @@ internal sealed class ServerConfig
     public string TlsProtocols = "";
     public string TlsCipherSuites = "";
     public bool TlsSessionCaching;
+
+    /// <summary>The distance from the port for clients to the port of the bus, unless a parameter sets the latter.</summary>
+    public const int BusPortDistance = 10000;
 
     public ServerConfig()
     {
@@ -213,6 +236,9 @@ internal sealed class ServerConfig
 
     /// <summary>Whether writes are refused if too few replicas are up to date.</summary>
     public bool WantsReplicas => MinReplicasToWrite > 0 && MinReplicasMaxLag > 0;
+
+    /// <summary>The port of the cluster bus; 0 for a server that is not a node of a cluster.</summary>
+    public int BusPort => !ClusterEnabled ? 0 : ClusterPort > 0 ? ClusterPort : (TlsCluster ? TlsPort : Port) + BusPortDistance;
 
     /// <summary>The number of event loops: io-loops, or Redis's io-threads if greater than 1, or one per core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;

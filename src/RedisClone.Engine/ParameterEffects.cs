@@ -15,6 +15,13 @@ internal static class ParameterEffects
         "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value", "stream-node-max-bytes", "stream-node-max-entries",
     ];
 
+    /// <summary>What a node of a cluster tells others about itself.</summary>
+    private static readonly string[] Announced =
+    [
+        "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-bus-port", "cluster-announce-hostname",
+        "cluster-announce-human-nodename", "cluster-replica-no-failover",
+    ];
+
     public static void Attach(ServerCore server)
     {
         ServerConfig config = server.Config;
@@ -41,6 +48,9 @@ internal static class ParameterEffects
         On(server, "acl-pubsub-default", server.Access.Adapt);
         server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");
         On(server, "repl-backlog-size", () => server.Replicas.Stream.BacklogSize = config.ReplBacklogSize);
+        foreach (string name in Announced) On(server, name, () => server.Cluster?.Announce());
+        server.Parameters.OnChanged("tls-cluster", () => server.Cluster is null ? null : "a running node of a cluster cannot change it");
+        On(server, "cluster-require-full-coverage", () => server.Cluster?.Reconsider());
         On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
     }
 

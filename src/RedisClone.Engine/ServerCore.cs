@@ -4,6 +4,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
@@ -31,6 +32,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Config = config;
         Role = new ReplicationRole(this);
         Failover = new Failover(this);
+        Cluster = config.ClusterEnabled ? new ClusterMember(this) : null;
         RoleFile = new RoleFile(this);
         Disk = disk ?? RealDisk.Instance;
         Parameters = parameters;
@@ -147,6 +149,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>The change of roles that FAILOVER began.</summary>
     public Failover Failover { get; }
 
+    /// <summary>This server as a node of a cluster; null if it is not one.</summary>
+    public ClusterMember? Cluster { get; }
+
     /// <summary>Keeps the role beside the data.</summary>
     public RoleFile RoleFile { get; }
 
@@ -225,6 +230,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         foreach (ConfigDirective rename in Config.RenamedCommands)
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
+        if (Cluster?.Prepare() is { } unfit) return unfit;
         RoleFile.Read();
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
         Loading = new LoadProgress();
@@ -250,6 +256,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn);
         if (position is not null) Role.Resume(position);
         Role.Begin();
+        Cluster?.Begin();
         for (int i = 0; i < Shards.Count; i++) Shards[i].Exit();
         return null;
     }

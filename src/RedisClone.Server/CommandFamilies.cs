@@ -1,4 +1,5 @@
 using RedisClone.Admin.Commands;
+using RedisClone.Admin.Commands.Cluster;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Clients;
 using RedisClone.Engine.Commands.Generic;

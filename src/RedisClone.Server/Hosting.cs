@@ -21,6 +21,7 @@ using RedisClone.Protocol;
 using RedisClone.Server.Embedding;
 using RedisClone.Server.Lifetime;
 using RedisClone.Server.Net;
+using RedisClone.Server.Net.Bus;
 using RedisClone.Server.Net.Listening;
 using RedisClone.Server.Net.Tls;
 using RedisClone.Server.Studio;
@@ -67,6 +68,7 @@ internal static class Hosting
         WebApplication host = builder.Build();
         ServerCore server = host.Services.GetRequiredService<ServerCore>();
         server.Role.Connector = new PrimaryConnector(server.Config);
+        if (server.Cluster is { } cluster) cluster.Bus.Connector = new BusConnector(new PrimaryConnector(server.Config), server.Config);
         if (server.Config.Transport != TransportKind.Sockets && EventLoopListenerFactory.IsSupported)
         {
             server.MultiplexingApi = "epoll";
@@ -94,6 +96,7 @@ internal static class Hosting
         builder.Services.AddSingleton(_ => new CommandTable(CommandFamilies.All));
         builder.Services.AddSingleton<ServerCore>();
         builder.Services.AddSingleton<RedisConnectionHandler>();
+        builder.Services.AddSingleton<BusConnectionHandler>();
         builder.Services.AddSingleton<FigureHistory>();
         builder.Services.AddSingleton<SupportBundle>();
         if (config.OtlpEndpoint.Length > 0) builder.Services.AddHostedService<OtlpExporter>();
@@ -156,6 +159,11 @@ internal static class Hosting
         {
             kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
             listen.UseConnectionHandler<RedisConnectionHandler>();
+        });
+        kestrel.Listen(ClientPort.Bus, listen =>
+        {
+            if (config.TlsCluster) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
+            listen.UseConnectionHandler<BusConnectionHandler>();
         });
         kestrel.Listen(ClientPort.Metrics, listen => MetricsEndpoint.Use(listen, Limits.MetricsConnections));
         kestrel.Listen(ClientPort.Http, listen =>

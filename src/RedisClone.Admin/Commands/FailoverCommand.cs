@@ -17,6 +17,11 @@ internal static class FailoverCommand
     private static void Run(ref CommandContext c)
     {
         Failover failover = c.Server.Failover;
+        if (c.Server.Cluster is not null)
+        {
+            c.Fail("ERR FAILOVER not allowed in cluster mode.");
+            return;
+        }
         if (c.Args.Count == 2 && c.Is(1, "abort"u8))
         {
             if (!failover.IsOn)

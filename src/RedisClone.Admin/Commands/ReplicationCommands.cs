@@ -239,6 +239,7 @@ internal static class ReplicationCommands
     private static void SetPrimary(ref CommandContext c)
     {
         ReplicationRole role = c.Server.Role;
+        if (c.Server.Cluster is not null) c.Fail("ERR REPLICAOF not allowed in cluster mode.");
         if (c.Server.Failover.IsOn) c.Fail("ERR REPLICAOF not allowed while failing over.");
         if (!c.Failed && c.Session.IsReplica) c.Fail("ERR Command is not valid when client is a replica.");
         if (c.Failed) return;

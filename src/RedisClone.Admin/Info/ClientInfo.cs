@@ -9,7 +9,7 @@ internal static class ClientInfo
     [
         new("connected_clients", r => r.Server.Sessions.Count - r.Server.Replicas.Count,
             Gauge("redis_connected_clients", "Clients that are connected.", place: 3)),
-        new("cluster_connections", _ => 0),
+        new("cluster_connections", r => r.Server.Cluster?.Bus.LinkCount ?? 0),
         new("maxclients", r => r.Config.MaxClients, Gauge("redis_max_clients", "Clients that may be connected.", place: 8)),
         new("client_recent_max_input_buffer", r => r.Clients.LargestInput,
             Gauge("redis_client_recent_max_input_buffer_bytes",

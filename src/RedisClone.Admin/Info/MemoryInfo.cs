@@ -69,7 +69,7 @@ internal static class MemoryInfo
                 "Bytes that wait for replicas, which do not count for maxmemory.", Unit.Bytes, place: 23)),
         new("mem_clients_normal", r => r.Memory.Usage.Clients,
             Gauge("redis_mem_clients_normal", "Bytes of buffers of clients.", Unit.Bytes, place: 22)),
-        new("mem_cluster_links", _ => 0),
+        new("mem_cluster_links", r => r.Server.Cluster?.Bus.PendingBytes ?? 0),
         new("mem_aof_buffer", r => r.Server.Journal?.Engine.BytesPending ?? 0),
         new("mem_allocator", _ => "redisclone-arena"),
         new("mem_overhead_db_hashtable_rehashing", _ => 0),

@@ -24,7 +24,7 @@ internal static class ServerInfo
         new("redis_git_sha1", _ => ServerVersion.Commit ?? "00000000"),
         new("redis_git_dirty", _ => 0),
         new("redis_build_id", _ => (ServerVersion.Commit ?? "0").PadLeft(16, '0')),
-        new("redis_mode", _ => "standalone"),
+        new("redis_mode", r => r.Config.ClusterEnabled ? "cluster" : "standalone"),
         new("redisclone_version", _ => ServerVersion.Own),
         new("dotnet_version", _ => Environment.Version.ToString()),
         new("os", _ => OperatingSystemName),

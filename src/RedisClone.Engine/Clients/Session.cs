@@ -100,6 +100,15 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public bool NoTouch { get; set; }
 
+    /// <summary>Whether the client reads from a replica of a cluster (READONLY).</summary>
+    public bool ReadsReplica { get; set; }
+
+    /// <summary>The number of the client's command that was ASKING. It has an effect on the next command only.</summary>
+    public long AskedAt { get; set; } = -1;
+
+    /// <summary>Whether the previous command of the client was ASKING.</summary>
+    public bool IsAsking => CommandsProcessed == AskedAt + 1;
+
     public bool NoEvict { get; set; }
 
     /// <summary>Set while the client uses client-side caching. The commands of a script have their caller's.</summary>
@@ -275,6 +284,7 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         // With Skip, the skipped reply is the reply to RESET itself.
         if (ReplyMode != ReplyMode.Skip) SetReplyMode(ReplyMode.On);
         NoTouch = false;
+        ReadsReplica = false;
         NoEvict = false;
         Fieldsets = null;
         Reply.Version = (int)server.Config.ClientDefaultResp;

@@ -1,6 +1,7 @@
 using RedisClone.Engine.Acl;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
@@ -34,6 +35,9 @@ internal interface IClientServices
     Monitors Monitors { get; }
 
     Replicas Replicas { get; }
+
+    /// <summary>The server as a node of a cluster; null if it is not one.</summary>
+    ClusterMember? Cluster { get; }
 
     /// <summary>The role of the server in replication.</summary>
     ReplicationRole Role { get; }

@@ -60,6 +60,9 @@ internal sealed class KeyEvents(ServerCore server)
         Remove(entry, database, lane, NotifyFlags.Evicted, "evicted");
     }
 
+    /// <summary>Removes a key whose slot another node of the cluster serves now.</summary>
+    public void Drop(in Entry entry, int database, Lane lane) => Remove(entry, database, lane, NotifyFlags.Generic, "del");
+
     /// <summary>
     /// Removes up to <paramref name="limit"/> expired fields of a hash, and the key with its last field. If the key is
     /// removed, the entry becomes invalid.

@@ -32,12 +32,14 @@ internal static class Admission
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
         if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.IsOver) return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
-        if (server.Role.IsReadOnly && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;
+        // In a cluster, the executor first looks whether another node serves the keys.
+        if (server.Role.IsReadOnly && server.Cluster is null && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;
         if (LacksReplicas(server) && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.NoReplicas;
         if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
+        if (session.Transaction is not null && server.Cluster?.Redirection.RefuseToQueue(session, row, request) is { } redirection) return redirection;
         if (server.Scripts.Progress.IsBusy && !row.Has(CommandFlags.AllowBusy)) return server.Scripts.Progress.BusyError;
         return null;
     }

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Transactions;
 using RedisClone.Engine.Durability;
@@ -49,6 +50,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+            if (server.Cluster is not null && TryRedirect(ref c) is { } redirected) return redirected;
             // The server may have become a replica after the command was admitted.
             if (server.Role.IsReadOnly && (c.Flags & CommandFlags.Write) != 0 && !RefuseInPlace(c.Session, c.Row, Errors.ReadOnlyReplica, c.Lane))
                 return Outcome.Done;
@@ -82,6 +84,21 @@ internal sealed class Executor(ServerCore server)
             if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
             return outcome;
         }
+    }
+
+    /// <summary>
+    /// In a cluster, answers a command on keys that another node serves, and lets a write wait during a manual failover. Returns null if
+    /// the command runs here now.
+    /// </summary>
+    private Outcome? TryRedirect(ref CommandContext c)
+    {
+        ClusterMember cluster = server.Cluster!;
+        if (cluster.ManualFailover.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
+        if (cluster.Redirection.Refuse(ref c) is not { } redirection) return null;
+        // The reply to a redirected EXEC is the redirection.
+        EndTransaction(ref c);
+        Reject(c.Session, c.Row, redirection, c.Lane);
+        return Outcome.Done;
     }
 
     /// <summary>Whether the last change of any of these shards has a higher LSN than this.</summary>

@@ -120,8 +120,9 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     private void AddRestore(MigratedKey key, byte[] payload)
     {
         long ttl = key.Expiry == 0 ? 0 : Math.Max(1, key.Expiry - ServerCore.UnixMilliseconds());
-        if (key.Replaces) Add("RESTORE"u8, key.Name, Number(ttl), payload, "REPLACE"u8.ToArray());
-        else Add("RESTORE"u8, key.Name, Number(ttl), payload);
+        ReadOnlySpan<byte> restore = target.IsInCluster ? "RESTORE-ASKING"u8 : "RESTORE"u8;
+        if (key.Replaces) Add(restore, key.Name, Number(ttl), payload, "REPLACE"u8.ToArray());
+        else Add(restore, key.Name, Number(ttl), payload);
     }
 
     private void Add(ReadOnlySpan<byte> name, params ReadOnlySpan<byte[]> arguments)

@@ -5,6 +5,9 @@ namespace RedisClone.Engine.Migrating;
 /// <summary>Where a MIGRATE transfers keys to, as the client named it.</summary>
 internal sealed record MigrationTarget(string Host, string Port, long Database, string? User, string? Password)
 {
+    /// <summary>Whether this server and the target are nodes of a cluster. The target then imports the slots of the keys.</summary>
+    public bool IsInCluster { get; init; }
+
     /// <summary>The name of cached connections to the target.</summary>
     public string Address => $"{Host}:{Port}";
 

@@ -22,7 +22,8 @@ internal sealed class RoleFile(ServerCore server)
     private string Path => server.Config.PathOf(string.Create(
         CultureInfo.InvariantCulture, $"redisclone-{(server.Config.Port > 0 ? server.Config.Port : server.Config.TlsPort)}.role"));
 
-    private bool KeepsRole => server.Config.ConfigFile is null;
+    /// <summary>With a configuration file, CONFIG REWRITE keeps the role; in a cluster, nodes.conf does.</summary>
+    private bool KeepsRole => server.Config.ConfigFile is null && server.Cluster is null;
 
     /// <summary>Reads the file at the start and sets the role of the configuration.</summary>
     public void Read()

@@ -131,6 +131,8 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (!row.ArityFits(_request.Count)) return "ERR Wrong number of args calling Redis command from script";
         if (row.Has(CommandFlags.NoScript) && !engine.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
         if (!engine.Session.User.IsUnrestricted && engine.Server.Access.RefuseInScript(engine.Caller, row, Request) is { } denial) return denial;
+        if (engine.Server.Cluster?.Redirection.RefuseInScript(engine.Caller, row, Request, engine.MayCrossSlots, engine.Now, ref engine.Slot) is { } elsewhere)
+            return elsewhere;
         if (engine.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate)) return "ERR Write commands are not allowed from read-only scripts.";
         if (engine.Server.Role.RefusesStaleData && !row.Has(CommandFlags.Stale)) return "ERR Can not execute the command on a stale replica";
         // Once a script has written, these conditions must not end it halfway.

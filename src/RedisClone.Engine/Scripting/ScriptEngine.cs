@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Text;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Lua.Running;
@@ -91,6 +92,12 @@ internal sealed class ScriptEngine
     /// </summary>
     public bool IsOutOfMemory { get; private set; }
 
+    /// <summary>Whether the running script may use keys of several slots of a cluster.</summary>
+    public bool MayCrossSlots { get; private set; }
+
+    /// <summary>The slot of the keys of the running script; -1 while none was used.</summary>
+    internal int Slot = -1;
+
     /// <summary>Whether the writes of the running script become effects. redis.set_repl can turn this off.</summary>
     public bool Journalled { get; set; }
 
@@ -133,7 +140,7 @@ internal sealed class ScriptEngine
         long allocated = State.AllocatedBytes, started;
         try
         {
-            started = Begin(ref c, routine, readOnly);
+            started = Begin(ref c, routine, keys, readOnly);
             if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
             else if (outcome == LuaOutcome.Returned) Answer(ref c);
             else FailWith(ref c, routine);
@@ -169,6 +176,8 @@ internal sealed class ScriptEngine
 
     private string? Refuse(ref CommandContext c, Routine routine, bool readOnly)
     {
+        if ((routine.Flags & ScriptFlags.NoCluster) != 0 && Server.Cluster is not null)
+            return "ERR Can not run script on cluster, 'no-cluster' flag is set.";
         bool mayWrite = (routine.Flags & ScriptFlags.NoWrites) == 0;
         if (routine.IsDeclared && mayWrite)
         {
@@ -189,11 +198,13 @@ internal sealed class ScriptEngine
             : null;
     }
 
-    private long Begin(ref CommandContext c, Routine routine, bool readOnly)
+    private long Begin(ref CommandContext c, Routine routine, int keys, bool readOnly)
     {
         Lane = c.Lane;
         Now = c.Now;
         IsReadOnly = readOnly || (routine.Flags & ScriptFlags.NoWrites) != 0;
+        MayCrossSlots = (routine.Flags & (ScriptFlags.AllowCrossSlotKeys | ScriptFlags.Compatible)) != 0;
+        Slot = Server.Cluster is not null && keys > 0 ? KeySlot.Of(c.Args[3]) : -1;
         Journalled = true;
         Session.Database = c.Session.Database;
         Session.User = c.Session.User;

@@ -25,6 +25,7 @@ internal sealed class ShutdownSteps(
 
     public Task StoppingAsync(CancellationToken cancellationToken)
     {
+        server.Cluster?.Dispose();
         server.Shutdown.DisconnectClients();
         if (OperatingSystem.IsLinux()) EventLoops?.BeginToEnd();
         return Task.CompletedTask;

@@ -63,7 +63,6 @@ public sealed class ConfigLoadTests : IDisposable
     [InlineData("requirepass \"x", "Unbalanced quotes in configuration line")]
     [InlineData("maxmemory-policy lru", "argument(s) must be one of the following: volatile-lru, *")]
     [InlineData("replicaof 127.0.0.1 abc", "Invalid master port")]
-    [InlineData("cluster-enabled yes", "'cluster-enabled' is not supported by this server, only its default 'no' is accepted")]
     [InlineData("daemonize yes", "'daemonize' is not supported by this server, only its default 'no' is accepted")]
     [InlineData("loadmodule x.so", "'loadmodule' is not supported: this server loads no native modules")]
     [InlineData("sentinel monitor m 127.0.0.1 6379 2", "sentinel directive while not in sentinel mode")]

@@ -61,6 +61,7 @@ internal static class ConnectionCommands
     private static void Select(ref CommandContext c)
     {
         int index = c.DatabaseIndex(1);
+        if (index != 0 && c.Data.Config.ClusterEnabled) c.Fail("ERR SELECT is not allowed in cluster mode");
         if (c.Failed) return;
         c.Session.Database = index;
         c.Reply.Ok();
@@ -147,7 +148,7 @@ internal static class ConnectionCommands
         c.Reply.Bulk("id"u8);
         c.Reply.Integer(c.Session.Id);
         c.Reply.Bulk("mode"u8);
-        c.Reply.Bulk("standalone"u8);
+        c.Reply.Bulk(c.Data.Config.ClusterEnabled ? "cluster"u8 : "standalone"u8);
         c.Reply.Bulk("role"u8);
         c.Reply.Bulk(c.Clients.Role.IsReplica ? "replica"u8 : "master"u8);
         c.Reply.Bulk("modules"u8);

@@ -44,6 +44,16 @@ internal static class DatabaseCommands
         c.Reply.Ok();
     }
 
+    /// <summary>Removes all keys as a part of another command.</summary>
+    public static void EmptyAll(ref CommandContext c)
+    {
+        c.Data.Snapshots.CancelSave();
+        for (int database = 0; database < c.Data.Config.Databases; database++) Flush(ref c, database, waits: false);
+        c.Data.Invalidations.InvalidateAll(c.Lane);
+        c.ReplaceEffect(arguments: 1)?.Add("FLUSHALL"u8);
+        c.Changed();
+    }
+
     private static bool TryFlushMode(ref CommandContext c, out bool waits)
     {
         waits = c.Args.Count == 1 ? !c.Data.Config.LazyFreeUserFlush : c.Is(1, "SYNC"u8);
@@ -75,6 +85,7 @@ internal static class DatabaseCommands
         long second = c.Int64(2, int.MinValue, int.MaxValue, "ERR invalid second DB index");
         int count = c.Data.Config.Databases;
         if (!c.Failed && (first < 0 || first >= count || second < 0 || second >= count)) c.Fail(Errors.DbIndex);
+        if (c.Data.Config.ClusterEnabled) c.Fail("ERR SWAPDB is not allowed in cluster mode");
         if (c.Failed) return;
         for (int i = 0; first != second && i < c.Data.Shards.Count; i++)
         {

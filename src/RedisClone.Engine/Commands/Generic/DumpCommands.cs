@@ -44,6 +44,14 @@ internal static class DumpCommands
                 "the number of Redis objects " +
                 "composing the value and M their average size; for sorted sets O(N*M*log(N)).",
         },
+        new("RESTORE-ASKING key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+            -4, Keys.At(1, OW | Update), Write | DenyOom, "server", "3.0.0", Restore, "RESTORE into a slot that this node imports, for MIGRATE.")
+        {
+            Categories = ["keyspace", "dangerous"],
+            Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is " +
+                "the number of Redis objects " +
+                "composing the value and M their average size; for sorted sets O(N*M*log(N)).",
+        },
     ];
 
     [ThreadStatic]

@@ -140,6 +140,11 @@ internal static class KeyCommands
             else c.FailSyntax();
             if (c.Failed) return;
         }
+        if (database != 0 && c.Data.Config.ClusterEnabled)
+        {
+            c.Fail("ERR Copying to another database is not allowed in cluster mode");
+            return;
+        }
         if (database == c.Session.Database && c.Args[1].SequenceEqual(c.Args[2]))
         {
             c.Fail(Errors.SameObject);
@@ -172,6 +177,11 @@ internal static class KeyCommands
 
     private static void Move(ref CommandContext c)
     {
+        if (c.Data.Config.ClusterEnabled)
+        {
+            c.Fail("ERR MOVE is not allowed in cluster mode");
+            return;
+        }
         int database = c.DatabaseIndex(2);
         if (!c.Failed && database == c.Session.Database) c.Fail(Errors.SameObject);
         if (c.Failed) return;

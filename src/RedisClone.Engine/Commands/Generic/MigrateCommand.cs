@@ -173,7 +173,7 @@ internal static class MigrateCommand
             c.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
         long timeout = c.Int64(5), database = c.Int64(4);
         plan.Timeout = TimeSpan.FromMilliseconds(timeout <= 0 ? 1000 : Math.Min(timeout, int.MaxValue));
-        plan.Target = new MigrationTarget(c.Text(1), c.Text(2), database, user, password);
+        plan.Target = new MigrationTarget(c.Text(1), c.Text(2), database, user, password) { IsInCluster = c.Data.Config.ClusterEnabled };
         return !c.Failed;
     }
 

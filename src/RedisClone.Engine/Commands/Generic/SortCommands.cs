@@ -1,5 +1,6 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
@@ -81,6 +82,17 @@ internal static class SortCommands
         public byte[]? By;
     }
 
+    /// <summary>In a cluster, the keys that a pattern reads must have the slot of the sorted key.</summary>
+    private static string? RefuseInCluster(in Request request, in SortOptions options)
+    {
+        const string reason = " option of SORT denied in cluster mode when keys formed by the pattern may be in different slots.";
+        int slot = KeySlot.Of(request[1]);
+        if (options.By > 0 && !options.Unsorted && KeySlot.OfPattern(request[options.By]) != slot) return "ERR BY" + reason;
+        foreach (int get in options.Gets ?? [])
+            if (request[get].Contains((byte)'*') && KeySlot.OfPattern(request[get]) != slot) return "ERR GET" + reason;
+        return null;
+    }
+
     private static void Sort(ref CommandContext c, bool mayStore)
     {
         // Elements determine the keys that patterns read, so a user of patterns needs permission to read every key.
@@ -88,6 +100,11 @@ internal static class SortCommands
         if (!SortOptions.TryParse(c.Args, mayStore, mayReadAll, out SortOptions options, out string? error))
         {
             c.Fail(error!);
+            return;
+        }
+        if (options.LooksUp && c.Data.Config.ClusterEnabled && RefuseInCluster(c.Args, options) is { } refusal)
+        {
+            c.Fail(refusal);
             return;
         }
         Entry entry = c.FindForRead(1);

@@ -153,13 +153,20 @@ internal static class PubSubCommands
     private static void Publish(ref CommandContext c)
     {
         c.Reply.Integer(c.Clients.Hub.Publish(c.Args[1], c.Args[2]));
-        c.Clients.Replicas.Relay(c.Args, c.Lane);
+        PassOn(ref c, toShard: false);
     }
 
     private static void PublishToShard(ref CommandContext c)
     {
         c.Reply.Integer(c.Clients.Hub.PublishToShard(c.Args[1], c.Args[2]));
-        c.Clients.Replicas.Relay(c.Args, c.Lane);
+        PassOn(ref c, toShard: true);
+    }
+
+    /// <summary>Passes a message on to the nodes of the cluster, or else to the replicas.</summary>
+    private static void PassOn(ref CommandContext c, bool toShard)
+    {
+        if (c.Clients.Cluster is { } cluster) cluster.Bus.Publish(c.Args[1], c.Args[2], toShard, c.Lane);
+        else c.Clients.Replicas.Relay(c.Args, c.Lane);
     }
 
     private static void Monitor(ref CommandContext c)

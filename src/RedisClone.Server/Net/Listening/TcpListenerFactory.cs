@@ -20,6 +20,9 @@ internal sealed class ClientPort(
     public static readonly ClientPort Http =
         new("http", "http-port", static config => config.HttpPort, static config => config.HttpBind, "http-bind");
 
+    /// <summary>The bus of a cluster.</summary>
+    public static readonly ClientPort Bus = new("cluster bus", "cluster-port", static config => config.BusPort, static config => config.Bind);
+
     /// <summary>The name of its parameter in CONFIG.</summary>
     public string Parameter => parameter;
 
@@ -31,7 +34,7 @@ internal sealed class ClientPort(
     public string[] AddressesIn(ServerConfig config) => bind(config);
 
     /// <summary>Whether its connections are encrypted.</summary>
-    public bool IsTlsIn(ServerConfig config) => this == Tls || this == Http && config.HttpTls;
+    public bool IsTlsIn(ServerConfig config) => this == Tls || this == Http && config.HttpTls || this == Bus && config.TlsCluster;
 
     public override string ToString() => name;
 }

@@ -1,0 +1,146 @@
+using RedisClone.Engine.Cluster;
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Commands;
+
+namespace RedisClone.Admin.Commands.Cluster;
+
+/// <summary>The subcommands of CLUSTER on slots and their keys.</summary>
+internal static class SlotCommands
+{
+    public static void AddSlots(ref CommandContext c, ClusterMember cluster) => Change(ref c, cluster, isAddition: true, areRanges: false);
+
+    public static void AddRanges(ref CommandContext c, ClusterMember cluster) => Change(ref c, cluster, isAddition: true, areRanges: true);
+
+    public static void RemoveSlots(ref CommandContext c, ClusterMember cluster) => Change(ref c, cluster, isAddition: false, areRanges: false);
+
+    public static void RemoveRanges(ref CommandContext c, ClusterMember cluster) => Change(ref c, cluster, isAddition: false, areRanges: true);
+
+    public static void Flush(ref CommandContext c, ClusterMember cluster)
+    {
+        if (c.Server.Snapshots.HasKeys)
+        {
+            c.Fail("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+            return;
+        }
+        cluster.State.UnassignAll(cluster.State.Myself);
+        cluster.State.Later(Pending.Health | Pending.Save);
+        c.Reply.Ok();
+    }
+
+    public static void SlotOf(ref CommandContext c, ClusterMember cluster) => c.Reply.Integer(KeySlot.Of(c.Args[2]));
+
+    public static void CountKeys(ref CommandContext c, ClusterMember cluster)
+    {
+        long slot = c.Int64(2);
+        if (!c.Failed && slot is < 0 or >= KeySlot.Count) c.Fail("ERR Invalid slot");
+        if (!c.Failed) c.Reply.Integer(SlotKeys.Count(c.Server, (int)slot));
+    }
+
+    public static void ListKeys(ref CommandContext c, ClusterMember cluster)
+    {
+        long slot = c.Int64(2), most = c.Int64(3);
+        if (!c.Failed && (slot is < 0 or >= KeySlot.Count || most < 0)) c.Fail("ERR Invalid slot or number of keys");
+        if (c.Failed) return;
+        List<byte[]> keys = SlotKeys.List(c.Server, (int)slot, most);
+        c.Reply.ArrayHeader(keys.Count);
+        foreach (byte[] key in keys) c.Reply.Bulk(key);
+    }
+
+    public static void SetSlot(ref CommandContext c, ClusterMember cluster)
+    {
+        ClusterState state = cluster.State;
+        if (state.Myself.IsReplica) c.Fail("ERR Please use SETSLOT only with masters.");
+        int slot = c.Failed ? 0 : Slot(ref c, 2);
+        if (c.Failed) return;
+        if (c.Is(3, "migrating"u8) && c.Args.Count == 5) Migrate(ref c, state, slot);
+        else if (c.Is(3, "importing"u8) && c.Args.Count == 5) Import(ref c, state, slot);
+        else if (c.Is(3, "stable"u8) && c.Args.Count == 4) state.Importing[slot] = state.Migrating[slot] = null;
+        else if (c.Is(3, "node"u8) && c.Args.Count == 5) Assign(ref c, cluster, slot);
+        else c.Fail("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
+        if (c.Failed) return;
+        state.SlotsChanged = true;
+        state.Later(Pending.Health | Pending.Save);
+        c.Reply.Ok();
+    }
+
+    private static void Migrate(ref CommandContext c, ClusterState state, int slot)
+    {
+        if (state.OwnerOf(slot) != state.Myself) c.Fail($"ERR I'm not the owner of hash slot {slot}");
+        else if (Target(ref c, state, "ERR I don't know about node ") is { } target) state.Migrating[slot] = target;
+    }
+
+    private static void Import(ref CommandContext c, ClusterState state, int slot)
+    {
+        if (state.OwnerOf(slot) == state.Myself) c.Fail($"ERR I'm already the owner of hash slot {slot}");
+        else if (Target(ref c, state, "ERR I don't know about node ") is { } source) state.Importing[slot] = source;
+    }
+
+    private static void Assign(ref CommandContext c, ClusterMember cluster, int slot)
+    {
+        ClusterState state = cluster.State;
+        ClusterNode myself = state.Myself;
+        if (Target(ref c, state, "ERR Unknown node ") is not { } owner) return;
+        bool wasMine = state.OwnerOf(slot) == myself;
+        bool hasKeys = (wasMine || state.Migrating[slot] is not null) && SlotKeys.Any(c.Server, slot);
+        if (wasMine && owner != myself && hasKeys)
+        {
+            c.Fail($"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot.");
+            return;
+        }
+        if (!hasKeys) state.Migrating[slot] = null;
+        state.Assign(slot, owner);
+        if (wasMine && owner != myself && myself.Slots.Count == 0 && c.Server.Config.ClusterAllowReplicaMigration)
+        {
+            c.Server.Log.LogInformation("Configuration change detected. Reconfiguring myself as a replica of {Node}", owner.Name);
+            cluster.Follow(owner);
+        }
+        if (owner != myself || state.Importing[slot] is null) return;
+        // The new epoch makes the other nodes accept the new owner at once.
+        if (state.BumpEpoch()) c.Server.Log.LogInformation("configEpoch updated after importing slot {Slot}", slot);
+        state.Importing[slot] = null;
+        cluster.Bus.BroadcastPong();
+    }
+
+    /// <summary>The primary that the last argument names, or null with an error.</summary>
+    private static ClusterNode? Target(ref CommandContext c, ClusterState state, string unknown)
+    {
+        ClusterNode? node = state.Find(c.Text(4));
+        if (node is null) c.Fail(unknown + c.Echo(4));
+        else if (node.IsReplica) c.Fail("ERR Target node is not a master");
+        return c.Failed ? null : node;
+    }
+
+    private static void Change(ref CommandContext c, ClusterMember cluster, bool isAddition, bool areRanges)
+    {
+        ClusterState state = cluster.State;
+        if (areRanges && c.Args.Count % 2 != 0)
+        {
+            c.Fail(Errors.WrongArity(c.Row.FullName));
+            return;
+        }
+        var slots = new SlotSet();
+        for (int i = 2; i < c.Args.Count && !c.Failed; i += areRanges ? 2 : 1)
+        {
+            int first = Slot(ref c, i), last = areRanges ? Slot(ref c, i + 1) : first;
+            if (!c.Failed && first > last) c.Fail($"ERR start slot number {first} is greater than end slot number {last}");
+            for (int slot = first; slot <= last && !c.Failed; slot++)
+            {
+                bool isAssigned = state.OwnerOf(slot) is not null;
+                if (isAssigned == isAddition) c.Fail($"ERR Slot {slot} is already {(isAddition ? "busy" : "unassigned")}");
+                else if (!slots.Add(slot)) c.Fail($"ERR Slot {slot} specified multiple times");
+            }
+        }
+        if (c.Failed) return;
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+        {
+            if (!slots.Contains(slot)) continue;
+            state.Importing[slot] = null;
+            if (isAddition) state.Assign(slot, state.Myself);
+            else state.Unassign(slot);
+        }
+        state.Later(Pending.Health | Pending.Save);
+        c.Reply.Ok();
+    }
+
+    private static int Slot(ref CommandContext c, int argument) => (int)c.Int64(argument, 0, KeySlot.Count - 1, "ERR Invalid or out of range slot");
+}

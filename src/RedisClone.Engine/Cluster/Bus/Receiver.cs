@@ -1,0 +1,265 @@
+using System.Buffers.Binary;
+using System.Net;
+using RedisClone.Engine.Cluster.State;
+
+namespace RedisClone.Engine.Cluster.Bus;
+
+/// <summary>Processes the messages of other nodes. Except for published messages, the caller holds the lock of the cluster.</summary>
+internal sealed class Receiver(ServerCore server, ClusterMember cluster)
+{
+    private readonly GossipReader _gossip = new(server, cluster);
+    private readonly SlotClaims _claims = new(server, cluster);
+
+    private ClusterState State => cluster.State;
+
+    private ClusterNode Myself => State.Myself;
+
+    /// <summary>Delivers a message that was published at another node.</summary>
+    public void TakePublished(BusLink link, in BusMessage message)
+    {
+        // Only a node that is known may publish. Its first ping has told who it is.
+        if (link.Node is not { } sender) return;
+        sender.DataReceived = ServerCore.UnixMilliseconds();
+        ReadOnlySpan<byte> data = message.Data;
+        int channel = (int)BinaryPrimitives.ReadUInt32BigEndian(data);
+        data = data[MessageLayout.PublishLengths..];
+        if (message.Type == MessageType.Publish) server.Hub.Publish(data[..channel], data[channel..]);
+        else server.Hub.PublishToShard(data[..channel], data[channel..]);
+    }
+
+    /// <summary>Processes a message; false if the link must be closed.</summary>
+    public bool Take(BusLink link, in BusMessage message)
+    {
+        long now = ServerCore.UnixMilliseconds();
+        ClusterNode? sender = SenderOf(link, message);
+        if (sender is not null) sender.DataReceived = now;
+        if (sender is { IsInHandshake: false }) NoteEpochs(sender, message, now);
+        if (message.IsPing) return TakePing(link, message, sender, now);
+        if (sender is null) return true;
+        switch (message.Type)
+        {
+            case MessageType.Fail:
+                TakeFail(sender, message, now);
+                break;
+            case MessageType.AuthRequest:
+                cluster.Votes.Consider(sender, message, now);
+                break;
+            case MessageType.AuthAck:
+                cluster.Election.TakeVote(sender, message.CurrentEpoch);
+                break;
+            case MessageType.ManualFailoverStart:
+                if (sender.Primary == Myself) cluster.ManualFailover.BeginFor(sender, link, now);
+                break;
+            case MessageType.Update:
+                TakeUpdate(message);
+                break;
+        }
+        return true;
+    }
+
+    private ClusterNode? SenderOf(BusLink link, in BusMessage message)
+    {
+        if (link.Node is { IsInHandshake: false } known) return known;
+        ClusterNode? sender = State.Find(message.Sender);
+        if (sender is null || link.Node is not null) return sender;
+        if (sender.Inbound is { } former && former != link) former.Close();
+        (sender.Inbound, link.Node) = (link, sender);
+        return sender;
+    }
+
+    private void NoteEpochs(ClusterNode sender, in BusMessage message, long now)
+    {
+        State.CurrentEpoch = Math.Max(State.CurrentEpoch, message.CurrentEpoch);
+        if (message.ConfigEpoch > sender.ConfigEpoch)
+        {
+            sender.ConfigEpoch = message.ConfigEpoch;
+            State.Later(Pending.Save | Pending.Flush);
+        }
+        sender.ReplicationOffset = message.Offset;
+        if (message.Has(MessageLayout.Paused) && Myself.Primary == sender) cluster.ManualFailover.NotePausedAt(message.Offset);
+    }
+
+    private bool TakePing(BusLink link, in BusMessage message, ClusterNode? sender, long now)
+    {
+        if (message.Type != MessageType.Pong)
+        {
+            LearnOwnAddress(link, message);
+            if (sender is null && message.Type == MessageType.Meet) Introduce(link, message, now);
+            cluster.Bus.SendPing(link, MessageType.Pong);
+        }
+        if (!link.IsInbound && !CheckName(link, message, sender)) return false;
+        if (sender is not null)
+        {
+            sender.Flags = sender.Flags & ~NodeFlags.NoFailover | message.Flags & NodeFlags.NoFailover;
+            if (message.Type == MessageType.Ping && !sender.IsInHandshake && UpdateAddress(sender, link, message)) State.Later(Pending.Save | Pending.Health);
+        }
+        if (!link.IsInbound && message.Type == MessageType.Pong) NoteAnswer(link.Node!, now);
+        if (sender is null) return true;
+        NoteRole(sender, message);
+        ClusterNode? leader = sender.IsPrimary ? sender : sender.Primary;
+        bool differs = leader is not null && !leader.Slots.Bytes.SequenceEqual(message.Slots);
+        if (differs && sender.IsPrimary) _claims.Take(sender, message.ConfigEpoch, message.Slots);
+        if (differs) Correct(sender, message);
+        if (sender.IsPrimary && Myself.IsPrimary && message.ConfigEpoch == Myself.ConfigEpoch) State.ResolveCollision(sender);
+        _gossip.TakeRows(sender, message, now);
+        _gossip.TakeExtensions(sender, message, now);
+        return !link.IsClosed;
+    }
+
+    /// <summary>The address by which another node reached this one is the address of this node.</summary>
+    private void LearnOwnAddress(BusLink link, in BusMessage message)
+    {
+        if (message.Type != MessageType.Meet && Myself.Ip.Length > 0 || server.Config.ClusterAnnounceIp.Length > 0) return;
+        if (link.LocalIp.Length == 0 || link.LocalIp == Myself.Ip) return;
+        Myself.Ip = link.LocalIp;
+        server.Log.LogInformation("IP address for this node updated to {Ip}", Myself.Ip);
+        State.Later(Pending.Save);
+    }
+
+    /// <summary>Begins a handshake with an unknown node that sent MEET.</summary>
+    private void Introduce(BusLink link, in BusMessage message, long now)
+    {
+        string ip = AddressOf(link, message);
+        if (ip.Length == 0 || cluster.IsInHandshakeWith(ip, message.BusPort)) return;
+        var node = new ClusterNode(NodeId.New(), NodeFlags.Handshake, now) { Ip = ip, BusPort = message.BusPort };
+        TakePorts(node, message.Port, message.OtherPort);
+        State.Add(node);
+        State.Later(Pending.Save);
+    }
+
+    /// <summary>Ends a handshake, and detects a node that answers under another name. False if the link must be closed.</summary>
+    private bool CheckName(BusLink link, in BusMessage message, ClusterNode? sender)
+    {
+        ClusterNode node = link.Node!;
+        if (node.IsInHandshake)
+        {
+            if (sender is not null)
+            {
+                if (UpdateAddress(sender, link, message)) State.Later(Pending.Save | Pending.Health);
+                State.Remove(node);
+                return false;
+            }
+            if (!NodeId.IsValid(message.Sender)) return false;
+            State.Rename(node, message.Sender);
+            node.Flags = node.Flags & ~NodeFlags.Handshake | message.Flags & (NodeFlags.Primary | NodeFlags.Replica);
+            State.Later(Pending.Save);
+            return true;
+        }
+        if (node.Name == message.Sender) return true;
+        node.Flags |= NodeFlags.NoAddress;
+        (node.Ip, node.Port, node.TlsPort, node.BusPort) = ("", 0, 0, 0);
+        State.Later(Pending.Save);
+        return false;
+    }
+
+    private void NoteAnswer(ClusterNode node, long now)
+    {
+        node.PongReceived = now;
+        node.PingSent = 0;
+        if (node.Has(NodeFlags.PossiblyFailed))
+        {
+            node.Flags &= ~NodeFlags.PossiblyFailed;
+            State.Later(Pending.Save | Pending.Health);
+        }
+        else if (node.IsFailed)
+        {
+            cluster.Failures.ClearIfPossible(node, now);
+        }
+    }
+
+    /// <summary>Takes over a change of the sender's role.</summary>
+    private void NoteRole(ClusterNode sender, in BusMessage message)
+    {
+        string primaryName = message.Primary;
+        if (primaryName.Length == 0)
+        {
+            State.MakePrimary(sender);
+            return;
+        }
+        ClusterNode? primary = State.Find(primaryName);
+        if (sender.IsPrimary)
+        {
+            // A failover in a shard moves the slots at once. Otherwise another node claims them.
+            if (primary is not null && primary.ShardId == sender.ShardId)
+            {
+                if (sender.ConfigEpoch <= message.ConfigEpoch)
+                {
+                    State.MoveAll(sender, primary);
+                    State.MakePrimary(primary);
+                    primary.ConfigEpoch = message.ConfigEpoch;
+                }
+            }
+            else
+            {
+                State.UnassignAll(sender);
+            }
+            sender.Flags = sender.Flags & ~(NodeFlags.Primary | NodeFlags.MigrateTo) | NodeFlags.Replica;
+            State.Later(Pending.Save | Pending.Health);
+        }
+        else if (!sender.IsReplica)
+        {
+            sender.Flags |= NodeFlags.Replica;
+        }
+        if (primary is null || sender.Primary == primary || primary == sender) return;
+        ClusterState.Attach(sender, primary);
+        State.Later(Pending.Save);
+    }
+
+    /// <summary>Tells a sender that another node serves one of its slots in a later epoch.</summary>
+    private void Correct(ClusterNode sender, in BusMessage message)
+    {
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+        {
+            if (!SlotSet.Contains(message.Slots, slot) || State.OwnerOf(slot) is not { } owner || owner == sender || State.IsUnclaimed(slot)) continue;
+            if (owner.ConfigEpoch <= message.ConfigEpoch) continue;
+            cluster.Bus.Send(sender.Link, MessageType.Update, cluster.Bus.Messages.Update(owner));
+            return;
+        }
+    }
+
+    private void TakeFail(ClusterNode sender, in BusMessage message, long now)
+    {
+        if (State.Find(BusMessage.Text(message.Data)) is not { } failing || failing.Has(NodeFlags.Failed | NodeFlags.Myself)) return;
+        server.Log.LogInformation("FAIL message received from {Sender} about {Node}", sender.Name, failing.Name);
+        failing.Flags = failing.Flags & ~NodeFlags.PossiblyFailed | NodeFlags.Failed;
+        failing.FailedAt = now;
+        State.Later(Pending.Save | Pending.Health);
+    }
+
+    private void TakeUpdate(in BusMessage message)
+    {
+        ulong epoch = BinaryPrimitives.ReadUInt64BigEndian(message.Data);
+        string name = BusMessage.Text(message.Data.Slice(MessageLayout.UpdateName, NodeId.Length));
+        if (State.Find(name) is not { } owner || owner.ConfigEpoch >= epoch) return;
+        if (owner.IsReplica && owner != Myself) State.MakePrimary(owner);
+        owner.ConfigEpoch = epoch;
+        State.Later(Pending.Save | Pending.Flush);
+        _claims.Take(owner, epoch, message.Data.Slice(MessageLayout.UpdateSlots, SlotSet.Length));
+    }
+
+    /// <summary>Takes a new address of a node. Only the connection of the node itself shows it.</summary>
+    private bool UpdateAddress(ClusterNode node, BusLink link, in BusMessage message)
+    {
+        if (link == node.Link) return false;
+        string ip = AddressOf(link, message);
+        (int port, int tlsPort) = server.Config.TlsCluster ? (message.OtherPort, message.Port) : (message.Port, message.OtherPort);
+        if (ip.Length == 0 || node.Ip == ip && node.Port == port && node.TlsPort == tlsPort && node.BusPort == message.BusPort) return false;
+        node.Ip = ip;
+        TakePorts(node, message.Port, message.OtherPort);
+        node.BusPort = message.BusPort;
+        node.Flags &= ~NodeFlags.NoAddress;
+        node.Link?.Close();
+        server.Log.LogWarning("Address updated for node {Node}, now {Ip}:{Port}", node.Name, node.Ip, node.Port);
+        return true;
+    }
+
+    private void TakePorts(ClusterNode node, int port, int other) =>
+        (node.Port, node.TlsPort) = server.Config.TlsCluster ? (other, port) : (port, other);
+
+    /// <summary>The address that the sender announces, or else that of its connection.</summary>
+    private static string AddressOf(BusLink link, in BusMessage message)
+    {
+        string announced = message.Ip;
+        return announced.Length > 0 && IPAddress.TryParse(announced, out _) ? announced : link.PeerIp;
+    }
+}

@@ -1,0 +1,354 @@
+using System.Globalization;
+using System.Net;
+using RedisClone.Configuration;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster.Bus;
+using RedisClone.Engine.Cluster.Failover;
+using RedisClone.Engine.Cluster.Health;
+using RedisClone.Engine.Cluster.Redirects;
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Cluster;
+
+/// <summary>
+/// This server as a node of a cluster. One lock protects the state of the cluster; it is taken after shards, never before. Commands on
+/// keys do not take it.
+/// </summary>
+internal sealed class ClusterMember : IDisposable
+{
+    private readonly ServerCore _server;
+    private readonly NodesFile _file;
+    private readonly ClusterHealth _health;
+    private readonly ClusterCron _cron;
+    private readonly RoleKeeper _role;
+    private Timer? _timer;
+    private int _cronRuns;              // 1 while a thread runs the periodic work
+
+    public ClusterMember(ServerCore server)
+    {
+        _server = server;
+        _file = new NodesFile(server);
+        State = new ClusterState(NewMyself());
+        Bus = new ClusterBus(server, this);
+        Failures = new FailureReports(server, this);
+        Votes = new Votes(server, this);
+        Election = new Election(server, this);
+        ManualFailover = new ManualFailover(server, this);
+        ReplicaMigration = new ReplicaMigration(server, this);
+        Redirection = new Redirection(server, this);
+        _health = new ClusterHealth(server, this);
+        _cron = new ClusterCron(server, this);
+        _role = new RoleKeeper(server, this);
+    }
+
+    /// <summary>The lock of the cluster.</summary>
+    public Lock Gate { get; } = new();
+
+    public ClusterState State { get; private set; }
+
+    public ClusterBus Bus { get; }
+
+    public FailureReports Failures { get; }
+
+    public Votes Votes { get; }
+
+    public Election Election { get; }
+
+    public ManualFailover ManualFailover { get; }
+
+    public ReplicaMigration ReplicaMigration { get; }
+
+    public Redirection Redirection { get; }
+
+    public ServedSlots Served { get; } = new();
+
+    /// <summary>Whether the data is loaded and the bus speaks.</summary>
+    public bool HasBegun { get; private set; }
+
+    /// <summary>Whether this node has won an election and becomes a primary as soon as all shards are held.</summary>
+    public bool IsTakingOver { get; private set; }
+
+    /// <summary>Reads nodes.conf, or creates it. Null, or the reason why the server must not start.</summary>
+    public string? Prepare()
+    {
+        if (_server.Config.ReplicaOf is not null) return "replicaof directive not allowed in cluster mode";
+        if (_server.Config.BusPort is <= 0 or > ushort.MaxValue)
+            return $"Redis port number too high for cluster mode: the bus needs port {_server.Config.BusPort}. Set cluster-port.";
+        if (_file.Open(ServerCore.UnixMilliseconds(), out ClusterState? state) is { } refusal) return refusal;
+        bool isNew = state is null;
+        if (state is not null) State = state;
+        _server.Log.LogInformation(isNew ? "No cluster configuration found, I'm {Node}" : "Node configuration loaded, I'm {Node}", State.Myself.Name);
+        RefreshMyself();
+        _server.Config.ReplicaOf = State.Myself is { IsReplica: true, Primary: { } primary } ? AddressOf(primary) : null;
+        State.Later(Pending.Save | Pending.Flush | Pending.Health);
+        lock (Gate) Finish();
+        return null;
+    }
+
+    /// <summary>Begins to speak to other nodes, once the data is loaded. The caller holds every shard.</summary>
+    public void Begin()
+    {
+        lock (Gate)
+        {
+            if (State.Myself.IsPrimary) ClaimSlotsOfData();
+            HasBegun = true;
+            State.Later(Pending.Health);
+            Finish();
+        }
+        _timer = new Timer(static self => ((ClusterMember)self!).RunCron(), this, ClusterCron.Period, ClusterCron.Period);
+    }
+
+    public void Dispose()
+    {
+        _timer?.Dispose();
+        Bus.CloseAll();
+        _file.Dispose();
+    }
+
+    /// <summary>
+    /// Ends a change of the state: elections that are due, the health, nodes.conf, and what commands read. The caller holds the lock.
+    /// </summary>
+    public void Finish()
+    {
+        Pending pending = State.Pending;
+        long now = ServerCore.UnixMilliseconds();
+        State.Pending = Pending.None;
+        if ((pending & Pending.ManualFailover) != 0 && State.Myself.IsReplica) ManualFailover.Advance();
+        if (((pending | State.Pending) & Pending.Election) != 0) Election.Advance(now);
+        pending |= State.Pending;
+        if ((pending & Pending.Health) != 0) _health.Update(now);
+        if (State.SlotsChanged) PublishSlots(mayGain: false);
+        if ((pending & Pending.Save) != 0) Save((pending & Pending.Flush) != 0);
+        State.Pending &= Pending.Election;
+        if (State.SlotsChanged) PublishSlots(mayGain: true);
+        State.SlotsChanged = false;
+        _role.Look();
+    }
+
+    /// <summary>Writes nodes.conf. Without it a restart could vote twice or claim slots of others, so a failure ends the process.</summary>
+    private void Save(bool flush)
+    {
+        try
+        {
+            _file.Write(State, flush);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            Fatal.End("The cluster configuration file cannot be written", failure);
+        }
+    }
+
+    /// <summary>Writes nodes.conf for CLUSTER SAVECONFIG. Null, or the reason of the failure.</summary>
+    public string? TrySave()
+    {
+        try
+        {
+            _file.Write(State, flush: true);
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
+
+    /// <summary>Takes the addresses and names of the configuration.</summary>
+    public void RefreshMyself()
+    {
+        ServerConfig config = _server.Config;
+        ClusterNode myself = State.Myself;
+        string ip = config.ClusterAnnounceIp.Length > 0 ? config.ClusterAnnounceIp : myself.Ip;
+        int port = config.ClusterAnnouncePort > 0 ? config.ClusterAnnouncePort : Math.Max(0, config.Port);
+        int tlsPort = config.ClusterAnnounceTlsPort > 0 ? config.ClusterAnnounceTlsPort : config.TlsPort;
+        int busPort = config.ClusterAnnounceBusPort > 0 ? config.ClusterAnnounceBusPort : config.BusPort;
+        NodeFlags flags = config.ClusterReplicaNoFailover ? myself.Flags | NodeFlags.NoFailover : myself.Flags & ~NodeFlags.NoFailover;
+        if ((myself.Ip, myself.Port, myself.TlsPort, myself.BusPort, myself.Flags) == (ip, port, tlsPort, busPort, flags)
+            && myself.HostName == config.ClusterAnnounceHostname && myself.HumanName == config.ClusterAnnounceHumanNodename) return;
+        (myself.Ip, myself.Port, myself.TlsPort, myself.BusPort, myself.Flags) = (ip, port, tlsPort, busPort, flags);
+        (myself.HostName, myself.HumanName) = (config.ClusterAnnounceHostname, config.ClusterAnnounceHumanNodename);
+        State.Later(Pending.Save);
+    }
+
+    /// <summary>Takes the names and addresses after a change of the configuration.</summary>
+    public void Announce()
+    {
+        lock (Gate)
+        {
+            RefreshMyself();
+            Finish();
+        }
+    }
+
+    /// <summary>Decides about the health again after a change of the configuration.</summary>
+    public void Reconsider()
+    {
+        lock (Gate)
+        {
+            State.Later(Pending.Health);
+            Finish();
+        }
+    }
+
+    /// <summary>Begins a handshake with a node; false if the address is invalid.</summary>
+    public bool Meet(string ip, int port, int busPort)
+    {
+        if (!IPAddress.TryParse(ip, out IPAddress? address) || port is <= 0 or > ushort.MaxValue || busPort is <= 0 or > ushort.MaxValue) return false;
+        ip = address.ToString();
+        if (IsInHandshakeWith(ip, busPort)) return true;
+        var node = new ClusterNode(NodeId.New(), NodeFlags.Handshake | NodeFlags.Meet, ServerCore.UnixMilliseconds()) { Ip = ip, BusPort = busPort };
+        if (_server.Config.TlsCluster) node.TlsPort = port;
+        else node.Port = port;
+        State.Add(node);
+        return true;
+    }
+
+    public bool IsInHandshakeWith(string ip, int busPort) =>
+        Array.Exists(State.All, node => node.IsInHandshake && node.Ip == ip && node.BusPort == busPort);
+
+    /// <summary>Whether a client is connected to the port for TLS, so that redirections name the ports for TLS.</summary>
+    public bool IsEncrypted(Session session) =>
+        _server.Config.TlsPort > 0 && (session.Connection is null ? _server.Config.TlsCluster
+            : session.LocalName.EndsWith(string.Create(CultureInfo.InvariantCulture, $":{_server.Config.TlsPort}"), StringComparison.Ordinal));
+
+    // ---- roles
+
+    /// <summary>Makes this node a replica of another one. Its replication follows as soon as all shards are held.</summary>
+    public void Follow(ClusterNode primary)
+    {
+        State.MakeMyselfReplicaOf(primary);
+        // Writes that wait for a manual failover must find their slots gone.
+        PublishSlots(mayGain: false);
+        ManualFailover.Reset();
+    }
+
+    /// <summary>Makes this node the primary of its shard as soon as all shards are held, so that no write is refused in between.</summary>
+    public void TakeOver() => IsTakingOver = true;
+
+    /// <summary>Makes this node the primary of its shard. The caller holds the lock and every shard.</summary>
+    public void ReplacePrimary()
+    {
+        IsTakingOver = false;
+        if (!State.Myself.IsReplica || State.Myself.Primary is not { } former) return;
+        State.MakePrimary(State.Myself);
+        _server.Role.Lead();
+        State.MoveAll(former, State.Myself);
+        State.Later(Pending.Health | Pending.Save | Pending.Flush);
+        ManualFailover.Reset();
+        Finish();
+        Bus.BroadcastPong();
+    }
+
+    /// <summary>The address at which a replica follows a node; null if it is not known.</summary>
+    public ReplicaOf? AddressOf(ClusterNode primary)
+    {
+        int port = primary.ClientPort(_server.Config.TlsReplication);
+        return primary.Ip.Length > 0 && port > 0 ? new ReplicaOf(primary.Ip, port) : null;
+    }
+
+    /// <summary>
+    /// Leaves the cluster: no slots, no other nodes, and with <paramref name="hard"/> another name and the first epoch. The caller holds
+    /// the lock and every shard.
+    /// </summary>
+    public void Reset(bool hard)
+    {
+        if (State.Myself.IsReplica)
+        {
+            State.MakePrimary(State.Myself);
+            _server.Role.Lead();
+        }
+        IsTakingOver = false;
+        State.CloseAllSlots();
+        ManualFailover.Reset();
+        for (int slot = 0; slot < KeySlot.Count; slot++) State.Unassign(slot);
+        foreach (ClusterNode node in State.All)
+            if (!node.IsMyself) State.Remove(node);
+        if (hard)
+        {
+            State.Rename(State.Myself, NodeId.New());
+            State.Myself.ShardId = NodeId.New();
+            State.CurrentEpoch = State.LastVoteEpoch = State.Myself.ConfigEpoch = 0;
+            _server.Log.LogInformation("Node hard reset, now I'm {Node}", State.Myself.Name);
+        }
+        State.Later(Pending.Health | Pending.Save | Pending.Flush);
+    }
+
+    /// <summary>Removes the keys of slots that another node has taken over.</summary>
+    public void DropKeysOf(IReadOnlyCollection<int> slots)
+    {
+        _server.Log.LogInformation("Keys of {Count} slots that another node serves now are removed.", slots.Count);
+        ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.DropKeys(state.Slots), (Self: this, Slots: slots), preferLocal: false);
+    }
+
+    private void DropKeys(IReadOnlyCollection<int> slots)
+    {
+        try
+        {
+            var dropped = new SlotSet();
+            foreach (int slot in slots) dropped.Add(slot);
+            new HeldAction(_server.Shards, () =>
+            {
+                // A slot may have come back meanwhile.
+                lock (Gate)
+                    foreach (int slot in slots)
+                        if (State.OwnerOf(slot) == State.Myself.Leader || State.Importing[slot] is not null) dropped.Remove(slot);
+                SlotKeys.Remove(_server, dropped);
+            }).RunAndWait();
+        }
+        catch (Exception bug)
+        {
+            _server.Failures.WorkFailed("Keys of lost slots could not be removed", bug);
+        }
+    }
+
+    /// <summary>
+    /// Keys of a slot without an owner give the slot to this node. Keys of a slot of another node mark it as an import, so that an
+    /// operator can move them.
+    /// </summary>
+    private void ClaimSlotsOfData()
+    {
+        foreach (int slot in SlotKeys.Occupied(_server))
+        {
+            ClusterNode? owner = State.OwnerOf(slot);
+            if (owner == State.Myself || State.Importing[slot] is not null) continue;
+            if (owner is null) State.Assign(slot, State.Myself);
+            else State.Importing[slot] = owner;
+            string what = owner is null ? "unassigned. Taking it" : "assigned to another node. Importing it";
+            _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is {Owner}.", slot, what);
+            State.Later(Pending.Save | Pending.Flush);
+        }
+    }
+
+    /// <summary>Lets commands see the change, and blocked clients whose keys moved learn of it.</summary>
+    private void PublishSlots(bool mayGain)
+    {
+        if (!Served.Update(State, mayGain)) return;
+        foreach (Session session in _server.Sessions.Unordered)
+            if (session.Waiter is { Keys.Count: > 0 } waiter) waiter.Wake(WakeReason.Again);
+    }
+
+    private void RunCron()
+    {
+        if (Interlocked.Exchange(ref _cronRuns, 1) != 0) return;
+        try
+        {
+            lock (Gate)
+            {
+                _cron.Run(ServerCore.UnixMilliseconds());
+                Finish();
+            }
+        }
+        catch (Exception bug)
+        {
+            _server.Failures.WorkFailed("The periodic work of the cluster failed", bug);
+        }
+        finally
+        {
+            Volatile.Write(ref _cronRuns, 0);
+        }
+    }
+
+    private static ClusterNode NewMyself() => new(NodeId.New(), NodeFlags.Myself | NodeFlags.Primary, ServerCore.UnixMilliseconds());
+}

@@ -1,0 +1,111 @@
+using RedisClone.Engine.Cluster.Bus;
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Replication.Following;
+
+namespace RedisClone.Engine.Cluster.Failover;
+
+/// <summary>
+/// The election of this node, a replica, after its primary has failed: it waits, so that the replica with the most data comes first,
+/// asks the primaries for their votes, and takes over with a majority. The caller holds the lock of the cluster.
+/// </summary>
+internal sealed class Election(ServerCore server, ClusterMember cluster)
+{
+    private const long FirstDelay = 500, DelayOfRank = 1000, LeastTimeout = 2000;
+
+    private long _startsAt;
+    private bool _hasAsked;
+    private int _rank, _votes;
+    private ulong _epoch;
+
+    private ClusterState State => cluster.State;
+
+    /// <summary>Counts a vote for this node.</summary>
+    public void TakeVote(ClusterNode voter, ulong epoch)
+    {
+        if (!voter.IsPrimary || voter.Slots.Count == 0 || epoch < _epoch) return;
+        _votes++;
+        State.Later(Pending.Election);
+    }
+
+    /// <summary>Forgets an election, because a manual failover begins another one.</summary>
+    public void Restart() => _startsAt = 0;
+
+    /// <summary>Takes the next step that is due.</summary>
+    public void Advance(long now)
+    {
+        bool isManual = cluster.ManualFailover.MayStart;
+        ClusterNode myself = State.Myself;
+        if (!myself.IsReplica || myself.Primary is not { } primary || primary.Slots.Count == 0 || cluster.IsTakingOver) return;
+        if (!isManual && (!primary.IsFailed || server.Config.ClusterReplicaNoFailover || IsDataTooOld(now))) return;
+        long timeout = Math.Max(LeastTimeout, server.Config.ClusterNodeTimeout * 2);
+        long age = now - _startsAt;
+        if (age > timeout * 2)
+        {
+            Schedule(now, isManual);
+            return;
+        }
+        if (!_hasAsked && !isManual) FallBack();
+        if (now < _startsAt || age > timeout) return;
+        if (!_hasAsked) Ask(isManual);
+        else if (_votes >= State.Quorum) Win();
+    }
+
+    private void Schedule(long now, bool isManual)
+    {
+        _hasAsked = false;
+        _votes = 0;
+        _rank = isManual ? 0 : Rank();
+        _startsAt = isManual ? now : now + FirstDelay + Random.Shared.Next((int)FirstDelay) + _rank * DelayOfRank;
+        if (isManual) State.Later(Pending.Election);
+        server.Log.LogInformation("Start of election delayed for {Delay} milliseconds (rank #{Rank}, offset {Offset}).",
+            _startsAt - now, _rank, server.Replicas.Stream.Offset);
+        // The other replicas learn the offset of this one, and thereby their rank.
+        ClusterNode primary = State.Myself.Primary!;
+        cluster.Bus.BroadcastPong(node => node.IsReplica && node.Primary == primary);
+    }
+
+    /// <summary>Waits longer if another replica turns out to have more data.</summary>
+    private void FallBack()
+    {
+        int rank = Rank();
+        if (rank <= _rank) return;
+        _startsAt += (rank - _rank) * DelayOfRank;
+        _rank = rank;
+    }
+
+    private void Ask(bool isManual)
+    {
+        _hasAsked = true;
+        _epoch = ++State.CurrentEpoch;
+        server.Log.LogInformation("Starting a failover election for epoch {Epoch}.", _epoch);
+        State.Later(Pending.Save | Pending.Health | Pending.Flush);
+        cluster.Bus.Broadcast(MessageType.AuthRequest, cluster.Bus.Messages.Plain(MessageType.AuthRequest, isManual ? MessageLayout.ForceAck : (byte)0));
+    }
+
+    private void Win()
+    {
+        server.Log.LogInformation("Failover election won: I'm the new master. Epoch {Epoch}.", _epoch);
+        if (State.Myself.ConfigEpoch < _epoch) State.Myself.ConfigEpoch = _epoch;
+        _startsAt = 0;
+        cluster.TakeOver();
+    }
+
+    /// <summary>The number of replicas of the same primary that have more data.</summary>
+    private int Rank()
+    {
+        long offset = server.Replicas.Stream.Offset;
+        return State.Myself.Primary!.Replicas.Count(replica =>
+            !replica.IsMyself && !replica.Has(NodeFlags.NoFailover) && replica.ReplicationOffset > offset);
+    }
+
+    /// <summary>Whether this replica was without its primary for too long before the failure.</summary>
+    private bool IsDataTooOld(long now)
+    {
+        long timeout = server.Config.ClusterNodeTimeout;
+        if (server.Config.ClusterReplicaValidityFactor == 0) return false;
+        Follower? follower = server.Role.Follower;
+        long age = now - (server.Role.IsLinkUp ? follower!.LastInput : follower?.DownSince ?? 0);
+        if (age > timeout) age -= timeout;
+        return age > server.Config.ReplPingReplicaPeriod * 1000L + timeout * server.Config.ClusterReplicaValidityFactor;
+    }
+}

@@ -1,0 +1,29 @@
+using RedisClone.Engine.Cluster.State;
+
+namespace RedisClone.Engine.Cluster.Redirects;
+
+/// <summary>
+/// The slots whose keys this node serves without a further look: it owns the slot, does not migrate it, and the cluster works. Commands
+/// read it without a lock; it is written under the lock of the cluster.
+/// </summary>
+internal sealed class ServedSlots
+{
+    private readonly bool[] _isServed = new bool[KeySlot.Count];
+
+    public bool Contains(int slot) => Volatile.Read(ref _isServed[slot]);
+
+    /// <summary>Takes over the state; true if a slot is not served any more.</summary>
+    /// <param name="state">The cluster.</param>
+    /// <param name="mayGain">Whether further slots are served. They are not before nodes.conf has them.</param>
+    public bool Update(ClusterState state, bool mayGain)
+    {
+        bool isLost = false;
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+        {
+            bool isServed = state.IsOk && state.OwnerOf(slot) == state.Myself && state.Migrating[slot] is null;
+            isLost |= _isServed[slot] && !isServed;
+            Volatile.Write(ref _isServed[slot], isServed && (mayGain || _isServed[slot]));
+        }
+        return isLost;
+    }
+}

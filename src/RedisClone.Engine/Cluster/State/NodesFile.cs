@@ -1,0 +1,64 @@
+using System.Text;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Cluster.State;
+
+/// <summary>The file nodes.conf. It is replaced atomically, and its lock keeps a second node off the directory.</summary>
+internal sealed class NodesFile(ServerCore server) : IDisposable
+{
+    private const int LongestFile = 256 << 20;
+
+    private IDisposable? _lock;
+
+    public string Path { get; } = server.Config.PathOf(server.Config.ClusterConfigFile);
+
+    /// <summary>Locks the file and reads it. The state is null if there is no file yet.</summary>
+    /// <returns>Null, or the reason why the server must not start.</returns>
+    public string? Open(long now, out ClusterState? state)
+    {
+        state = null;
+        try
+        {
+            _lock = server.Disk.TryLock(Path + ".lock");
+            if (_lock is null)
+                return $"Sorry, the cluster configuration file {Path} is already used by a different Redis Cluster node. " +
+                    "Please make sure that different nodes use different cluster configuration files.";
+            if (!server.Disk.Exists(Path)) return null;
+            string text = Read();
+            if (text.Length > 0) state = NodesText.Parse(text, server.Config.TlsCluster, now);
+            return null;
+        }
+        catch (InvalidDataException damage)
+        {
+            return $"Unrecoverable error: corrupted cluster config file {Path}, {damage.Message}";
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return $"The cluster configuration file {Path} cannot be used: {failure.Message}";
+        }
+    }
+
+    /// <summary>Replaces the file. Throws if the disk fails.</summary>
+    public void Write(ClusterState state, bool flush)
+    {
+        string temporary = Path + ".tmp";
+        using (IDiskFile file = server.Disk.Open(temporary, DiskOpen.New))
+        {
+            file.Write(0, Encoding.UTF8.GetBytes(NodesText.Format(state, server.Config.TlsCluster)));
+            if (flush) file.Flush();
+        }
+        server.Disk.Rename(temporary, Path);
+        if (flush) server.Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+    }
+
+    public void Dispose() => _lock?.Dispose();
+
+    private string Read()
+    {
+        using IDiskFile file = server.Disk.Open(Path, DiskOpen.Read);
+        if (file.Length > LongestFile) throw new InvalidDataException("the file is too long");
+        byte[] bytes = new byte[file.Length];
+        int read = file.Read(0, bytes);
+        return Encoding.UTF8.GetString(bytes, 0, read);
+    }
+}

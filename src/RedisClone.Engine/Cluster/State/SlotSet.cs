@@ -1,0 +1,58 @@
+using System.Numerics;
+using System.Runtime.InteropServices;
+
+namespace RedisClone.Engine.Cluster.State;
+
+/// <summary>A set of slots in the form of messages of the bus: one bit for each slot, the lowest slot in the lowest bit of the first byte.</summary>
+internal sealed class SlotSet
+{
+    /// <summary>The length of the set in a message.</summary>
+    public const int Length = KeySlot.Count / 8;
+
+    private readonly byte[] _bits = new byte[Length];
+
+    public ReadOnlySpan<byte> Bytes => _bits;
+
+    /// <summary>The number of slots in the set.</summary>
+    public int Count { get; private set; }
+
+    public bool Contains(int slot) => Contains(_bits, slot);
+
+    public static bool Contains(ReadOnlySpan<byte> bits, int slot) => (bits[slot >> 3] >> (slot & 7) & 1) != 0;
+
+    /// <summary>The number of slots in a set of a message.</summary>
+    public static int CountOf(ReadOnlySpan<byte> bits)
+    {
+        int count = 0;
+        foreach (ulong word in MemoryMarshal.Cast<byte, ulong>(bits)) count += BitOperations.PopCount(word);
+        return count;
+    }
+
+    public bool Add(int slot)
+    {
+        if (Contains(slot)) return false;
+        _bits[slot >> 3] |= (byte)(1 << (slot & 7));
+        Count++;
+        return true;
+    }
+
+    public bool Remove(int slot)
+    {
+        if (!Contains(slot)) return false;
+        _bits[slot >> 3] &= (byte)~(1 << (slot & 7));
+        Count--;
+        return true;
+    }
+
+    /// <summary>The slots as ranges, both ends included, in ascending order.</summary>
+    public IEnumerable<(int First, int Last)> Ranges()
+    {
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+        {
+            if (!Contains(slot)) continue;
+            int first = slot;
+            while (slot + 1 < KeySlot.Count && Contains(slot + 1)) slot++;
+            yield return (first, slot);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+using System.Diagnostics;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Cluster;
+
+/// <summary>Nodes of one cluster, each of this server or of redis-server, joined by redis-cli.</summary>
+internal sealed class ClusterOfNodes : IDisposable
+{
+    public const int NodeTimeout = 3000;
+
+    private readonly List<ServerProcess> _nodes = [];
+    private readonly List<(char Kind, string[] Arguments)> _starts = [];
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-cluster-").FullName;
+
+    /// <param name="kinds">A letter for each node: o for this server, r for redis-server.</param>
+    /// <param name="replicas">The replicas of each primary.</param>
+    public ClusterOfNodes(string kinds, int replicas)
+    {
+        foreach (char kind in kinds)
+        {
+            string folder = Directory.CreateDirectory(Path.Combine(_folder, $"{_nodes.Count}")).FullName;
+            _starts.Add((kind, ["--port", $"{Ports.Free()}", "--cluster-port", $"{Ports.Free()}", "--dir", folder]));
+            _nodes.Add(Start(kind, _starts[^1].Arguments));
+        }
+        string[] addresses = [.. _nodes.Select(node => $"127.0.0.1:{node.Port}")];
+        string output = Cli(["--cluster", "create", .. addresses, "--cluster-replicas", $"{replicas}", "--cluster-yes"]);
+        Assert.True(output.Contains("All 16384 slots covered", StringComparison.Ordinal), output);
+        foreach (ServerProcess node in _nodes)
+            Replication.FollowingTests.Until(() => Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster does not work", node);
+        foreach (ServerProcess replica in _nodes.Where(node => IsReplica(node)))
+            Replication.FollowingTests.Until(() => HasLink(replica), "no link to the master", replica);
+    }
+
+    public IReadOnlyList<ServerProcess> Nodes => _nodes;
+
+    public ServerProcess[] Primaries => [.. _nodes.Where(node => !node.HasExited && !IsReplica(node))];
+
+    /// <summary>Starts a node again that was killed, on its ports and in its directory.</summary>
+    public void Restart(ServerProcess node)
+    {
+        int index = _nodes.IndexOf(node);
+        node.Dispose();
+        _nodes[index] = Start(_starts[index].Kind, _starts[index].Arguments);
+    }
+
+    public static ServerProcess Start(char kind, params string[] more)
+    {
+        string[] port = more.Contains("--cluster-port") ? [] : ["--cluster-port", $"{Ports.Free()}"];
+        string[] arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", $"{NodeTimeout}", .. port, .. more];
+        return kind == 'o' ? ServerProcess.Ours(arguments) : ServerProcess.Redis(arguments);
+    }
+
+    public static bool IsReplica(ServerProcess node) => Call(node, "ROLE")[0].Text == "slave";
+
+    public static bool HasLink(ServerProcess replica) =>
+        Call(replica, "INFO", "replication").Text!.Contains("master_link_status:up", StringComparison.Ordinal);
+
+    public static string Info(ServerProcess node) => Call(node, "CLUSTER", "INFO").Text!;
+
+    public static string NameOf(ServerProcess node) => Call(node, "CLUSTER", "MYID").Text!;
+
+    public static Reply Call(ServerProcess node, params string[] request)
+    {
+        using RespClient client = node.Connect();
+        return client.Call(request);
+    }
+
+    /// <summary>Sends a command to the node that serves it: follows MOVED and ASK, and waits while the cluster is down.</summary>
+    public Reply Follow(params string[] request)
+    {
+        int port = _nodes.First(static node => !node.HasExited).Port;
+        bool asks = false;
+        for (int tries = 0; ; tries++)
+        {
+            Assert.True(tries < 300, $"no node serves {string.Join(' ', request)}");
+            try
+            {
+                using var client = new RespClient(port);
+                if (asks) client.Expect("+OK", "ASKING");
+                Reply reply = client.Call(request);
+                string error = reply.IsError ? reply.Text! : "";
+                asks = error.StartsWith("ASK ", StringComparison.Ordinal);
+                if (asks || error.StartsWith("MOVED ", StringComparison.Ordinal)) port = int.Parse(error[(error.LastIndexOf(':') + 1)..]);
+                else if (error.Length == 0) return reply;
+                else Thread.Sleep(100);
+            }
+            catch (Exception failure) when (failure is IOException or System.Net.Sockets.SocketException)
+            {
+                Thread.Sleep(100);
+                port = _nodes.Where(static node => !node.HasExited).Skip(tries % 2).First().Port;
+            }
+        }
+    }
+
+    public static string Cli(params string[] arguments)
+    {
+        var start = new ProcessStartInfo("redis-cli", arguments) { RedirectStandardOutput = true, RedirectStandardError = true };
+        using Process cli = InstalledProgram.Start(start, "redis-cli");
+        Task<string> error = cli.StandardError.ReadToEndAsync();
+        string output = cli.StandardOutput.ReadToEnd() + error.Result;
+        cli.WaitForExit();
+        return output;
+    }
+
+    public void Dispose()
+    {
+        foreach (ServerProcess node in _nodes) node.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+}

@@ -1,0 +1,122 @@
+using System.Net;
+using System.Net.Sockets;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Cluster;
+
+/// <summary>Bad input on the port of the bus, and bad files of the cluster.</summary>
+public sealed class HostileBusTests
+{
+    /// <summary>Garbage, wrong lengths and silent connections are closed and counted, and the state does not change.</summary>
+    [Fact]
+    public void BadInputChangesNothing()
+    {
+        int busPort = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--cluster-enabled", "yes", "--cluster-port", $"{busPort}", "--cluster-node-timeout", "1000");
+        string before = ClusterOfNodes.Call(server, "CLUSTER", "NODES").Text!;
+        var random = new Random(3);
+        long memory = server.ResidentBytes;
+        foreach (byte[] input in Inputs(random))
+        {
+            using Socket socket = Connect(busPort);
+            Send(socket, input);
+            Assert.True(IsClosed(socket), $"the connection stays after {input.Length} bytes that begin with {Convert.ToHexString(input.AsSpan(0, 12))}");
+        }
+        Socket[] silent = [.. Enumerable.Range(0, 200).Select(_ => Connect(busPort))];
+        foreach (Socket socket in silent) Assert.True(IsClosed(socket), "a silent connection stays");
+        foreach (Socket socket in silent) socket.Dispose();
+        Assert.Equal(before, ClusterOfNodes.Call(server, "CLUSTER", "NODES").Text);
+        Assert.Matches("cluster_links_refused:[1-9][0-9]*", ClusterOfNodes.Info(server));
+        Assert.True(server.ResidentBytes - memory < 200 << 20, "the memory grows");
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void TwoNodesOnOneDirectoryAreRefused()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-cluster-").FullName;
+        using (ServerProcess first = ClusterOfNodes.Start('o', "--dir", folder))
+        {
+            (int exitCode, string output) = RunIn(folder);
+            Assert.NotEqual(0, exitCode);
+            Assert.Contains("is already used by a different Redis Cluster node", output, StringComparison.Ordinal);
+            first.AssertWell();
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
+    [Fact]
+    public void ADamagedFileIsRefusedWithItsLine()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-cluster-").FullName;
+        string name;
+        using (ServerProcess first = ClusterOfNodes.Start('o', "--dir", folder)) name = ClusterOfNodes.NameOf(first);
+        string file = Path.Combine(folder, "nodes.conf"), whole = File.ReadAllText(file);
+        using (ServerProcess again = ClusterOfNodes.Start('o', "--dir", folder)) Assert.Equal(name, ClusterOfNodes.NameOf(again));
+        File.WriteAllText(file, whole[..(whole.Length / 2)]);
+        (int exitCode, string output) = RunIn(folder);
+        Assert.NotEqual(0, exitCode);
+        Assert.Matches("corrupted cluster config file .*nodes.conf, line [0-9]+: ", output);
+        Directory.Delete(folder, recursive: true);
+    }
+
+    private static (int ExitCode, string Output) RunIn(string folder) => ServerProcess.RunOurs(
+        "--port", $"{Ports.Free()}", "--cluster-enabled", "yes", "--cluster-port", $"{Ports.Free()}", "--dir", folder);
+
+    private static IEnumerable<byte[]> Inputs(Random random)
+    {
+        byte[] header = new byte[2256];
+        "RCmb"u8.CopyTo(header);
+        yield return "GET / HTTP/1.1\r\n\r\n"u8.ToArray();
+        foreach (byte[] length in new byte[][] { [0, 0, 0, 0], [0, 0, 8, 207], [255, 255, 255, 255], [127, 255, 255, 255], [0, 16, 0, 0] })
+        {
+            byte[] forged = [.. header];
+            length.CopyTo(forged, 4);
+            yield return forged;
+        }
+        // A whole header of another version, and pings whose counts do not fit.
+        foreach ((byte version, byte type, byte count) in new (byte, byte, byte)[] { (2, 0, 0), (1, 0, 9), (1, 3, 0), (1, 4, 0), (1, 7, 0), (1, 99, 0) })
+        {
+            byte[] forged = [.. header];
+            new byte[] { 0, 0, 8, 208, 0, version, 0, 0, 0, type, 0, count }.CopyTo(forged, 4);
+            yield return forged;
+        }
+        for (int i = 0; i < 50; i++)
+        {
+            byte[] noise = new byte[random.Next(12, 5000)];
+            random.NextBytes(noise);
+            yield return noise;
+        }
+    }
+
+    private static Socket Connect(int port)
+    {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = 30_000 };
+        socket.Connect(new IPEndPoint(IPAddress.Loopback, port));
+        return socket;
+    }
+
+    private static void Send(Socket socket, byte[] bytes)
+    {
+        try
+        {
+            socket.Send(bytes);
+        }
+        catch (SocketException)
+        {
+            // The server has closed the connection already.
+        }
+    }
+
+    private static bool IsClosed(Socket socket)
+    {
+        try
+        {
+            return socket.Receive(new byte[1]) == 0;
+        }
+        catch (SocketException failure)
+        {
+            return failure.SocketErrorCode == SocketError.ConnectionReset;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+using RedisClone.EndToEnd.Tests.Replication;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Cluster;
+
+/// <summary>What a node answers about keys that it serves, that it does not serve, and that it gives away. The oracle is redis-server.</summary>
+public sealed class RedirectionTests
+{
+    private const string Foreign = "0123456789012345678901234567890123456789";
+
+    private static readonly string[][] Requests =
+    [
+        ["SET", "foo", "1"], ["GET", "bar"], ["MGET", "foo", "bar"], ["MSET", "{t}1", "a", "{t}2", "b"], ["MGET", "{t}1", "{t}2", "{t}3"],
+        ["SELECT", "0"], ["SELECT", "1"], ["MOVE", "foo", "1"], ["SWAPDB", "0", "1"], ["COPY", "foo", "{foo}2", "DB", "1"], ["COPY", "foo", "{foo}2"],
+        ["REPLICAOF", "127.0.0.1", "1"], ["EVAL", "return redis.call('get', KEYS[1])", "1", "foo"], ["EVAL", "return 1", "2", "foo", "bar"],
+        ["READONLY"], ["READWRITE"], ["ASKING"], ["CLUSTER", "KEYSLOT", "foo"],
+        ["CLUSTER", "COUNTKEYSINSLOT", "12182"], ["CLUSTER", "GETKEYSINSLOT", "12182", "0"],
+        ["CLUSTER", "COUNTKEYSINSLOT", "16384"], ["CLUSTER", "GETKEYSINSLOT", "1", "-1"], ["CLUSTER", "ADDSLOTS", "1"], ["CLUSTER", "ADDSLOTS", "x"],
+        ["CLUSTER", "ADDSLOTS", "16384"], ["CLUSTER", "DELSLOTS", "1", "1"], ["CLUSTER", "ADDSLOTSRANGE", "1"], ["CLUSTER", "DELSLOTSRANGE", "9", "1"],
+        ["CLUSTER", "DELSLOTSRANGE", "1", "2", "3"], ["CLUSTER", "SETSLOT", "1", "NODE", Foreign], ["CLUSTER", "SETSLOT", "1", "MIGRATING", Foreign],
+        ["CLUSTER", "SETSLOT", "1", "IMPORTING", Foreign], ["CLUSTER", "SETSLOT", "1", "STABLE"], ["CLUSTER", "SETSLOT", "1", "NOWHERE"],
+        ["CLUSTER", "FORGET", Foreign], ["CLUSTER", "REPLICATE", Foreign], ["CLUSTER", "REPLICAS", Foreign], ["CLUSTER", "COUNT-FAILURE-REPORTS", Foreign],
+        ["CLUSTER", "FAILOVER"], ["CLUSTER", "FAILOVER", "NOW"], ["CLUSTER", "RESET"], ["CLUSTER", "RESET", "NOW"], ["CLUSTER", "FLUSHSLOTS"],
+        ["CLUSTER", "MEET", "nowhere", "1"], ["CLUSTER", "SET-CONFIG-EPOCH", "-1"], ["CLUSTER", "SET-CONFIG-EPOCH", "5"],
+        ["CLUSTER", "SET-CONFIG-EPOCH", "5"], ["CLUSTER", "BUMPEPOCH"], ["CLUSTER", "SAVECONFIG"], ["CLUSTER", "LINKS"], ["SORT", "foo", "BY", "w_*"],
+        ["SSUBSCRIBE", "foo", "bar"],
+    ];
+
+    [Fact]
+    public void ASingleNodeAnswersAsRedisDoes()
+    {
+        using ServerProcess ours = ClusterOfNodes.Start('o'), redis = ClusterOfNodes.Start('r');
+        using RespClient one = ours.Connect(), other = redis.Connect();
+        foreach (RespClient client in new[] { one, other })
+        {
+            client.Expect("-CLUSTERDOWN Hash slot not served", "GET", "foo");
+            client.Expect("+OK", "CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+        }
+        foreach (ServerProcess node in new[] { ours, redis })
+            FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", node);
+        foreach (string[] request in Requests)
+        {
+            // Redis 7.4 compares the slots of patterns; the oracle is older.
+            if (request[0] == "SORT") continue;
+            Assert.Equal($"{string.Join(' ', request)}: {other.Call(request)}", $"{string.Join(' ', request)}: {one.Call(request)}");
+        }
+        ours.AssertWell();
+    }
+
+    /// <summary>While a slot moves, present keys are served, absent ones are elsewhere, and some of both must be tried again.</summary>
+    [Fact]
+    public void ASlotThatMovesAsks()
+    {
+        using var cluster = new ClusterOfNodes("oor", replicas: 0);
+        ServerProcess owner = cluster.Nodes[0], target = cluster.Nodes[1];
+        const string key = "{06S}1", absent = "{06S}2";
+        using RespClient at = owner.Connect(), to = target.Connect();
+        string slot = at.Call("CLUSTER", "KEYSLOT", key).Text!;
+        Assert.Equal("0", slot);
+        at.Expect("+OK", "SET", key, "1");
+        to.Expect("+OK", "CLUSTER", "SETSLOT", slot, "IMPORTING", ClusterOfNodes.NameOf(owner));
+        at.Expect("+OK", "CLUSTER", "SETSLOT", slot, "MIGRATING", ClusterOfNodes.NameOf(target));
+        at.Expect("$\"1\"", "GET", key);
+        at.Expect($"-ASK {slot} 127.0.0.1:{target.Port}", "GET", absent);
+        at.Expect("-TRYAGAIN Multiple keys request during rehashing of slot", "MGET", key, absent);
+        to.Expect($"-MOVED {slot} 127.0.0.1:{owner.Port}", "GET", absent);
+        to.Expect("+OK", "ASKING");
+        to.Expect("+OK", "SET", absent, "2");
+        to.Expect($"-MOVED {slot} 127.0.0.1:{owner.Port}", "GET", absent);
+        to.Expect("+OK", "ASKING");
+        to.Expect("-TRYAGAIN Multiple keys request during rehashing of slot", "MGET", key, absent);
+        at.Expect($"-ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot.",
+            "CLUSTER", "SETSLOT", slot, "NODE", ClusterOfNodes.NameOf(target));
+        at.Expect("+OK", "MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "5000");
+        to.Expect("+OK", "CLUSTER", "SETSLOT", slot, "NODE", ClusterOfNodes.NameOf(target));
+        at.Expect("+OK", "CLUSTER", "SETSLOT", slot, "NODE", ClusterOfNodes.NameOf(target));
+        at.Expect($"-MOVED {slot} 127.0.0.1:{target.Port}", "GET", key);
+        Assert.Equal(2, to.Call("MGET", key, absent).Items!.Length);
+        to.Expect("$\"1\"", "GET", key);
+    }
+
+    /// <summary>A transaction is redirected as a whole, and a blocked client learns that its key has moved.</summary>
+    [Fact]
+    public void TransactionsAndBlockedClientsAreRedirected()
+    {
+        using var cluster = new ClusterOfNodes("ooo", replicas: 0);
+        ServerProcess owner = cluster.Nodes[0], target = cluster.Nodes[1];
+        const string key = "{06S}1";
+        using RespClient at = owner.Connect(), blocked = owner.Connect(), to = target.Connect();
+        to.Expect("+OK", "MULTI");
+        to.Expect($"-MOVED 0 127.0.0.1:{owner.Port}", "SET", key, "1");
+        to.Expect("-EXECABORT Transaction discarded because of previous errors.", "EXEC");
+        blocked.Send("BLPOP", key, "0");
+        at.Expect("+OK", "MULTI");
+        at.Expect("+QUEUED", "SET", "{06S}2", "1");
+        FollowingTests.Until(
+            () => ClusterOfNodes.Call(owner, "INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "not blocked", owner);
+        string name = ClusterOfNodes.NameOf(target);
+        Assert.Equal("OK", ClusterOfNodes.Call(owner, "CLUSTER", "SETSLOT", "0", "NODE", name).Text);
+        at.Expect($"-MOVED 0 127.0.0.1:{target.Port}", "EXEC");
+        Assert.Equal($"MOVED 0 127.0.0.1:{target.Port}", blocked.Read().Text);
+    }
+}
