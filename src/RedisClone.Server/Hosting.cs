@@ -100,7 +100,7 @@ internal static class Hosting
         builder.Services.AddSingleton<FigureHistory>();
         builder.Services.AddSingleton<SupportBundle>();
         if (config.OtlpEndpoint.Length > 0) builder.Services.AddHostedService<OtlpExporter>();
-        var tail = new LogTail();
+        var tail = new LogTail(config);
         builder.Services.AddSingleton(tail);
         builder.Logging.AddProvider(tail);
         builder.Services.AddHostedService<Maintenance>();

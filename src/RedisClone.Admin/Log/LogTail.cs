@@ -2,6 +2,7 @@ using System.Collections.Frozen;
 using System.Globalization;
 using System.Text;
 using Microsoft.Extensions.Logging;
+using RedisClone.Configuration;
 
 namespace RedisClone.Admin.Log;
 
@@ -9,7 +10,7 @@ namespace RedisClone.Admin.Log;
 /// The last lines of the log in memory, for a file that leaves the machine. A line shows its numbers and only those texts that the
 /// server itself makes: a text of a client could be a key or a value.
 /// </summary>
-internal sealed class LogTail : ILoggerProvider
+internal sealed class LogTail(ServerConfig config) : ILoggerProvider
 {
     private const int Lines = 1000;
 
@@ -32,6 +33,8 @@ internal sealed class LogTail : ILoggerProvider
     public void Dispose()
     {
     }
+
+    private bool Includes(LogLevel level) => config.LogLevel.Includes(level);
 
     private void Add(string line)
     {
@@ -58,7 +61,7 @@ internal sealed class LogTail : ILoggerProvider
             }
             (string name, object? value) = parts[part++];
             line.Append(value is not string || ShownTexts.Contains(name) ? Convert.ToString(value, CultureInfo.InvariantCulture) : "(hidden)");
-            i = template.IndexOf('}', i);
+            i = template.IndexOf('}', i) is >= 0 and var end ? end : template.Length;
         }
         // The message of an exception can quote data. Its type and its stack cannot.
         if (exception is not null) line.Append(CultureInfo.InvariantCulture, $": {exception.GetType().FullName}\n{exception.StackTrace}");
@@ -69,11 +72,19 @@ internal sealed class LogTail : ILoggerProvider
     {
         public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
 
-        public bool IsEnabled(LogLevel logLevel) => logLevel >= LogLevel.Information;
+        public bool IsEnabled(LogLevel logLevel) => owner.Includes(logLevel);
 
         public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
         {
-            if (IsEnabled(logLevel) && state is IReadOnlyList<KeyValuePair<string, object?>> parts) owner.Add(LineOf(logLevel, parts, exception));
+            if (!IsEnabled(logLevel) || state is not IReadOnlyList<KeyValuePair<string, object?>> parts) return;
+            try
+            {
+                owner.Add(LineOf(logLevel, parts, exception));
+            }
+            catch (Exception)
+            {
+                // No log line may throw. The log itself has the line, or counts it as lost.
+            }
         }
     }
 }

@@ -45,14 +45,7 @@ internal sealed class RedisLog : ILoggerProvider
 
     private byte[] Format(in LogEvent happened) => Encoding.UTF8.GetBytes(IsJson ? happened.ToJson() : happened.ToText());
 
-    private bool IsEnabled(LogLevel level) => level >= _config.LogLevel switch
-    {
-        ServerLogLevel.Debug => LogLevel.Debug,
-        ServerLogLevel.Verbose => LogLevel.Debug,
-        ServerLogLevel.Notice => LogLevel.Information,
-        ServerLogLevel.Warning => LogLevel.Warning,
-        _ => LogLevel.None,
-    };
+    private bool IsEnabled(LogLevel level) => _config.LogLevel.Includes(level);
 
     private sealed class Logger(RedisLog owner) : ILogger
     {
