@@ -19,7 +19,7 @@ public sealed partial class SteadyStateTests
     [InlineData("sockets", 30)]
     public void GetAndSetAllocateNothing(string transport, int pipeline)
     {
-        using ServerProcess server = ServerProcess.Ours("--transport", transport, "--enable-debug-command", "yes");
+        using ServerProcess server = ServerProcess.Ours("--transport", transport, "--enable-debug-command", "yes", "--metrics-history", "no");
         using RespClient client = server.Connect(), asking = server.Connect();
         var batch = new StringBuilder();
         int replyLength = 0;
