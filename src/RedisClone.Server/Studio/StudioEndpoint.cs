@@ -123,6 +123,9 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         catch (BadHttpRequestException failure)
         {
+            // Kestrel does not read the rest of such a body, and then closes the connection. The header tells the client, which
+            // otherwise sends its next request on the same connection.
+            context.Response.Headers.Connection = "close";
             await FailAsync(context, failure.StatusCode, failure.Message);
         }
         catch (Exception failure) when (failure is JsonException or InvalidOperationException or FormatException or KeyNotFoundException)

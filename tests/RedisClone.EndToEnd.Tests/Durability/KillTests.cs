@@ -6,7 +6,7 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 /// <summary>
 /// Sends SIGKILL at random moments: under load, during a snapshot, during a rewrite, and during recovery. The recovered data
 /// contains every write that was acknowledged with <c>always</c>, all writes but those of the last moments with <c>everysec</c>,
-/// and no partial transaction. Short tests run 200 kills, the long run 20000.
+/// and no partial transaction. Short tests run 120 kills, the long run 20000.
 /// </summary>
 public sealed class KillTests(ITestOutputHelper output)
 {
@@ -18,7 +18,7 @@ public sealed class KillTests(ITestOutputHelper output)
     [InlineData("e")]
     public void KillsLoseNoAcknowledgedWrite(string directories)
     {
-        int cycles = LongRun.Times(20, 2000);
+        int cycles = LongRun.Times(12, 2000);
         var failures = new Exception?[2];
         var loops = new KillLoop[failures.Length];
         var threads = new Thread[failures.Length];

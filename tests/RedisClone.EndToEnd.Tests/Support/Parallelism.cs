@@ -1,2 +1,2 @@
-// Two test classes run at a time. They start servers and mostly wait for them, and must fit on two cores.
-[assembly: CollectionBehavior(MaxParallelThreads = 2)]
+// Three test classes run at a time. They start servers and mostly wait for them, and must fit on two cores.
+[assembly: CollectionBehavior(MaxParallelThreads = 3)]

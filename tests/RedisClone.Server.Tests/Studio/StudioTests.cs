@@ -231,6 +231,7 @@ public sealed partial class StudioTests
         using var large = new StringContent("{\"commands\":[[\"" + new string('x', StudioLimits.BodyBytes) + "\"]]}", Encoding.UTF8, "application/json");
         using HttpResponseMessage tooLarge = await browser.SendAsync(HttpMethod.Post, "/studio/api/call", large);
         Assert.Equal(HttpStatusCode.RequestEntityTooLarge, tooLarge.StatusCode);
+        Assert.True(tooLarge.Headers.ConnectionClose);
         using var form = new StringContent("{}", Encoding.UTF8, "text/plain");
         using HttpResponseMessage wrongType = await browser.SendAsync(HttpMethod.Post, "/studio/api/session", form);
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, wrongType.StatusCode);
