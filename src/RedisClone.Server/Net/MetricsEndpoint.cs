@@ -1,5 +1,6 @@
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using RedisClone.Admin.Prometheus;
 using RedisClone.Engine;
@@ -38,10 +39,20 @@ internal sealed class MetricsEndpoint(ServerCore server)
     {
         // The page is made on another thread, because this one also receives the bytes of other connections.
         await Task.Yield();
+        CloseWithUnreadBody(context);
         (int status, string text) = Answer(context.Request);
         context.Response.StatusCode = status;
         context.Response.ContentType = MetricsPage.ContentType;
         await context.Response.WriteAsync(text);
+    }
+
+    /// <summary>
+    /// Tells the client that the connection ends with this answer, if the request has a body. Kestrel closes a connection with a
+    /// body that is not read. Without the header, the client sends its next request on the same connection and loses it.
+    /// </summary>
+    public static void CloseWithUnreadBody(HttpContext context)
+    {
+        if (context.Features.Get<IHttpRequestBodyDetectionFeature>() is { CanHaveBody: true }) context.Response.Headers.Connection = "close";
     }
 
     private (int Status, string Text) Answer(HttpRequest request)

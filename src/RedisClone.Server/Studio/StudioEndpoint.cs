@@ -43,6 +43,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
     {
         await Task.Yield();     // See MetricsEndpoint.
         SetHeaders(context.Response);
+        MetricsEndpoint.CloseWithUnreadBody(context);
         PathString path = context.Request.Path;
         bool isMetrics = path == "/metrics" || path.StartsWithSegments("/health", StringComparison.Ordinal);
         if (isMetrics && server.Config.HttpOpenMetrics) await metrics.AnswerAsync(context);
@@ -113,6 +114,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
             return;
         }
         context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = StudioLimits.BodyBytes;
+        context.Response.Headers.Connection = default;
         try
         {
             using JsonDocument body = await JsonDocument.ParseAsync(request.Body, new JsonDocumentOptions { MaxDepth = 8 }, context.RequestAborted);
@@ -123,9 +125,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         catch (BadHttpRequestException failure)
         {
-            // Kestrel does not read the rest of such a body, and then closes the connection. The header tells the client, which
-            // otherwise sends its next request on the same connection.
-            context.Response.Headers.Connection = "close";
+            MetricsEndpoint.CloseWithUnreadBody(context);
             await FailAsync(context, failure.StatusCode, failure.Message);
         }
         catch (Exception failure) when (failure is JsonException or InvalidOperationException or FormatException or KeyNotFoundException)

@@ -235,6 +235,10 @@ public sealed partial class StudioTests
         using var form = new StringContent("{}", Encoding.UTF8, "text/plain");
         using HttpResponseMessage wrongType = await browser.SendAsync(HttpMethod.Post, "/studio/api/session", form);
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, wrongType.StatusCode);
+        Assert.True(wrongType.Headers.ConnectionClose);
+        using var unread = new StringContent("{}", Encoding.UTF8, "application/json");
+        using HttpResponseMessage noFile = await browser.SendAsync(HttpMethod.Post, "/studio/", unread);
+        Assert.Equal((HttpStatusCode.MethodNotAllowed, true), (noFile.StatusCode, noFile.Headers.ConnectionClose ?? false));
         string[] malformed =
             ["[", "[]", "{}", """{"commands":[[]]}""", """{"commands":[[1]]}""", """{"commands":[[{"b":"?"}]]}""", """{"commands":"x"}"""];
         foreach (string body in malformed)
