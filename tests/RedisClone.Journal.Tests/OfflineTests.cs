@@ -61,6 +61,20 @@ public sealed class OfflineTests
         Assert.Contains($"begins at position {position}, not at {position - 1}", report.Reason, StringComparison.Ordinal);
     }
 
+    /// <summary>Such a base is from another journal. The increment is not taken for data that the base contains.</summary>
+    [Theory]
+    [InlineData(1)]
+    [InlineData(100_000)]
+    public void ABaseBeyondTheIncrementIsRefused(int distance)
+    {
+        var (disk, _, position) = Journal();
+        disk[JournalRun.Names.PathOf(JournalRun.Names.Base(1, rdb: true))] = Base(position + distance);
+        var report = JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck());
+        Assert.Equal(JournalOutcome.Refused, report.Outcome);
+        Assert.Contains($"begins at position {position}, but the files before it end at {position + distance}", report.Reason, StringComparison.Ordinal);
+        Assert.Equal(JournalOutcome.Cut, JournalTools.Repair(disk, JournalRun.Names, Copy).Outcome);
+    }
+
     [Fact]
     public void MissingFilesAndInvalidManifestsAreReported()
     {

@@ -103,7 +103,14 @@ internal static class IncrementReader
             }
             if (header.Lsn > StreamState.MaxLsn) return StreamState.OutOfRange(header.Lsn, window.Offset);
             if (state.IsLsnKnown && header.Lsn != state.Lsn)
-                return new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}");
+            {
+                // A power loss leaves gaps. It does not leave a group that begins before the end of what was read: one of the files
+                // is from another journal.
+                return header.Lsn > state.Lsn
+                    ? new(FileEnd.Damaged, window.Offset, $"the group begins at position {header.Lsn}, not at {state.Lsn}")
+                    : new(FileEnd.Refused, window.Offset,
+                        $"the group begins at position {header.Lsn}, but the files before it end at {state.Lsn}: they are not of one journal");
+            }
             FileResult result = ReadGroup(window, salt, header, headerLength, state, sink);
             if (result.End == FileEnd.Damaged)
                 return WithinGroup(window, salt, result, headerLength, header.Payload, state, sink);
