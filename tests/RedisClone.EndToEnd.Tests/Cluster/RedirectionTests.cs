@@ -28,7 +28,6 @@ public sealed class RedirectionTests
         ["CONFIG", "SET", "cluster-require-full-coverage", "no"], ["CLUSTER", "DELSLOTS", "5061"], ["CONFIG", "SET", "min-replicas-to-write", "1"],
         ["SET", "foo", "1"], ["SET", "bar", "1"], ["MULTI"], ["SET", "foo", "1"], ["SET", "bar", "1"], ["EXEC"], ["CONFIG", "SET", "maxmemory", "1"],
         ["SET", "foo", "1"], ["SET", "bar", "1"], ["WATCH", "bar"], ["MULTI"], ["SET", "bar", "1"], ["EXEC"], ["EVAL", "return 1", "1", "bar"],
-        ["ACL", "SETUSER", "default", "-set"], ["SET", "bar", "1"],
     ];
 
     [Fact]
