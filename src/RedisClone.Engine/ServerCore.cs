@@ -51,7 +51,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
             MaxBatchRequests = Limits.BatchRequests,
             TrustedLength = (int)HeapLimit.Part(Limits.TrustedPart, Limits.TrustedLength),
         };
-        Shards = new ShardMap(ShardCount(config), config.Databases);
+        Shards = new ShardMap(ShardCount(config), config.Databases, config.ClusterEnabled);
         Notifications = new Notifications(Hub) { Enabled = config.NotifyKeyspaceEvents };
         KeyEvents = new KeyEvents(this);
         Invalidations = new Invalidations(this);

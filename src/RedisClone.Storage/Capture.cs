@@ -144,7 +144,7 @@ public sealed class Capture
     private void TakeMet(Keyspace keyspace, uint handle)
     {
         if (!IsLeft(keyspace, keyspace.RecordOf(handle))) return;
-        Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);
+        Entry entry = keyspace.Locate(_store.HashOf(keyspace.KeyOf(handle)), handle);
         if (IsLarge(entry)) _large.Push(new Located(keyspace, entry.Hash, handle));
         else BeforeChange(entry);
     }

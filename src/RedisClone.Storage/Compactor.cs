@@ -16,9 +16,9 @@ internal sealed class Compactor(ShardStore store)
     /// </summary>
     private const long LeastSlackBytes = 256 << 10;
 
-    private readonly List<(uint Tag, uint Handle)> _large = [];
+    private readonly List<(ulong Hash, uint Handle)> _large = [];
     private int _database;
-    private uint _bucket;
+    private BucketPlace _bucket;
     private CompactionPlace _place;
     private long _slackLeft;
 
@@ -38,7 +38,7 @@ internal sealed class Compactor(ShardStore store)
             Keyspace? keyspace = store.ExistingDatabase(_database);
             if (keyspace is not null && !Compact(keyspace, ref budget)) continue;
             _database++;
-            _bucket = 0;
+            _bucket = default;
             _large.Clear();
         }
         return true;
@@ -50,7 +50,7 @@ internal sealed class Compactor(ShardStore store)
         long least = Math.Max(LeastSlackBytes, arena.BytesUsed / 4);
         if (arena.SlackBytes < least) _slackLeft = 0;
         if (arena.SlackBytes < Math.Max(least, _slackLeft + _slackLeft / 4)) return false;
-        (_database, _bucket) = (0, 0);
+        (_database, _bucket) = (0, default);
         _large.Clear();
         if (arena.BeginCompaction()) return true;
         _slackLeft = arena.SlackBytes;
@@ -62,8 +62,8 @@ internal sealed class Compactor(ShardStore store)
     {
         if (_large.Count > 0)
         {
-            (uint tag, uint handle) = _large[^1];
-            if (keyspace.CompactLarge(tag, handle, ref _place, ref budget))
+            (ulong hash, uint handle) = _large[^1];
+            if (keyspace.CompactLarge(hash, handle, ref _place, ref budget))
             {
                 _large.RemoveAt(_large.Count - 1);
                 _place = default;
@@ -72,6 +72,6 @@ internal sealed class Compactor(ShardStore store)
         }
         budget--;
         _place = default;
-        return !keyspace.Compact(_bucket++, _large);
+        return !keyspace.Compact(ref _bucket, _large);
     }
 }

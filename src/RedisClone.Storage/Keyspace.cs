@@ -6,10 +6,13 @@ using RedisClone.Storage.Values;
 
 namespace RedisClone.Storage;
 
-/// <summary>One shard's part of one database: an index of its records by key, and one of the records that expire.</summary>
-public sealed partial class Keyspace(ShardStore store)
+/// <summary>
+/// One shard's part of one database: indexes of its records by key, one for each hash slot, and an index of the records that expire.
+/// </summary>
+public sealed partial class Keyspace(ShardStore store, int slots)
 {
-    private IndexRoot _keys, _expires;
+    private KeyIndexes _keys = new(slots);
+    private IndexRoot _expires;
     private TreeRoot _fieldExpiries;
 
     public ShardStore Store => store;
@@ -26,10 +29,10 @@ public sealed partial class Keyspace(ShardStore store)
     /// <summary>The next keyspace in the queue of keyspaces to free. A linked queue needs no memory of its own.</summary>
     internal Keyspace? NextToFree { get; set; }
 
-    /// <summary>The bucket up to which this keyspace is freed. Earlier buckets must not be read.</summary>
+    /// <summary>The bucket up to which the index of expiring keys is freed. Earlier buckets must not be read.</summary>
     private uint _freedTo;
 
-    public long Count => Keys.Count;
+    public long Count => _keys.Count;
 
     public long ExpiringCount => Expires.Count;
 
@@ -37,20 +40,21 @@ public sealed partial class Keyspace(ShardStore store)
     public long ExpiringHashCount => FieldExpiries.Count;
 
     /// <summary>Bytes of all indexes.</summary>
-    public long IndexBytes => Keys.Bytes + Expires.Bytes + _fieldExpiries.Bytes;
+    public long IndexBytes => _keys.BytesIn(store.Arena) + Expires.Bytes + _fieldExpiries.Bytes;
 
     /// <summary>Bytes of the index of expiring keys, which <see cref="IndexBytes"/> includes.</summary>
     public long ExpiringIndexBytes => Expires.Bytes;
 
     public uint ExpiringBucketCount => Expires.BucketCount;
 
-    public uint BucketCount => Keys.BucketCount;
+    public long BucketCount => _keys.BucketCount;
 
-    internal HashIndex Keys
-    {
-        [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        get => new(store.Arena, ref _keys);
-    }
+    /// <summary>The number of hash slots of the shard.</summary>
+    public int Slots => slots;
+
+    /// <summary>The index of the records in the slot of a hash.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal HashIndex KeysOf(ulong hash) => new(store.Arena, ref _keys.RootOf(hash));
 
     internal HashIndex Expires => new(store.Arena, ref _expires);
 
@@ -79,21 +83,21 @@ public sealed partial class Keyspace(ShardStore store)
     public Entry Find(ReadOnlySpan<byte> key, ulong hash)
     {
         FaultPoint.Call();
-        return new(this, hash, ref Keys.Find(hash, key, new RecordKeys(store.Arena)));
+        return new(this, hash, ref KeysOf(hash).Find(hash, key, new RecordKeys(store.Arena)));
     }
 
     /// <summary>Finds the entry of a record handle.</summary>
-    public Entry Locate(ulong hash, uint handle) => new(this, hash, ref Keys.FindHandle(hash, handle));
+    public Entry Locate(ulong hash, uint handle) => new(this, hash, ref KeysOf(hash).FindHandle(hash, handle));
 
     /// <summary>An entry that represents an absent key.</summary>
     public Entry Absent(ulong hash) => new(this, hash, ref Unsafe.NullRef<uint>());
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public void PrefetchBucket(ulong hash) => Keys.PrefetchBucket(hash);
+    public void PrefetchBucket(ulong hash) => KeysOf(hash).PrefetchBucket(hash);
 
     /// <inheritdoc cref="HashIndex.PrefetchRecord"/>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    public uint PrefetchRecord(ulong hash) => Keys.PrefetchRecord(hash, lines: 2);
+    public uint PrefetchRecord(ulong hash) => KeysOf(hash).PrefetchRecord(hash, lines: 2);
 
     /// <summary>
     /// Announces that a key or its value is about to change, so that a running capture takes the old state first. Methods that
@@ -112,13 +116,14 @@ public sealed partial class Keyspace(ShardStore store)
         FaultPoint.Call();
         uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
-        ref uint slot = ref Keys.TryAdd(hash, handle);
+        ref uint slot = ref KeysOf(hash).TryAdd(hash, handle);
         if (Unsafe.IsNullRef(ref slot)) FreeAndThrow(handle);
         if (expiry != 0 && Unsafe.IsNullRef(ref Expires.TryAdd(hash, handle)))
         {
-            Keys.Remove(hash, ref slot);
+            KeysOf(hash).Remove(hash, ref slot);
             FreeAndThrow(handle);
         }
+        _keys.Counted(hash, 1);
         CountChange();
         return new Entry(this, hash, ref slot);
     }
@@ -213,14 +218,21 @@ public sealed partial class Keyspace(ShardStore store)
         store.Arena.BeginChange();
         if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
         if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
-        Keys.Remove(entry.Hash, ref entry.Slot);
+        KeysOf(entry.Hash).Remove(entry.Hash, ref entry.Slot);
+        _keys.Counted(entry.Hash, -1);
         store.Arena.Free(handle);
         store.Arena.EndChange();
     }
 
     /// <summary>Visits one cursor position and returns the next cursor, 0 at the end. See <see cref="HashIndex.Scan"/>.</summary>
     public ulong Scan<TVisitor>(ulong cursor, ref TVisitor visitor) where TVisitor : struct, IScanVisitor, allows ref struct =>
-        Keys.Scan(cursor, ref visitor);
+        _keys.Scan(store.Arena, cursor, ref visitor);
+
+    /// <summary>The number of keys in the slot of a hash.</summary>
+    public long CountInSlot(ulong hash) => KeysOf(hash).Count;
+
+    /// <summary>A walk over the records in the slot of a hash. The keyspace must not change during the walk.</summary>
+    public HashIndexWalk WalkSlot(ulong hash) => KeysOf(hash).All();
 
     /// <summary>Like <see cref="Scan"/>, over expiring keys only.</summary>
     public ulong ScanExpiring<TVisitor>(ulong cursor, ref TVisitor visitor)
@@ -237,8 +249,8 @@ public sealed partial class Keyspace(ShardStore store)
 
     internal void PrefetchRest(uint handle) => MemoryHints.PrefetchRest(RecordOf(handle).Whole);
 
-    /// <inheritdoc cref="HashIndex.PrefetchPositions"/>
-    internal void PrefetchPositions(ulong cursor, int count) => Keys.PrefetchPositions(cursor, count);
+    /// <inheritdoc cref="KeyIndexes.PrefetchPositions"/>
+    internal void PrefetchPositions(ulong cursor, int count) => _keys.PrefetchPositions(store.Arena, cursor, count);
 
     public long ExpiryOf(uint handle) => new Record(store.Arena.FromStart(handle)).Expiry;
 
@@ -248,7 +260,7 @@ public sealed partial class Keyspace(ShardStore store)
     public uint DueHash => FieldExpiries.First is { Handle: not 0 } first && first.Time < store.Now ? first.Handle : 0;
 
     /// <summary>The record handle of a random key, 0 if there is none.</summary>
-    public uint RandomHandle(Random random) => Keys.RandomHandle(random);
+    public uint RandomHandle(Random random) => _keys.RandomHandle(store.Arena, random);
 
     public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
 
@@ -273,32 +285,30 @@ public sealed partial class Keyspace(ShardStore store)
         }
         // Few buckets at a time: otherwise a database of large values would pass all of them to the queue at once.
         var owner = new RecordOwner(store);
-        bool done = Keys.Drain(ref _freedTo, Math.Min(budget, 64), ref owner);
-        budget -= (int)(_freedTo - from) + 1;
-        return done;
+        return _keys.Drain(store.Arena, ref budget, atOnce: 64, ref owner);
     }
 
-    /// <summary>Compacts one bucket and lists its large values. Returns false if there is no such bucket.</summary>
-    internal bool Compact(uint bucket, List<(uint Tag, uint Handle)> large)
+    /// <summary>Compacts the next bucket and lists its large values. Returns false after the last bucket.</summary>
+    internal bool Compact(ref BucketPlace place, List<(ulong Hash, uint Handle)> large)
     {
-        if (bucket < Keys.BucketCount)
-        {
-            var mover = new RecordMover(this, large);
-            Keys.CompactBucket(bucket, ref mover);
-        }
-        if (bucket < Expires.BucketCount)
+        uint step = place.Step++;
+        if (step < Expires.BucketCount)
         {
             var mover = new NoMover();
-            Expires.CompactBucket(bucket, ref mover);
+            Expires.CompactBucket(step, ref mover);
         }
-        if (bucket * 8L < FieldExpiries.Count) FieldExpiries.Compact(bucket * 8L);
-        return bucket < Keys.BucketCount;
+        if (step * 8L < FieldExpiries.Count) FieldExpiries.Compact(step * 8L);
+        if (!_keys.TryNextBucket(ref place, out uint bucket)) return false;
+        ulong slot = KeyIndexes.HashOf(place.Slot);
+        var records = new RecordMover(this, slot, large);
+        KeysOf(slot).CompactBucket(bucket, ref records);
+        return true;
     }
 
     /// <summary>Continues the compaction of a large value. Returns true when it is complete, or when the value is gone.</summary>
-    internal bool CompactLarge(uint tag, uint handle, ref CompactionPlace place, ref int budget)
+    internal bool CompactLarge(ulong hash, uint handle, ref CompactionPlace place, ref int budget)
     {
-        if (Unsafe.IsNullRef(ref Keys.FindHandle(tag, handle))) return true;
+        if (Unsafe.IsNullRef(ref KeysOf(hash).FindHandle(hash, handle))) return true;
         var record = new Record(store.Arena.FromStart(handle));
         return record.Encoding != ValueEncoding.Large
             || LargeCompaction.Compact(store.Arena, record.Type, record.Value, ref place, ref budget);
@@ -391,7 +401,7 @@ public sealed partial class Keyspace(ShardStore store)
             new Record(arena.FromStart(handle)).Key.SequenceEqual(key);
     }
 
-    private readonly struct RecordMover(Keyspace keyspace, List<(uint Tag, uint Handle)> large) : IRecordMover
+    private readonly struct RecordMover(Keyspace keyspace, ulong slot, List<(ulong Hash, uint Handle)> large) : IRecordMover
     {
         public bool TryMove(uint tag, uint handle, out uint moved)
         {
@@ -399,7 +409,7 @@ public sealed partial class Keyspace(ShardStore store)
             FaultPoint.Allocation();
             large.EnsureCapacity(large.Count + 1);
             bool leaves = TryMove(arena, tag, handle, out moved);
-            if (new Record(arena.FromStart(moved)).Encoding == ValueEncoding.Large) large.Add((tag, moved));
+            if (new Record(arena.FromStart(moved)).Encoding == ValueEncoding.Large) large.Add((slot | tag, moved));
             return leaves;
         }
 

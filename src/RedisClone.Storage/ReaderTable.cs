@@ -13,7 +13,7 @@ public sealed class ReaderTable(ShardStore store)
 {
     private const int LeastToPrune = 16;
 
-    private Keyspace _keys = new(store);
+    private Keyspace _keys = new(store, slots: 1);
 
     internal Keyspace Content => _keys;
 
@@ -87,7 +87,7 @@ public sealed class ReaderTable(ShardStore store)
     {
         if (_keys.Count == 0) return;
         FaultPoint.Allocation();
-        var empty = new Keyspace(store);
+        var empty = new Keyspace(store, slots: 1);
         store.FreeLater(_keys);
         _keys = empty;
         Items = 0;

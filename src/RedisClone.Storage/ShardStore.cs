@@ -16,10 +16,17 @@ public sealed class ShardStore
     private readonly FreeQueue _abandoned;
     private readonly Compactor _compactor;
 
+    private readonly int _slots;
+
     private Keyspace? _scratch;
 
-    public ShardStore(int databases, ulong randomSeed)
+    /// <summary>Creates an empty store.</summary>
+    /// <param name="databases">The number of databases.</param>
+    /// <param name="randomSeed">The seed of the store's random choices.</param>
+    /// <param name="slots">In a cluster, the number of hash slots of the shard; otherwise 1.</param>
+    public ShardStore(int databases, ulong randomSeed, int slots = 1)
     {
+        _slots = slots;
         _databases = new Keyspace?[databases];
         _abandoned = new FreeQueue(Arena);
         _compactor = new Compactor(this);
@@ -58,6 +65,10 @@ public sealed class ShardStore
     internal bool Epoch { get; private set; }
 
     public int DatabaseCount => _databases.Length;
+
+    /// <summary>The hash of a key of this store. In a cluster, its upper bits are those of the key's slot.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public ulong HashOf(ReadOnlySpan<byte> key) => _slots == 1 ? KeyHash.Of(key) : KeySlot.HashOf(key);
 
     /// <summary>Number of keys and large values that are to be freed in slices.</summary>
     public long PendingFrees => _abandoned.Pending;
@@ -101,7 +112,7 @@ public sealed class ShardStore
     /// <summary>
     /// The keyspace in which a command builds a value that then replaces another key's value. Empty between commands.
     /// </summary>
-    public Keyspace Scratch => _scratch ??= new Keyspace(this) { IsScratch = true };
+    public Keyspace Scratch => _scratch ??= new Keyspace(this, slots: 1) { IsScratch = true };
 
     /// <summary>Empties the scratch keyspace after a command failed that built a value in it. Needs no memory.</summary>
     public void ClearScratch()
@@ -187,7 +198,7 @@ public sealed class ShardStore
     private Keyspace AddDatabase(int index)
     {
         FaultPoint.Allocation();
-        return _databases[index] = new Keyspace(this);
+        return _databases[index] = new Keyspace(this, _slots);
     }
 
     private bool TryPeekTable(uint record, out IndexRoot root)

@@ -30,7 +30,7 @@ internal static class CommandReference
 
         ## Not known
 
-        The server answers these commands with `ERR unknown command`, so that a client library can detect what is missing.
+        The server answers these commands with `ERR unknown command`, and a subcommand with `ERR unknown subcommand`, so that a client library can detect what is missing.
 
         | Commands | Of | Instead |
         | --- | --- | --- |

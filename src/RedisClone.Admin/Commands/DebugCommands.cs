@@ -292,7 +292,7 @@ internal static class DebugCommands
             byte[] key = Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{prefix}:{i}"));
             byte[] value = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"value:{i}"));
             if (size > 0) Array.Resize(ref value, (int)size);
-            ulong hash = KeyHash.Of(key);
+            ulong hash = c.Server.Shards.HashOf(key);
             Entry entry = c.Find(key, hash, c.Session.Database);
             if (entry.Exists) continue;
             StringValue.Set(c.KeyspaceOf(hash), ref entry, key, value, expiry: 0);

@@ -185,7 +185,7 @@ internal static class KeyspaceDigest
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             Span<byte> value = stackalloc byte[Length], number = stackalloc byte[sizeof(int)];
             value.Clear();
-            AddValue(keyspace.Find(key, KeyHash.Of(key)), value);
+            AddValue(keyspace.Find(key, keyspace.Store.HashOf(key)), value);
             BinaryPrimitives.WriteInt32LittleEndian(number, database);
             Add(_sum, "key"u8, number, key, value);
         }

@@ -26,6 +26,9 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>The reason why EXEC itself was refused, or null.</summary>
     public string? Refusal { get; private set; }
 
+    /// <summary>Whether EXEC will fail because of a queued command, and not because it was refused itself.</summary>
+    public bool HasFailedToQueue => Aborted && Refusal is null;
+
     /// <summary>The union of the flags of all queued commands.</summary>
     public CommandFlags Flags { get; private set; }
 

@@ -10,6 +10,7 @@ using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster;
 

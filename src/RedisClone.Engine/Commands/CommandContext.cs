@@ -7,7 +7,6 @@ using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Commands;
 
@@ -210,7 +209,7 @@ internal ref partial struct CommandContext
         return true;
     }
 
-    public readonly ulong HashOf(int argument) => argument == Row.FirstKey && argument != 0 ? _firstKeyHash : KeyHash.Of(Args[argument]);
+    public readonly ulong HashOf(int argument) => argument == Row.FirstKey && argument != 0 ? _firstKeyHash : _server.Shards.HashOf(Args[argument]);
 
     public readonly Keyspace KeyspaceOf(ulong hash) => KeyspaceOf(hash, Session.Database);
 

@@ -3,7 +3,6 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Commands;
 
@@ -191,7 +190,7 @@ internal sealed class CommandRow
     }
 
     /// <summary>The hash of the first key; 0 if it has no fixed position.</summary>
-    public ulong HashOfFirstKey(in Request request) => FirstKey > 0 && FirstKey < request.Count ? KeyHash.Of(request[FirstKey]) : 0;
+    public ulong HashOfFirstKey(in Request request, ShardMap shards) => FirstKey > 0 && FirstKey < request.Count ? shards.HashOf(request[FirstKey]) : 0;
 
     /// <summary>The flags of the key at a position, given the flags of the rule that found it.</summary>
     public KeyFlags FlagsOfKey(in Request request, int position, KeyFlags flags) =>

@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Engine.Commands;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Reading;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -68,7 +67,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
         if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
         if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
             return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
-        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? KeyHash.Of(command[row.FirstKey]) : 0;
+        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? _server.Shards.HashOf(command[row.FirstKey]) : 0;
         if (!row.HasSingleKey) return ApplyAlone(command, row, hash);
         if (_workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length) is not { } batch) return _workers.Settle();
         batch.Add(command, row, hash);

@@ -4,7 +4,6 @@ using RedisClone.Engine.Replication;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -124,7 +123,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     {
         if (Refuse(key) is { } reason) return reason;
         if (DropsExpired(key)) return null;
-        ulong hash = KeyHash.Of(key.Name);
+        ulong hash = _server.Shards.HashOf(key.Name);
         if (_workers!.BatchFor(_server.Shards.Of(hash), key.Database, key.Name.Length + value.Length) is not { } batch) return _workers.Settle();
         Count();
         batch.Add(key, hash, type, value, _reader!.Offset - value.Length);
@@ -136,7 +135,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if ((Refuse(key) ?? _workers!.Settle()) is { } reason) return _here.Reject(reason);
         if (DropsExpired(key)) return null;
         Count();
-        return _here.Begin(key.Database, key.Name, KeyHash.Of(key.Name), key.ExpireMilliseconds);
+        return _here.Begin(key.Database, key.Name, _server.Shards.HashOf(key.Name), key.ExpireMilliseconds);
     }
 
     void IRdbVisitor.SkippedEmpty() => _here.DropEmpty();

@@ -6,7 +6,6 @@ using RedisClone.Engine.Shards;
 using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -247,7 +246,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     private bool IsLarge(int database, ReadOnlySpan<byte> key)
     {
-        ulong hash = KeyHash.Of(key);
+        ulong hash = _server.Shards.HashOf(key);
         int index = _server.Shards.IndexOf(hash);
         ShardStore store = _server.Shards[index].Store;
         if (store.Capture != _captures[index] || store.ExistingDatabase(database) is not { } keyspace) return false;

@@ -30,6 +30,15 @@ internal static class Admission
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
+        string? refusal = RefuseInThisState(server, session, row, request);
+        // In a cluster, a redirection comes before a refusal. The executor redirects commands that run now, while their shards are held.
+        bool runsNow = refusal is null && (session.Transaction is null || row.Has(CommandFlags.NotQueued));
+        return runsNow ? null : server.Cluster?.Redirection.RefuseInAdvance(session, row, request) ?? refusal;
+    }
+
+    /// <summary>Returns the error that refuses the command because of the state of the server or of the client, or null.</summary>
+    private static string? RefuseInThisState(ServerCore server, Session session, CommandRow row, in Request request)
+    {
         if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.IsOver) return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
         // In a cluster, the executor first looks whether another node serves the keys.
@@ -39,7 +48,6 @@ internal static class Admission
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
-        if (session.Transaction is not null && server.Cluster?.Redirection.RefuseToQueue(session, row, request) is { } redirection) return redirection;
         if (server.Scripts.Progress.IsBusy && !row.Has(CommandFlags.AllowBusy)) return server.Scripts.Progress.BusyError;
         return null;
     }

@@ -6,7 +6,6 @@ using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Execution;
 
@@ -59,7 +58,7 @@ internal sealed class BlockedClients(ServerCore server)
     private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now, in ShardSet held)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
-        Entry entry = shard.Store.Database(key.Database).Find(key.Key, KeyHash.Of(key.Key));
+        Entry entry = shard.Store.Database(key.Database).Find(key.Key, server.Shards.HashOf(key.Key));
         if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
         {
             if (!server.Role.IsReplica)
@@ -104,7 +103,8 @@ internal sealed class BlockedClients(ServerCore server)
             }
             else
             {
-                var context = new CommandContext(session, row, request, row.HashOfFirstKey(request), lane, held) { Now = now, CannotMove = true };
+                ulong hash = row.HashOfFirstKey(request, server.Shards);
+                var context = new CommandContext(session, row, request, hash, lane, held) { Now = now, CannotMove = true };
                 server.Executor.RunPart(ref context, ref started);
             }
             answered = true;
@@ -140,7 +140,7 @@ internal sealed class BlockedClients(ServerCore server)
 
     private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref WrittenKeys? written)
     {
-        Shard shard = server.Shards.Of(KeyHash.Of(key));
+        Shard shard = server.Shards.Of(server.Shards.HashOf(key));
         // A shard that is not held yet is checked when it is.
         if (!held.Contains(shard.Index) || shard.Keys.WaitersOf(database, key) is not { } queue) return;
         foreach (Waiter waiter in queue)

@@ -2,7 +2,6 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Execution;
 
@@ -18,7 +17,7 @@ internal static class Router
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         // Malformed arguments name no keys. The handler detects the same error and reports it.
         if (row.CollectKeys(request, ref positions))
-            for (int i = 0; i < positions.Count; i++) set.Add(server.Shards.IndexOf(KeyHash.Of(request[positions[i]])));
+            for (int i = 0; i < positions.Count; i++) set.Add(server.Shards.IndexOf(server.Shards.HashOf(request[positions[i]])));
         positions.Dispose();
         return set;
     }

@@ -2,7 +2,6 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 using RedisClone.Storage.Values;
 
 namespace RedisClone.Engine.Failures;
@@ -40,7 +39,7 @@ internal sealed class KeyImages(ServerCore server)
 
     private void Write(ReadOnlySpan<byte> key, Lane lane, bool isUnchanged)
     {
-        ulong hash = KeyHash.Of(key);
+        ulong hash = server.Shards.HashOf(key);
         Shard shard = server.Shards.Of(hash);
         for (int database = 0; database < shard.Store.DatabaseCount; database++)
         {

@@ -166,7 +166,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (row.IsWrite) engine.NoteWrite();
         EffectBuffer effects = engine.Lane.Effects;
         effects.IsMuted = !engine.Journalled;
-        var context = new CommandContext(engine.Session, row, request, row.HashOfFirstKey(request), engine.Lane, engine.Server.Shards.All)
+        var context = new CommandContext(engine.Session, row, request, row.HashOfFirstKey(request, engine.Server.Shards), engine.Lane, engine.Server.Shards.All)
         {
             Now = engine.Now, CannotMove = true,
         };

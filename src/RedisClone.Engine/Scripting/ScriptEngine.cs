@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using System.Text;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Lua.Running;

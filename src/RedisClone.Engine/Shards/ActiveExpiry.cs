@@ -42,7 +42,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                 foreach (uint handle in found.Expired)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-                    server.KeyEvents.Expire(keyspace.Find(key, KeyHash.Of(key)), database, lane);
+                    server.KeyEvents.Expire(keyspace.Find(key, keyspace.Store.HashOf(key)), database, lane);
                 }
                 server.Executor.EndOwnUnit(shard, lane);
                 // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
@@ -63,7 +63,7 @@ internal sealed class ActiveExpiry(ServerCore server)
         {
             server.Executor.BeginUnit(lane);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, KeyHash.Of(key)), FieldsPerStep, database, lane);
+            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.
             if (removed == 0 && keyspace.DueHash == handle) break;

@@ -3,7 +3,6 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Metrics;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Shards;
 
@@ -123,7 +122,7 @@ internal sealed class Eviction(ServerCore server)
         if (best.Handle == 0) return false;
         Keyspace chosen = shard.Store.Database(best.Database);
         server.Executor.BeginUnit(lane);
-        server.KeyEvents.Evict(chosen.Locate(KeyHash.Of(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
+        server.KeyEvents.Evict(chosen.Locate(chosen.Store.HashOf(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
         server.Executor.EndOwnUnit(shard, lane);
         return true;
     }
@@ -131,7 +130,7 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>The key with the highest score is evicted.</summary>
     private double Score(Keyspace keyspace, uint handle, Random random)
     {
-        Entry entry = keyspace.Locate(KeyHash.Of(keyspace.KeyOf(handle)), handle);
+        Entry entry = keyspace.Locate(keyspace.Store.HashOf(keyspace.KeyOf(handle)), handle);
         return server.Config.MaxMemoryPolicy switch
         {
             MaxMemoryPolicy.VolatileTtl => -(double)entry.Expiry,

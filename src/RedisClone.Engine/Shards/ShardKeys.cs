@@ -1,6 +1,5 @@
 using RedisClone.Engine.Clients;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Shards;
 
@@ -165,7 +164,7 @@ internal sealed class ShardKeys(Shard shard)
 
     private Entry Find(Keyspace? keyspace, ReadOnlySpan<byte> key)
     {
-        ulong hash = KeyHash.Of(key);
+        ulong hash = shard.Store.HashOf(key);
         return keyspace is null ? shard.Store.Scratch.Absent(hash) : keyspace.Find(key, hash);
     }
 

@@ -12,12 +12,17 @@ internal sealed class ShardMap
     private readonly Shard[] _shards;
     private readonly ShardGate _gate = new();
     private readonly ShardSet _all;
-    private readonly int _shift;
+    private readonly int _shift, _slots;
 
-    public ShardMap(int count, int databases)
+    /// <summary>Creates empty shards.</summary>
+    /// <param name="count">The number of shards.</param>
+    /// <param name="databases">The number of databases.</param>
+    /// <param name="isCluster">Whether the slot of a key determines its shard.</param>
+    public ShardMap(int count, int databases, bool isCluster)
     {
         if (!BitOperations.IsPow2(count) || count > ShardSet.MaxShards)
             throw new ArgumentOutOfRangeException(nameof(count), $"The number of shards is a power of two up to {ShardSet.MaxShards}.");
+        _slots = isCluster ? KeySlot.Count / count : 1;
         _shards = new Shard[count];
         for (int i = 0; i < count; i++) _shards[i] = new Shard(i, NewStore(databases), _gate);
         _shift = 64 - BitOperations.Log2((uint)count);
@@ -101,7 +106,11 @@ internal sealed class ShardMap
         foreach (Shard shard in _shards) shard.GateOpened();
     }
 
-    private static ShardStore NewStore(int databases) => new(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8)));
+    private ShardStore NewStore(int databases) => new(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8)), _slots);
+
+    /// <summary>The hash of a key. In a cluster, its upper bits are those of the key's slot.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public ulong HashOf(ReadOnlySpan<byte> key) => _slots == 1 ? KeyHash.Of(key) : KeySlot.HashOf(key);
 
     /// <summary>
     /// The shard's index comes from the upper bits of the hash; the lower bits place the key within the shard.

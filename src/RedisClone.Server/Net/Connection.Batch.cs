@@ -9,7 +9,6 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Net;
 
@@ -74,7 +73,7 @@ internal sealed partial class Connection
             ref Prepared prepared = ref _prepared[i];
             prepared.Row = row;
             if (row is null || row.FirstKey == 0 || row.FirstKey >= request.Count) continue;
-            prepared.Hash = KeyHash.Of(request[row.FirstKey]);
+            prepared.Hash = _server.Shards.HashOf(request[row.FirstKey]);
             FetchAhead.Bucket(_server.Shards, database, prepared.Hash);
         }
     }

@@ -7,7 +7,7 @@ namespace RedisClone.Storage.Memory;
 
 /// <summary>The layout of buckets, and how they are split, merged and chained.</summary>
 /// <remarks>
-/// Up to 512 buckets lie in one segment, whose buffer grows by doubling. Above that, each segment has 512 buckets, and the table
+/// Up to 512 buckets lie in one segment, whose buffer grows by a quarter. Above that, each segment has 512 buckets, and the table
 /// of the root is an array of segments that grows by doubling.
 /// </remarks>
 public readonly ref partial struct HashIndex
@@ -122,7 +122,7 @@ public readonly ref partial struct HashIndex
         uint bucket = _root.Buckets;
         if (bucket < SegmentBuckets)
         {
-            if ((bucket == 0 || bucket == Capacity()) && !TryResizeOnlySegment(Math.Max(1, bucket * 2))) return false;
+            if ((bucket == 0 || bucket == Capacity()) && !TryResizeOnlySegment(WithRoom(bucket + 1))) return false;
         }
         else if ((bucket & (SegmentBuckets - 1)) == 0)
         {
@@ -135,6 +135,9 @@ public readonly ref partial struct HashIndex
 
     /// <summary>Number of buckets that fit into the only segment.</summary>
     private uint Capacity() => (uint)(_arena.Capacity(_root.Table) / BucketBytes);
+
+    /// <summary>The buckets of a segment that has room for a quarter more.</summary>
+    private static uint WithRoom(uint buckets) => Math.Min(buckets + (buckets >> 2), SegmentBuckets);
 
     private bool TryResizeOnlySegment(uint buckets)
     {
@@ -194,7 +197,7 @@ public readonly ref partial struct HashIndex
         uint left = --_root.Buckets;
         if (left < SegmentBuckets)
         {
-            if (left <= Capacity() / 4) TryResizeOnlySegment(Capacity() / 2);
+            if (left <= Capacity() / 2) TryResizeOnlySegment(WithRoom(left));
             return;
         }
         if ((left & (SegmentBuckets - 1)) != 0) return;

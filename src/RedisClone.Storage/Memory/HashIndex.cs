@@ -258,19 +258,13 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         return new HashIndexWalk(this, bucket, mask + 1);
     }
 
-    /// <summary>
-    /// Prefetches the buckets of the next <paramref name="count"/> cursor positions, which are scattered over memory.
-    /// </summary>
-    public void PrefetchPositions(ulong cursor, int count)
+    /// <summary>Prefetches the buckets of one cursor position. Advances the cursor as <see cref="Scan"/> does.</summary>
+    public void PrefetchPosition(ref ulong cursor)
     {
-        if (_root.Buckets == 0) return;
-        uint mask = LowerMask(_root.Buckets);
-        for (; count > 0; count--)
-        {
-            PrefetchBucket(cursor & mask);
-            PrefetchBucket((cursor & mask) + mask + 1);
-            cursor = Next(cursor, mask);
-        }
+        uint mask = _root.Buckets == 0 ? 0 : LowerMask(_root.Buckets);
+        PrefetchBucket(cursor & mask);
+        PrefetchBucket((cursor & mask) + mask + 1);
+        cursor = Next(cursor, mask);
     }
 
     /// <summary>A walk over all records. The index must not change during the walk.</summary>

@@ -24,6 +24,10 @@ public sealed class RedirectionTests
         ["CLUSTER", "MEET", "nowhere", "1"], ["CLUSTER", "SET-CONFIG-EPOCH", "-1"], ["CLUSTER", "SET-CONFIG-EPOCH", "5"],
         ["CLUSTER", "SET-CONFIG-EPOCH", "5"], ["CLUSTER", "BUMPEPOCH"], ["CLUSTER", "SAVECONFIG"], ["CLUSTER", "LINKS"], ["SORT", "foo", "BY", "w_*"],
         ["SSUBSCRIBE", "foo", "bar"],
+        // The order of the errors, for a slot of this node (foo) and another one (bar).
+        ["CONFIG", "SET", "cluster-require-full-coverage", "no"], ["CLUSTER", "DELSLOTS", "5061"], ["CONFIG", "SET", "min-replicas-to-write", "1"],
+        ["SET", "foo", "1"], ["SET", "bar", "1"], ["MULTI"], ["SET", "foo", "1"], ["SET", "bar", "1"], ["EXEC"], ["CONFIG", "SET", "maxmemory", "1"],
+        ["SET", "foo", "1"], ["SET", "bar", "1"], ["WATCH", "bar"], ["MULTI"], ["SET", "bar", "1"], ["EXEC"], ["EVAL", "return 1", "1", "bar"],
     ];
 
     [Fact]

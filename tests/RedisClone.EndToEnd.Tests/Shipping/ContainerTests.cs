@@ -34,5 +34,6 @@ public sealed class ContainerTests(ITestOutputHelper output)
         (int code, string printed) = await Repository.RunAsync("node", [Repository.PathOf("tests/clients/manifests.mjs"), .. files]);
         Assert.True(code == 0, printed);
         Assert.Contains("StatefulSet redisclone-sentinel is valid", printed, StringComparison.Ordinal);
+        Assert.Contains("StatefulSet redisclone-cluster is valid", printed, StringComparison.Ordinal);
     }
 }

@@ -1,5 +1,5 @@
 using System.Text;
-using RedisClone.Engine.Cluster.State;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Cluster;
 

@@ -66,7 +66,7 @@ internal sealed class CommandHost : IEffectSink
             Lane lane = _core.Lanes.Current;
             long started = 0;
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
-            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, held) { Now = Now, CannotMove = true };
+            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request, _core.Shards), lane, held) { Now = Now, CannotMove = true };
             ShardSet widened = default;
             _core.Executor.Run(ref context, ref started, ref widened);
         }

@@ -18,7 +18,7 @@ namespace RedisClone.Server.Tests.Failures;
 public sealed class HeldShardTests(ITestOutputHelper output) : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-held-").FullName;
-    private readonly ShardMap _shards = new(8, 1);
+    private readonly ShardMap _shards = new(8, 1, isCluster: false);
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 

@@ -226,7 +226,7 @@ public sealed class FailingStoreTests
         public Sink(ShardStore store, Random random)
         {
             _random = random;
-            HashIndexWalk walk = store.Database(0).Keys.All();
+            HashIndexWalk walk = store.Database(0).KeysOf(0).All();
             while (walk.MoveNext()) Expected.Add(Text(store.Database(0).Locate(store.Database(0).KeyOf(walk.Current).ToArray())));
         }
 

@@ -76,7 +76,11 @@ internal sealed partial class StoreCheck
 
     private void Walk(Keyspace keyspace)
     {
-        Dictionary<uint, uint> records = Walk(keyspace.Keys), expiring = Walk(keyspace.Expires);
+        var records = new Dictionary<uint, uint>();
+        for (int slot = 0; slot < keyspace.Slots; slot++)
+            foreach ((uint handle, uint tag) in Walk(keyspace.KeysOf(KeyIndexes.HashOf(slot)))) records.Add(handle, tag);
+        Require(records.Count == keyspace.Count, "a keyspace counts its records");
+        Dictionary<uint, uint> expiring = Walk(keyspace.Expires);
         List<TimedHandle> hashes = Walk(keyspace.FieldExpiries.Order);
         CheckOrder(hashes, CompareTimes);
         var fieldExpiries = hashes.ToDictionary(item => item.Handle, item => item.Time);
@@ -86,7 +90,7 @@ internal sealed partial class StoreCheck
             int capacity = Reach(handle);
             var record = new Record(Arena.FromStart(handle));
             Require(record.Whole.Length <= capacity, "a record fits its buffer");
-            ulong hash = KeyHash.Of(record.Key);
+            ulong hash = _store.HashOf(record.Key);
             Require((uint)hash == tag, "a record is found by the hash of its key");
             Entry entry = keyspace.Locate(hash, handle);
             Require(entry.Exists && entry.Handle == handle, "a record is found by its handle");

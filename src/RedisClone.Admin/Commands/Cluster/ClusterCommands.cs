@@ -12,7 +12,6 @@ internal static class ClusterCommands
 {
     private const string PerNode = "O(N) where N is the total number of Cluster nodes";
     private const string PerSlot = "O(N) where N is the total number of hash slot arguments";
-    private const string Walk = "O(N) where N is the number of keys of this node";
     private const string Off = "ERR This instance has cluster support disabled";
     private const CommandFlags Change = NoAsyncLoading | CommandFlags.Admin | Stale;
 
@@ -29,14 +28,15 @@ internal static class ClusterCommands
                 Sub("BUMPEPOCH", 2, Change, "3.0.0", NodeCommands.BumpEpoch, "Advances the cluster's configuration epoch."),
                 Sub("COUNT-FAILURE-REPORTS node-id", 3, CommandFlags.Admin | Stale, "3.0.0", NodeCommands.CountFailureReports,
                     "Counts the reports that a node has failed."),
-                Sub("COUNTKEYSINSLOT slot", 3, Stale | AllShards | Long, "3.0.0", SlotCommands.CountKeys, "Counts the keys of a hash slot.", Walk),
+                Sub("COUNTKEYSINSLOT slot", 3, Stale, "3.0.0", SlotCommands.CountKeys, "Counts the keys of a hash slot.", route: SlotCommands.ShardOfSlot),
                 Sub("DELSLOTS slot [slot ...]", -3, Change, "3.0.0", SlotCommands.RemoveSlots, "Takes hash slots from this node.", PerSlot),
                 Sub("DELSLOTSRANGE start-slot end-slot [start-slot end-slot ...]", -4, Change, "7.0.0", SlotCommands.RemoveRanges,
                     "Takes ranges of hash slots from this node.", PerSlot),
                 Sub("FAILOVER [FORCE | TAKEOVER]", -2, Change | AllShards, "3.0.0", NodeCommands.Failover, "Makes a replica take over from its master."),
                 Sub("FLUSHSLOTS", 2, Change, "3.0.0", SlotCommands.Flush, "Takes all hash slots from this node."),
                 Sub("FORGET node-id", 3, Change, "3.0.0", NodeCommands.Forget, "Removes a node from the table of nodes."),
-                Sub("GETKEYSINSLOT slot count", 4, Stale | AllShards | Long, "3.0.0", SlotCommands.ListKeys, "Returns keys of a hash slot.", Walk),
+                Sub("GETKEYSINSLOT slot count", 4, Stale, "3.0.0", SlotCommands.ListKeys, "Returns keys of a hash slot.",
+                    "O(N) where N is the number of requested keys", route: SlotCommands.ShardOfSlot),
                 Help.Row("cluster", "5.0.0"),
                 Sub("INFO", 2, Stale, "3.0.0", ClusterReplies.Info, "Returns the state of this node."),
                 Sub("KEYSLOT key", 3, Stale, "3.0.0", SlotCommands.SlotOf, "Returns the hash slot of a key.", "O(N) where N is the number of bytes in the key"),
@@ -73,12 +73,13 @@ internal static class ClusterCommands
 
     private static CommandRow Sub(
         string name, int arity, CommandFlags flags, string since, ClusterHandler handler, string summary,
-        string complexity = "O(1)", string? deprecated = null, string? instead = null) =>
+        string complexity = "O(1)", string? deprecated = null, string? instead = null, ShardRoute? route = null) =>
         new(name, arity, Keys.None, flags, "cluster", since, Locked(handler), summary)
         {
             Complexity = complexity,
             DeprecatedSince = deprecated,
             ReplacedBy = instead,
+            Route = route,
         };
 
     private static CommandHandler Locked(ClusterHandler handler) => (ref CommandContext c) =>

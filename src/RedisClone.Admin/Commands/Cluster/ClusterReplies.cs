@@ -6,6 +6,7 @@ using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Admin.Commands.Cluster;
 

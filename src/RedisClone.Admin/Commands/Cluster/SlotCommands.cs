@@ -1,6 +1,10 @@
+using RedisClone.Engine.Clients;
 using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Shards;
+using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Admin.Commands.Cluster;
 
@@ -29,6 +33,14 @@ internal static class SlotCommands
 
     public static void SlotOf(ref CommandContext c, ClusterMember cluster) => c.Reply.Integer(KeySlot.Of(c.Args[2]));
 
+    /// <summary>The shard of the slot in the first argument of a subcommand.</summary>
+    public static ShardSet ShardOfSlot(in Request request, Session session)
+    {
+        bool isSlot = RedisNumber.TryParseInt64(request[2], out long slot) && slot is >= 0 and < KeySlot.Count;
+        ShardMap shards = session.Server.Shards;
+        return isSlot && session.Server.Cluster is not null ? ShardSet.Of(shards.IndexOf(KeySlot.HashOf((int)slot))) : default;
+    }
+
     public static void CountKeys(ref CommandContext c, ClusterMember cluster)
     {
         long slot = c.Int64(2);
@@ -41,6 +53,7 @@ internal static class SlotCommands
         long slot = c.Int64(2), most = c.Int64(3);
         if (!c.Failed && (slot is < 0 or >= KeySlot.Count || most < 0)) c.Fail("ERR Invalid slot or number of keys");
         if (c.Failed) return;
+        if (c.MoveToWorker(Math.Min(most, SlotKeys.Count(c.Server, (int)slot)))) return;
         List<byte[]> keys = SlotKeys.List(c.Server, (int)slot, most);
         c.Reply.ArrayHeader(keys.Count);
         foreach (byte[] key in keys) c.Reply.Bulk(key);
@@ -81,7 +94,7 @@ internal static class SlotCommands
         ClusterNode myself = state.Myself;
         if (Target(ref c, state, "ERR Unknown node ") is not { } owner) return;
         bool wasMine = state.OwnerOf(slot) == myself;
-        bool hasKeys = (wasMine || state.Migrating[slot] is not null) && SlotKeys.Any(c.Server, slot);
+        bool hasKeys = (wasMine || state.Migrating[slot] is not null) && SlotKeys.Count(c.Server, slot) > 0;
         if (wasMine && owner != myself && hasKeys)
         {
             c.Fail($"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot.");

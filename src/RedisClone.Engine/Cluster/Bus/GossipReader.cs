@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using System.Net;
 using System.Text;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Storage.Memory;
 using static RedisClone.Engine.Cluster.Bus.MessageLayout;
 
 namespace RedisClone.Engine.Cluster.Bus;

@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Net;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Bus;
 

@@ -1,4 +1,5 @@
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Bus;
 

@@ -1,5 +1,6 @@
 using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Failover;
 

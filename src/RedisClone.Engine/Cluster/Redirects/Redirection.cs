@@ -25,12 +25,12 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
     public string? Refuse(ref CommandContext c)
     {
         CommandRow row = c.Row;
-        if (row.HasSingleKey && cluster.Served.Contains(KeySlot.Of(c.Args[row.FirstKey]))) return null;
+        if (row.HasSingleKey && cluster.Served.Contains(KeySlot.OfHash(c.HashOf(row.FirstKey)))) return null;
         if (c.Session.IsReplay || c.Session.IsPrimary) return null;
         int slot = -1;
         bool isServed = true;
         if (row.Handler != TransactionCommands.ExecHandler) isServed = AreServed(row, c.Args, ref slot);
-        else if (c.Session.Transaction is not { Aborted: false } queue) return null;
+        else if (c.Session.Transaction is not { HasFailedToQueue: false } queue) return null;
         else
             foreach (Transaction.Queued queued in queue) isServed = isServed && AreServed(queued.Row, queued.Request, ref slot);
         return isServed ? null : RefuseUnserved(ref c);
@@ -71,10 +71,13 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         return Judge(ref keys, c.Session, row, c.Flags, mayLook: true);
     }
 
-    /// <summary>Returns the error that refuses to queue a command in a transaction, or null. No shard is held.</summary>
-    public string? RefuseToQueue(Session session, CommandRow row, in Request request)
+    /// <summary>
+    /// Returns the error that refuses a command before it would be queued in a transaction, or before another error, or null. No shard is
+    /// held, so it does not look for the keys of a slot that moves.
+    /// </summary>
+    public string? RefuseInAdvance(Session session, CommandRow row, in Request request)
     {
-        if (row.Has(CommandFlags.NotQueued)) return null;
+        if (session.IsReplay || session.IsPrimary || row.Handler == TransactionCommands.ExecHandler) return null;
         var keys = new RequestedKeys(0);
         keys.Add(row, request);
         return Judge(ref keys, session, row, row.FlagsFor(request, session), mayLook: false);
@@ -137,7 +140,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         int found = 0;
         foreach (byte[] key in keys.All)
         {
-            ulong hash = KeyHash.Of(key);
+            ulong hash = server.Shards.HashOf(key);
             ShardStore store = server.Shards.Of(hash).Store;
             Entry entry = store.Database(0).Find(key, hash);
             if (entry.Exists && (entry.Expiry == 0 || entry.Expiry > keys.Now)) found++;

@@ -1,6 +1,6 @@
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Redirects;
 

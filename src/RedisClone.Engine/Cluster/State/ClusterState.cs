@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.State;
 

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.State;
 

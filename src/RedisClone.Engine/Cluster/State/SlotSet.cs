@@ -1,5 +1,6 @@
 using System.Numerics;
 using System.Runtime.InteropServices;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.State;
 

@@ -3,7 +3,6 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Migrating;
 using RedisClone.Protocol;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 using RedisClone.Storage.Values;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
@@ -138,7 +137,7 @@ internal static class MigrateCommand
         {
             if (!key.IsConfirmed || key.Payload is null || Find(ref c, key) is not { Exists: true } entry) continue;
             entry.Keyspace.Remove(entry);
-            c.Modified(key.Name, KeyHash.Of(key.Name), c.Session.Database, NotifyFlags.Generic, "del");
+            c.Modified(key.Name, c.Data.Shards.HashOf(key.Name), c.Session.Database, NotifyFlags.Generic, "del");
             removed.Add(key.Name);
         }
         if (removed.Count == 0 || c.ReplaceEffect(removed.Count + 1) is not { } effect) return;
@@ -146,7 +145,7 @@ internal static class MigrateCommand
         foreach (byte[] name in removed) effect.Add(name);
     }
 
-    private static Entry Find(ref CommandContext c, MigratedKey key) => c.Find(key.Name, KeyHash.Of(key.Name), c.Session.Database);
+    private static Entry Find(ref CommandContext c, MigratedKey key) => c.Find(key.Name, c.Data.Shards.HashOf(key.Name), c.Session.Database);
 
     private static bool Read(in Entry entry, MigratedKey into)
     {

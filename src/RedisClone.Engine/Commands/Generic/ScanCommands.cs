@@ -200,7 +200,7 @@ internal static class ScanCommands
     /// </summary>
     private static void Expire(ref CommandContext c, Keyspace keyspace, ReadOnlySpan<byte> key)
     {
-        ulong hash = KeyHash.Of(key);
+        ulong hash = c.Data.Shards.HashOf(key);
         c.ExpireFound(keyspace.Find(key, hash), hash);
     }
 

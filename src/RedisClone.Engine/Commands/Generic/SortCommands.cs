@@ -1,6 +1,5 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
@@ -64,10 +63,10 @@ internal static class SortCommands
     private static ShardSet ShardsOfSort(in Request request, Session session)
     {
         ShardMap shards = session.Server.Shards;
-        ShardSet set = ShardSet.Of(shards.IndexOf(KeyHash.Of(request[1])));
+        ShardSet set = ShardSet.Of(shards.IndexOf(shards.HashOf(request[1])));
         SortOptions.TryParse(request, mayStore: true, mayReadAll: true, out SortOptions options, out _);
         if (options.LooksUp) return shards.All;
-        if (options.Target > 0) set.Add(shards.IndexOf(KeyHash.Of(request[options.Target])));
+        if (options.Target > 0) set.Add(shards.IndexOf(shards.HashOf(request[options.Target])));
         return set;
     }
 
@@ -269,7 +268,7 @@ internal static class SortCommands
             rest = rest[..arrow];
         }
         byte[] key = [.. pattern[..star], .. element, .. rest];
-        Entry entry = c.Find(key, KeyHash.Of(key), c.Session.Database);
+        Entry entry = c.Find(key, c.Data.Shards.HashOf(key), c.Session.Database);
         if (!entry.Exists) return null;
         Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
         if (!field.IsEmpty)

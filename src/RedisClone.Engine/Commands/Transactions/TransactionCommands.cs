@@ -138,7 +138,7 @@ internal static class TransactionCommands
             }
             // Queued commands write no effects of their own. Their effects form one unit, which is appended at the end of
             // EXEC.
-            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request), c.Lane, c.Held)
+            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request, c.Data.Shards), c.Lane, c.Held)
             {
                 Now = c.Now, CannotMove = true, LacksMemory = c.LacksMemory,
             };
@@ -168,7 +168,7 @@ internal static class TransactionCommands
         {
             if (queued.Row.Has(Long)) return true;
             if (!queued.Row.Has(ReadOnly) || !queued.Row.HasSingleKey) continue;
-            ulong hash = queued.Row.HashOfFirstKey(queued.Request);
+            ulong hash = queued.Row.HashOfFirstKey(queued.Request, c.Data.Shards);
             Entry entry = c.KeyspaceOf(hash).Find(queued.Request[queued.Row.FirstKey], hash);
             if (entry.Exists && (read += entry.Value.Length) > Limits.UnflushedReplies) return true;
         }
@@ -196,7 +196,7 @@ internal static class TransactionCommands
     private static ShardSet ShardsOfExec(in Request request, Session session)
     {
         ShardSet set = ShardsOfWatch(request, session);
-        if (session.Transaction is not { Aborted: false } transaction) return set;
+        if (session.Transaction is not { HasFailedToQueue: false } transaction) return set;
         foreach (Transaction.Queued queued in transaction) set.Add(Router.ShardsOf(session.Server, session, queued.Row, queued.Request));
         return set;
     }

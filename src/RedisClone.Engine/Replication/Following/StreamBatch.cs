@@ -4,7 +4,6 @@ using RedisClone.Engine.Execution;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Reading;
 using RedisClone.Protocol;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Replication.Following;
 
@@ -141,7 +140,7 @@ internal sealed class StreamBatch(ServerCore server)
     {
         int number = Requests.Count;
         if (number == _prepared.Length) Array.Resize(ref _prepared, number * 2);
-        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? KeyHash.Of(command[row.FirstKey]) : 0;
+        ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? server.Shards.HashOf(command[row.FirstKey]) : 0;
         _prepared[number] = new Prepared { Row = row, Hash = hash };
         ReadOnlySpan<JournalWord> words = command.Words;
         Span<ArgSlice> arguments = Requests.Room(words.Length);

@@ -1,15 +1,24 @@
 using System.Runtime.CompilerServices;
 
-namespace RedisClone.Engine.Cluster.State;
+namespace RedisClone.Storage.Memory;
 
 /// <summary>
 /// The hash slot of a key: CRC16 (XMODEM) of the key modulo 16384. If the key contains a hash tag, <c>{…}</c> with at least one byte,
 /// only the bytes of the first tag count.
 /// </summary>
-internal static class KeySlot
+/// <remarks>
+/// The hash of a key of a cluster begins with its slot, so the slot determines the shard. The halves of the slot's bits are exchanged:
+/// a node serves ranges of slots, and its shards share each range.
+/// </remarks>
+public static class KeySlot
 {
     /// <summary>The number of slots.</summary>
     public const int Count = 16384;
+
+    /// <summary>The number of bits of a hash below its slot.</summary>
+    public const int HashShift = 64 - 2 * HalfBits;
+
+    private const int HalfBits = 7;
 
     private const ushort Polynomial = 0x1021;
 
@@ -26,6 +35,16 @@ internal static class KeySlot
         }
         return Crc16(key) & (Count - 1);
     }
+
+    /// <summary>The hash of a key of a cluster.</summary>
+    public static ulong HashOf(ReadOnlySpan<byte> key) => KeyHash.Of(key) & (1UL << HashShift) - 1 | HashOf(Of(key));
+
+    /// <summary>A hash that belongs to a slot.</summary>
+    public static ulong HashOf(int slot) => (ulong)Exchange(slot) << HashShift;
+
+    /// <summary>The slot of a hash that <see cref="HashOf(ReadOnlySpan{byte})"/> returned.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public static int OfHash(ulong hash) => Exchange((int)(hash >> HashShift));
 
     /// <summary>The slot of all keys that a pattern with a star can make; -1 if they may have different slots.</summary>
     public static int OfPattern(ReadOnlySpan<byte> pattern)
@@ -45,6 +64,10 @@ internal static class KeySlot
         foreach (byte next in bytes) crc = (crc << 8 & 0xFF00) ^ Table0[next ^ crc >> 8];
         return crc;
     }
+
+    /// <summary>Exchanges the upper and the lower half of the bits of a slot.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static int Exchange(int slot) => slot >> HalfBits | slot << HalfBits & (Count - 1);
 
     private static ushort[] First()
     {
