@@ -30,7 +30,8 @@ internal static class Admission
         if (session.MustAuthenticate && !row.Has(CommandFlags.NoAuth)) return Errors.NoAuth;
         if (row.Has(CommandFlags.NoMulti) && session.Transaction is not null) return "ERR Command not allowed inside a transaction";
         if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial) return denial;
-        if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.IsOver) return Errors.OutOfMemory;
+        if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.LacksRoom())
+            return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
         // In a cluster, the executor first looks whether another node serves the keys.
         if (server.Role.IsReadOnly && server.Cluster is null && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;
