@@ -1,5 +1,6 @@
 using System.Reflection;
 using BenchmarkDotNet.Attributes;
+using RedisClone.Benchmarks.Scaling;
 
 namespace RedisClone.Benchmarks;
 
@@ -26,6 +27,7 @@ internal static class Smoke
                 }
             }
         }
+        foreach (Workload workload in Workload.All) ScalingRun.Measure(workload, threads: 2, TimeSpan.FromMilliseconds(20), keys: 3000, []);
         return failures;
     }
 

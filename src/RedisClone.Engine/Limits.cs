@@ -200,8 +200,7 @@ internal static class Limits
     public static readonly TimeSpan ShutdownPatience = TimeSpan.FromSeconds(3);
 
     /// <summary>
-    /// Growth in bytes, by one command or of the clients' memory, after which used memory is compared with maxmemory at once.
-    /// The next command that needs memory notices smaller growth.
+    /// Growth of the clients' memory in bytes after which used memory is compared with maxmemory at once.
     /// </summary>
     public const int NoticedGrowth = 64 * 1024;
 

@@ -76,6 +76,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Replicas = new Replicas(this, slot);
         Replicas.Stream.BacklogSize = config.ReplBacklogSize;
         Shutdown.Save = Snapshots.SaveAtShutdown;
+        Eviction.Look();
     }
 
     public ServerConfig Config { get; }

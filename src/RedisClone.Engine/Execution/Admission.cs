@@ -39,7 +39,8 @@ internal static class Admission
     /// <summary>Returns the error that refuses the command because of the state of the server or of the client, or null.</summary>
     private static string? RefuseInThisState(ServerCore server, Session session, CommandRow row, in Request request)
     {
-        if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.IsOver) return Errors.OutOfMemory;
+        if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.LacksRoom())
+            return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
         // In a cluster, the executor first looks whether another node serves the keys.
         if (server.Role.IsReadOnly && server.Cluster is null && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;

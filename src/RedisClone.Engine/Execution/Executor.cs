@@ -138,9 +138,8 @@ internal sealed class Executor(ServerCore server)
             // Writes the invalidations of evicted keys now, so that the client does not attribute them to this command.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
-        long before = server.Shards.BytesOf(c.Held);
         Outcome outcome = RunAlone(ref c, ref started);
-        if (grows && server.Shards.BytesOf(c.Held) - before >= Limits.NoticedGrowth) server.Eviction.Look();
+        if (grows) server.Eviction.NoteGrowth(c.Held);
         return outcome;
     }
 

@@ -7,22 +7,30 @@ using RedisClone.Storage;
 namespace RedisClone.Engine.Shards;
 
 /// <summary>
-/// Keeps the data within maxmemory. All shards share one budget, and keys are sampled from the shards that the writing
-/// command holds. The size is exact: the bytes of the shards' buffers.
+/// Keeps the data within maxmemory. A command that finds room in the budgets of its shards (<see cref="MemoryBudgets"/>) looks no
+/// further. Otherwise the bytes of all shards are added up, and keys are sampled from the shards that the writing command holds.
+/// The size is exact: the bytes of the shards' buffers.
 /// </summary>
 internal sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
-    private int _lastShard = -1;
+    private readonly MemoryBudgets _budgets = new(server);
+    private int _lastShard = -1;        // written only by commands that evict from several shards
 
     /// <summary>Bytes of all keys, values and indexes, of scripts and of clients.</summary>
     public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
 
     private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes;
 
+    /// <summary>Bytes that maxmemory leaves to keys, values and indexes.</summary>
+    internal long MostData => server.Config.MaxMemoryBytes - server.ClientMemory.Lasting - server.Scripts.State.AllocatedBytes;
+
+    internal MemoryBudgets Budgets => _budgets;
+
     /// <summary>
-    /// Whether memory was found above its limit. If so, the next command makes room, even if it needs none itself.
+    /// Whether memory was found above its limit. If so, the next command makes room, even if it needs none itself. Every command
+    /// reads it; it is written only when it changes.
     /// </summary>
     public bool IsDue { get; private set; }
 
@@ -38,6 +46,17 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Whether memory is above its limit. Reads every shard.</summary>
     public bool IsOver => Excess > 0;
 
+    /// <summary>
+    /// Whether memory is above its limit, for a command that holds no shard yet. As long as shards can draw budgets, none of them is
+    /// read.
+    /// </summary>
+    public bool LacksRoom()
+    {
+        if (!_budgets.IsSpent) return false;
+        _budgets.TakeBack();
+        return IsOver;
+    }
+
     private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
 
     /// <summary>
@@ -46,16 +65,48 @@ internal sealed class Eviction(ServerCore server)
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
+        bool isAll = held.ContainsAll(server.Shards.All);
+        if (!IsDue && !isAll && !held.IsEmpty && _budgets.HaveRoom(held)) return true;
         long started = server.Latency.Start();
-        bool fits = TryMakeRoom(held, lane, now);
+        bool fits = TryEvictAlone(held, lane, now) || TryMakeRoom(held, lane, now);
         server.Latency.End(LatencyEvents.EvictionCycle, started);
-        if (fits || held.ContainsAll(server.Shards.All)) IsDue = false;
+        if (IsDue && (fits || isAll)) IsDue = false;
         return fits;
+    }
+
+    /// <summary>
+    /// Looks at the limit after a command that may have taken more memory. The next command of the shard notices growth by less
+    /// than a block.
+    /// </summary>
+    public void NoteGrowth(in ShardSet held)
+    {
+        if (!_budgets.Cover(held)) Look();
+    }
+
+    /// <summary>
+    /// At the limit, a shard gives up as much as its own writes take. After a block of such evictions, it looks for unused budgets
+    /// of other shards again.
+    /// </summary>
+    private bool TryEvictAlone(in ShardSet held, Lane lane, long now)
+    {
+        if (IsDue || held.Count != 1 || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return false;
+        Shard shard = server.Shards[held.Next(0)];
+        shard.Store.Now = now;
+        while (shard.EvictsAlone > 0)
+        {
+            long used = shard.Store.Arena.BytesUsed;
+            if (!FreeSome(shard.Store) && !EvictOne(shard, lane)) return false;
+            shard.EvictsAlone -= used - shard.Store.Arena.BytesUsed;
+            if (shard.Store.Arena.BytesUsed < Volatile.Read(ref shard.Budget)) return true;
+        }
+        return false;
     }
 
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
     {
+        _budgets.TakeBack();
         if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
+        if (held.Count == 1) server.Shards[held.Next(0)].EvictsAlone = _budgets.Block;
         int empty = 0;
         // The limit is computed once. Notifications of evicted keys take client memory; counting them here would evict ever
         // more keys.
@@ -64,7 +115,8 @@ internal sealed class Eviction(ServerCore server)
         {
             // Round robin from the last shard. If one shard always came first, it would cache worse than the others.
             int next = held.Next(_lastShard + 1);
-            _lastShard = next = next >= 0 ? next : held.Next(0);
+            if (next < 0) next = held.Next(0);
+            if (held.Count > 1) _lastShard = next;
             server.Shards[next].Store.Now = now;
             if (FreeSome(server.Shards[next].Store) || EvictOne(server.Shards[next], lane)) empty = 0;
             else if (++empty == held.Count) return false;
@@ -80,8 +132,13 @@ internal sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>Checks whether memory is above its limit and the policy allows eviction.</summary>
-    public void Look() => IsDue = IsOn && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+    /// <summary>Takes unused budgets back, and checks whether memory is above its limit and the policy allows eviction.</summary>
+    public void Look()
+    {
+        if (IsOn) _budgets.TakeBack();
+        bool isDue = IsOn && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
+        if (IsDue != isDue) IsDue = isDue;
+    }
 
     /// <summary>
     /// Evicts keys of a held shard for one turn, so that memory shrinks even if no client sends commands. No shard gives up

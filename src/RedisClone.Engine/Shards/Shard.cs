@@ -74,6 +74,18 @@ internal sealed class Shard : IThreadPoolWorkItem
         Store = store;
     }
 
+    /// <summary>
+    /// The bytes of maxmemory that this shard may use, see <see cref="MemoryBudgets"/>. The thread that holds the shard raises it,
+    /// once for many writes; any thread may set it to the bytes in use.
+    /// </summary>
+    internal ref long Budget => ref _state.Budget;
+
+    /// <summary>
+    /// Bytes that the shard may still evict for its own writes before it looks for unused budgets of other shards. Used only under
+    /// the hold.
+    /// </summary>
+    internal long EvictsAlone { get; set; }
+
     /// <summary>How often a thread took the shard by itself. A hold of all shards at once does not count.</summary>
     internal long Holds => Volatile.Read(ref _state.Entered);
 
@@ -185,5 +197,6 @@ internal sealed class Shard : IThreadPoolWorkItem
         [FieldOffset(68)] public int Waiting;
         [FieldOffset(72)] public int Scheduled;
         [FieldOffset(80)] public long Entered;      // written only under the hold
+        [FieldOffset(88)] public long Budget;
     }
 }

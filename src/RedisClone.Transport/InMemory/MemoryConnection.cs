@@ -6,21 +6,24 @@ namespace RedisClone.Transport.InMemory;
 
 /// <summary>
 /// A connection of two pipes, one for each direction. Continuations run on the thread pool, so neither side runs in the other's
-/// calls.
+/// calls, unless the creator gives another scheduler.
 /// </summary>
 internal sealed class MemoryConnection : DefaultConnectionContext
 {
-    private static readonly PipeOptions Options = new(useSynchronizationContext: false);
+    private static readonly PipeOptions OnPool = new(useSynchronizationContext: false);
     private static long s_lastId;
 
     // The source of the base class is disposed with the connection, but this source may still be cancelled later.
     private readonly CancellationTokenSource _closed = new();
 
-    public MemoryConnection()
+    public MemoryConnection(PipeScheduler? scheduler = null)
         : base("memory-" + Interlocked.Increment(ref s_lastId).ToString(CultureInfo.InvariantCulture))
     {
-        var requests = new Pipe(Options);
-        var replies = new Pipe(Options);
+        PipeOptions options = scheduler is null
+            ? OnPool
+            : new PipeOptions(readerScheduler: scheduler, writerScheduler: scheduler, useSynchronizationContext: false);
+        var requests = new Pipe(options);
+        var replies = new Pipe(options);
         Transport = new Ends(requests.Reader, replies.Writer);
         Client = new Ends(replies.Reader, new ClientWriter(requests.Writer, this));
         LocalEndPoint = RemoteEndPoint = MemoryEndPoint.Instance;

@@ -68,7 +68,11 @@ internal sealed class CommandHost : IEffectSink
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
             var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request, _core.Shards), lane, held) { Now = Now, CannotMove = true };
             ShardSet widened = default;
-            _core.Executor.Run(ref context, ref started, ref widened);
+            if (_core.Executor.Run(ref context, ref started, ref widened) == Outcome.Widened)
+            {
+                context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, widened) { Now = Now, CannotMove = true };
+                _core.Executor.Run(ref context, ref started, ref widened);
+            }
         }
         _session.Reply.Commit();
     }

@@ -74,6 +74,7 @@ public sealed class EvictionTests
     {
         for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
         _host.Core.Config.MaxMemorySetting -= 64 * 1024;
+        _host.Core.Eviction.Look();
         string[] effects = _host.EffectsOf(command == "SET" ? $"SET new {s_value}" : $"EVAL redis.call('SET','new','{s_value}') 0");
         Assert.InRange(effects.Length, 3, 10_000);
         Assert.All(effects[..^1], effect => Assert.StartsWith("DEL key:", effect, StringComparison.Ordinal));
