@@ -20,7 +20,7 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Bytes of all keys, values and indexes, of scripts and of clients.</summary>
     public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
 
-    private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes;
+    private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.AllocatedBytes;
 
     /// <summary>
     /// Whether memory was found above its limit. If so, the next command makes room, even if it needs none itself.
