@@ -12,6 +12,9 @@ internal sealed class DebugSwitches
     /// <summary>Whether scripts may call commands that are denied to scripts.</summary>
     public bool ScriptsMayCallAll { get; set; }
 
+    /// <summary>Whether a script that was wrongly proved to keep to its keys ends the process.</summary>
+    public bool EndsOnFailedProof { get; set; }
+
     /// <summary>Whether RESTORE verifies the checksum of its payload.</summary>
     public bool PayloadChecksums { get; set; } = true;
 }

@@ -39,6 +39,11 @@ internal static class Limits
     public const long ScriptMemory = 1L << 30;
 
     /// <summary>
+    /// Bytes that a script which runs beside others may use without those that these scripts share: a 64th of a heap with a limit.
+    /// </summary>
+    public static readonly long OwnScriptMemory = HeapLimit.Part(64, 16 << 20);
+
+    /// <summary>
     /// Bytes of the effects of one transaction or script, which are stored in one array. The effects of a single command always
     /// fit, with room for the effects of keys that expire during the command.
     /// </summary>

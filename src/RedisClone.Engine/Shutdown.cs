@@ -169,7 +169,7 @@ internal sealed class Shutdown(ServerCore server)
     /// <summary>Disconnects all clients after their pending replies are sent.</summary>
     internal void DisconnectClients()
     {
-        server.Scripts.Progress.Abandon();
+        server.Scripts.Runs.Abandon();
         foreach (Session session in server.Sessions.Unordered) session.Connection!.Close();
         server.Log.LogWarning("Redis is now ready to exit, bye bye...");
     }

@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
-using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using static RedisClone.Engine.Commands.CommandFlags;
 
@@ -49,8 +48,7 @@ internal static class ServerCommands
 
     private static void Time(ref CommandContext c)
     {
-        ScriptEngine scripts = c.Server.Scripts;
-        long microseconds = c.Session == scripts.Session ? scripts.TimeMicroseconds : ServerCore.UnixMicroseconds();
+        long microseconds = c.Session.Interpreter?.TimeMicroseconds ?? ServerCore.UnixMicroseconds();
         c.Reply.ArrayHeader(2);
         c.Reply.BulkInteger(microseconds / 1_000_000);
         c.Reply.BulkInteger(microseconds % 1_000_000);
@@ -85,9 +83,9 @@ internal static class ServerCommands
         if (contradicts) c.FailSyntax();
         else if (abort && c.Server.Shutdown.Abort()) c.Reply.Ok();
         else if (abort) c.Fail("ERR No shutdown in progress.");
-        if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Progress.IsBusy) c.Fail(c.Server.Scripts.Progress.BusyError);
+        if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Runs.BusyError is { } busy) c.Fail(busy);
         if (c.Failed || abort) return;
-        if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Progress.Abandon();
+        if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Runs.Abandon();
         c.BlockFor(0, static reply => reply.Error("ERR Errors trying to SHUTDOWN. Check logs."));
         _ = AwaitAsync(c.Server.Shutdown.Begin(options, "User requested shutdown..."), c.Waiter!);
     }

@@ -46,6 +46,8 @@ internal static class StatsInfo
         new("evicted_clients", r => r.Server.Statistics[RareEvent.EvictedClient],
             Counter("redis_evicted_clients_total", "Clients closed to stay within maxmemory-clients.", place: 55)),
         new("evicted_scripts", r => r.Server.Scripts.Cache.Evicted - r.Server.Sampler.ScriptsEvictedBefore),
+        new("scripts_on_their_keys", r => r.Stats.Totals.ScriptsOnTheirKeys),
+        new("scripts_on_all_shards", r => r.Stats.Totals.ScriptsOnAllShards),
         new("total_eviction_exceeded_time", _ => 0),
         new("current_eviction_exceeded_time", _ => 0),
         new("keyspace_hits", r => r.Stats.Totals.KeyspaceHits,

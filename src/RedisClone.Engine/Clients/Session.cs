@@ -5,6 +5,7 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Replication;
+using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 
@@ -127,7 +128,10 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public bool InTransaction { get; set; }
 
     /// <summary>Whether the commands of scripts run in this session.</summary>
-    public bool IsScript { get; init; }
+    public bool IsScript => Interpreter is not null;
+
+    /// <summary>The interpreter of a session in which the commands of scripts run; otherwise null.</summary>
+    public Interpreter? Interpreter { get; init; }
 
     /// <summary>Whether the session replays effects. Effects may include commands that clients may not send.</summary>
     public bool IsReplay { get; init; }

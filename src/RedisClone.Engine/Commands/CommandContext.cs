@@ -209,6 +209,18 @@ internal ref partial struct CommandContext
         return true;
     }
 
+    /// <summary>Whether every shard is held.</summary>
+    public readonly bool HoldsAllShards => _held.ContainsAll(_server.Shards.All);
+
+    /// <summary>Set by <see cref="NeedsAllShards"/>: the command has had no effect yet and runs again with all shards.</summary>
+    public bool Widens { get; private set; }
+
+    /// <summary>
+    /// Asks for all shards, for a command that turns out to need them. The handler calls it before its first effect and returns at
+    /// once if it returns true.
+    /// </summary>
+    public bool NeedsAllShards() => Widens = !HoldsAllShards;
+
     public readonly ulong HashOf(int argument) => argument == Row.FirstKey && argument != 0 ? _firstKeyHash : _server.Shards.HashOf(Args[argument]);
 
     public readonly Keyspace KeyspaceOf(ulong hash) => KeyspaceOf(hash, Session.Database);

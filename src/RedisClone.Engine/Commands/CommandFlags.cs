@@ -25,7 +25,10 @@ internal enum CommandFlags
     NoMandatoryKeys = 1 << 18,
     Protected = 1 << 19,
 
-    /// <summary>Needs every shard (KEYS, FLUSHALL, scripts …).</summary>
+    /// <summary>Runs a script, whose commands are not known before.</summary>
+    RunsScript = 1 << 16,
+
+    /// <summary>Needs every shard (KEYS, FLUSHALL, functions …).</summary>
     AllShards = 1 << 25,
 
     /// <summary>Always takes long, so it always runs on a worker.</summary>

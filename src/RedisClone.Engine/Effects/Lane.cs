@@ -28,7 +28,7 @@ internal sealed class Lane
     }
 
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch, Hops;
+    public long UnexpectedErrors, FailedAllocations, Changes, Reads, Writes, LargestBatch, Hops, ScriptsOnTheirKeys, ScriptsOnAllShards;
 
     /// <summary>The sizes of the batches in commands; null while there was none, like the next two.</summary>
     internal LatencyHistogram? Batches => _batches;

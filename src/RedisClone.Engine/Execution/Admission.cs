@@ -49,8 +49,7 @@ internal static class Admission
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
-        if (server.Scripts.Progress.IsBusy && !row.Has(CommandFlags.AllowBusy)) return server.Scripts.Progress.BusyError;
-        return null;
+        return row.Has(CommandFlags.AllowBusy) ? null : server.Scripts.Runs.Refuse(session, row, request);
     }
 
     /// <summary>Whether fewer replicas follow closely enough than min-replicas-to-write requires.</summary>

@@ -32,7 +32,7 @@ internal sealed class BlockedClients(ServerCore server)
     public bool MustWiden(ref CommandContext c, out ShardSet needed)
     {
         needed = default;
-        if (Count == 0) return false;
+        if (Count == 0 || c.HoldsAllShards) return false;
         needed = Closure(ref c);
         return !c.Held.ContainsAll(needed);
     }
@@ -123,7 +123,7 @@ internal sealed class BlockedClients(ServerCore server)
     {
         ref readonly ShardSet held = ref c.Held;
         ShardSet needed = held;
-        if (c.Row.Route is not null || c.Row.Keys.Length == 0)
+        if (c.Row.Keys.Length == 0)
         {
             // The arguments do not name the keys that a transaction changes, so every client that waits in its shards counts.
             for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) server.Shards[i].Keys.AddShardsOfWaiters(ref needed);

@@ -70,7 +70,7 @@ internal sealed class Executor(ServerCore server)
             }
             if (journalled) c.Lane.Messages.Hold();
             long seen = c.Session.SeenLsn;
-            outcome = server.Eviction.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started);
+            outcome = server.Eviction.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started, ref widened);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
@@ -117,7 +117,7 @@ internal sealed class Executor(ServerCore server)
     {
         CommandFlags flags = c.Flags;
         bool grows = (flags & CommandFlags.DenyOom) != 0;
-        if (grows || (flags & CommandFlags.AllShards) != 0 || server.Eviction.IsDue)
+        if (grows || (flags & (CommandFlags.AllShards | CommandFlags.RunsScript)) != 0 || server.Eviction.IsDue)
         {
             Session session = c.Session;
             Lane lane = c.Lane;
@@ -138,7 +138,7 @@ internal sealed class Executor(ServerCore server)
             // Writes the invalidations of evicted keys now, so that the client does not attribute them to this command.
             if (session is { Tracking: not null, Connection: { PendingMessages: > 0 } connection }) connection.WriteMessages();
         }
-        Outcome outcome = RunAlone(ref c, ref started);
+        Outcome outcome = RunAlone(ref c, ref started, ref widened);
         if (grows) server.Eviction.NoteGrowth(c.Held);
         return outcome;
     }
@@ -158,9 +158,10 @@ internal sealed class Executor(ServerCore server)
         return false;
     }
 
-    private Outcome RunAlone(ref CommandContext c, ref long started)
+    private Outcome RunAlone(ref CommandContext c, ref long started, ref ShardSet widened)
     {
         Outcome outcome = RunPart(ref c, ref started);
+        if (outcome == Outcome.Widened) widened = server.Shards.All;
         if (outcome == Outcome.Done) c.Session.LastCommand = c.Row;
         return outcome;
     }
@@ -249,8 +250,9 @@ internal sealed class Executor(ServerCore server)
         try
         {
             row.Handler!(ref c);
-            if (c.Moved || c.Blocked) CheckUnchanged(ref c);
+            if (c.Moved || c.Blocked || c.Widens) CheckUnchanged(ref c);
             if (c.Moved) return Outcome.Moved;
+            if (c.Widens) return Outcome.Widened;
             lane.KeyspaceHits += c.Hits;
             lane.KeyspaceMisses += c.Misses;
             if (c.Blocked) return Outcome.Blocked;
@@ -333,7 +335,7 @@ internal sealed class Executor(ServerCore server)
     /// </summary>
     private static void CheckUnchanged(ref CommandContext c)
     {
-        if (c.Moved ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced)
+        if (c.Moved || c.Widens ? c.Changes > 0 || c.EffectReplaced : c.Changes > 0 && !c.EffectReplaced)
             throw new InvalidOperationException("A command asked to run again after its first effect.");
     }
 

@@ -121,6 +121,18 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     }
 
     /// <summary>
+    /// Counts and logs that a script used a key outside the shards that it holds, though it was proved not to. The command was
+    /// refused before it used the key. In a test that asks for it, the process ends.
+    /// </summary>
+    public void ProofFailed(string script, CommandRow row, Lane lane)
+    {
+        lane.UnexpectedErrors++;
+        const string text = "a script used a key that it did not declare, though it was proved not to";
+        if (server.Debug.EndsOnFailedProof) Fatal.End(text);
+        server.Log.LogError(new InvalidOperationException(text), "The command {Command} of the script {Script} was refused", row.FullName, script);
+    }
+
+    /// <summary>
     /// Handles an exception in background work, with or without a held shard. A lack of memory that left the shard consistent
     /// is logged. Any other exception ends the process.
     /// </summary>

@@ -68,7 +68,7 @@ internal readonly record struct MemoryUsage
         }
         return new MemoryUsage
         {
-            Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Replicas = replicas, Scripts = server.Scripts.State.AllocatedBytes,
+            Data = data, Indexes = indexes, Reserved = reserved, Clients = clients, Replicas = replicas, Scripts = server.Scripts.AllocatedBytes,
             Keys = keys, PendingFrees = pending, LazilyFreed = freed,
         };
     }

@@ -20,7 +20,7 @@ internal enum RareEvent
 internal struct LaneTotals
 {
     public long CommandsProcessed, KeyspaceHits, KeyspaceMisses, ExpiredKeys, ExpiredFields, EvictedKeys, NetInput, NetOutput, ErrorReplies;
-    public long UnexpectedErrors, FailedAllocations, Reads, Writes, Hops;
+    public long UnexpectedErrors, FailedAllocations, Reads, Writes, Hops, ScriptsOnTheirKeys, ScriptsOnAllShards;
 
     internal static LaneTotals Of(ReadOnlySpan<Lane> lanes)
     {
@@ -41,6 +41,8 @@ internal struct LaneTotals
             sum.Reads += lane.Reads;
             sum.Writes += lane.Writes;
             sum.Hops += lane.Hops;
+            sum.ScriptsOnTheirKeys += lane.ScriptsOnTheirKeys;
+            sum.ScriptsOnAllShards += lane.ScriptsOnAllShards;
         }
         return sum;
     }
@@ -61,6 +63,8 @@ internal struct LaneTotals
         Reads = Reads - before.Reads,
         Writes = Writes - before.Writes,
         Hops = Hops - before.Hops,
+        ScriptsOnTheirKeys = ScriptsOnTheirKeys - before.ScriptsOnTheirKeys,
+        ScriptsOnAllShards = ScriptsOnAllShards - before.ScriptsOnAllShards,
     };
 }
 

@@ -157,8 +157,8 @@ internal sealed class LibraryLoader
 
     private string ErrorText(in LuaError error)
     {
-        if (error.Value.AsTable is { } table) return table[_fields.Err].AsString is { } text ? ScriptEngine.Shown(text) : "ERR";
-        return "ERR " + ScriptEngine.Shown(_state.Describe(error.Value));
+        if (error.Value.AsTable is { } table) return table[_fields.Err].AsString is { } text ? Interpreter.Shown(text) : "ERR";
+        return "ERR " + Interpreter.Shown(_state.Describe(error.Value));
     }
 
     // ---- redis.register_function

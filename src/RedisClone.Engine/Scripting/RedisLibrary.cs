@@ -24,13 +24,13 @@ internal sealed class RedisLibrary
     /// <summary>The memory for each byte of a logged text: two UTF-16 strings, the line, and its bytes.</summary>
     private const long BytesOfLogged = 6;
 
-    private readonly ScriptEngine _engine;
+    private readonly Interpreter _interpreter;
     private readonly ScriptCalls _calls;
 
-    public RedisLibrary(ScriptEngine engine)
+    public RedisLibrary(Interpreter interpreter)
     {
-        _engine = engine;
-        _calls = new ScriptCalls(engine);
+        _interpreter = interpreter;
+        _calls = new ScriptCalls(interpreter);
         ForFunctions = NewTable();
         ForScripts = NewTable();
         ForLoading = NewTable();
@@ -44,7 +44,7 @@ internal sealed class RedisLibrary
             Add(table, "setresp", SetResp);
             Add(table, "set_repl", SetPropagation);
             Add(table, "acl_check_cmd", CheckCommand);
-            foreach ((string name, int value) in Propagations) engine.State.SetField(table, name, new LuaValue(value));
+            foreach ((string name, int value) in Propagations) interpreter.State.SetField(table, name, new LuaValue(value));
         }
         Add(ForScripts, "replicate_commands", static (ref LuaCall call) => call.Return(true));
         Add(ForScripts, "breakpoint", static (ref LuaCall call) => call.Return(false));
@@ -59,7 +59,7 @@ internal sealed class RedisLibrary
 
     private LuaTable NewTable()
     {
-        LuaState state = _engine.State;
+        LuaState state = _interpreter.State;
         LuaTable table = state.TryNewTable()!;
         Add(table, "log", Log);
         for (int i = 0; i < LogLevels.Length; i++) state.SetField(table, LogLevels[i].Name, new LuaValue(i));
@@ -68,7 +68,7 @@ internal sealed class RedisLibrary
         return table;
     }
 
-    private void Add(LuaTable table, string name, LuaHostBody body) => _engine.State.SetField(table, name, new LuaHostFunction(body));
+    private void Add(LuaTable table, string name, LuaHostBody body) => _interpreter.State.SetField(table, name, new LuaHostFunction(body));
 
     private static int VersionNumber(string version)
     {
@@ -104,7 +104,7 @@ internal sealed class RedisLibrary
     {
         if (call.Count != 1 || call[1].AsString is not { } text) return _calls.ReturnError(ref call, "ERR wrong number or type of arguments"u8);
         LuaTable? table = call.State.TryNewTable(0, 1);
-        if (table is null || !call.State.TrySet(table, _engine.Fields.Ok, text)) return call.Error("not enough memory");
+        if (table is null || !call.State.TrySet(table, _interpreter.Fields.Ok, text)) return call.Error("not enough memory");
         return call.Return(table);
     }
 
@@ -115,7 +115,7 @@ internal sealed class RedisLibrary
             return _calls.Raise(ref call, "ERR First argument must be a number (log level).");
         int level = double.IsNaN(number) ? -1 : (int)Math.Clamp(number, -1, LogLevels.Length);
         if (level < 0 || level >= LogLevels.Length) return _calls.Raise(ref call, "ERR Invalid log level.");
-        if (!_engine.Server.Log.IsEnabled(LogLevels[level].Level)) return 0;
+        if (!_interpreter.Server.Log.IsEnabled(LogLevels[level].Level)) return 0;
         long length = 0;
         for (int i = 2; i <= call.Count; i++) length += call[i].AsString?.Length ?? 0;
         call.State.CountWork(BytesOfLogged * length);
@@ -123,7 +123,7 @@ internal sealed class RedisLibrary
         call.State.Release(BytesOfLogged * length);
         var words = new List<string>();
         for (int i = 2; i <= call.Count; i++) words.Add(call[i].Type is LuaType.Number or LuaType.String ? call.CheckString(i).ToString() : "");
-        _engine.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
+        _interpreter.Server.Log.Log(LogLevels[level].Level, "{Text}", string.Join(' ', words));
         return 0;
     }
 
@@ -132,7 +132,7 @@ internal sealed class RedisLibrary
         if (call.Count != 1) return _calls.Raise(ref call, "ERR redis.setresp() requires one argument.");
         if (!RedisNumberOf(ref call, out double version) || (int)version is not (2 or 3))
             return _calls.Raise(ref call, "ERR RESP version must be 2 or 3.");
-        _engine.Session.Reply.Version = (int)version;
+        _interpreter.Session.Reply.Version = (int)version;
         return 0;
     }
 
@@ -141,7 +141,7 @@ internal sealed class RedisLibrary
         if (call.Count != 1) return _calls.Raise(ref call, "ERR redis.set_repl() requires one argument.");
         int flags = RedisNumberOf(ref call, out double number) ? (int)number : 0;
         if ((flags & ~3) != 0) return _calls.Raise(ref call, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
-        _engine.Journalled = (flags & ToJournal) != 0;
+        _interpreter.Journalled = (flags & ToJournal) != 0;
         return 0;
     }
 
@@ -152,7 +152,7 @@ internal sealed class RedisLibrary
             if (!_calls.TryRead(ref call, out string problem)) return _calls.Raise(ref call, problem);
             if (_calls.Resolve() is not { } row)
                 return _calls.Raise(ref call, "ERR Invalid command passed to redis.acl_check_cmd()");
-            return call.Return(_engine.Session.User.Check(row, _calls.Request).IsAllowed);
+            return call.Return(_interpreter.Session.User.Check(row, _calls.Request).IsAllowed);
         }
         finally
         {

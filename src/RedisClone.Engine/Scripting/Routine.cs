@@ -27,13 +27,31 @@ internal abstract class Routine(string name, LuaFunction body, ScriptFlags flags
     /// <summary>Whether the routine usually takes longer than an event loop should wait.</summary>
     public bool IsSlow => Volatile.Read(ref _averageTicks) > Limits.InlineScript.Ticks * Stopwatch.Frequency / TimeSpan.TicksPerSecond;
 
+    /// <summary>Whether the routine provably needs no shards but those of its keys.</summary>
+    public virtual bool KeepsToKeys => false;
+
     /// <summary>Adds the duration of a run to the average.</summary>
     public void Took(long ticks) => Volatile.Write(ref _averageTicks, _averageTicks + (ticks - _averageTicks) / Memory);
 }
 
 /// <summary>A compiled script and its digest.</summary>
-internal sealed class Script(byte[] source, ScriptDigest digest, LuaFunction body, ScriptFlags flags) : Routine(digest.ToString(), body, flags)
+internal sealed class Script(byte[] source, ScriptDigest digest, LuaFunction body, ScriptFlags flags, bool keepsToKeys)
+    : Routine(digest.ToString(), body, flags)
 {
+    private long _lastUse;
+
+    /// <summary>The time of the last run. Any thread may set it.</summary>
+    public long LastUse
+    {
+        get => Volatile.Read(ref _lastUse);
+        set => Volatile.Write(ref _lastUse, value);
+    }
+
+    public override bool KeepsToKeys => keepsToKeys || IsTrusted;
+
+    /// <summary>Whether a test treats the script as proved, whatever it does.</summary>
+    internal bool IsTrusted { get; set; }
+
     public byte[] Source => source;
 
     public ScriptDigest Digest => digest;

@@ -1,5 +1,7 @@
 using System.Collections.Concurrent;
+using System.Diagnostics;
 using System.Diagnostics.CodeAnalysis;
+using RedisClone.Engine.Commands;
 using RedisClone.Lua.Running;
 using RedisClone.Lua.Values;
 
@@ -12,15 +14,16 @@ namespace RedisClone.Engine.Scripting;
 internal sealed class ScriptCache
 {
     private readonly LuaState _state;
+    private readonly CommandTable _commands;
     private readonly ConcurrentDictionary<ScriptDigest, Script> _byDigest = new();
     private readonly ConcurrentDictionary<byte[], Script> _bySource = new(ByteComparer.Instance);
     private readonly ConcurrentDictionary<byte[], Script>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
-    private readonly LinkedList<Script> _passing = new();
-    private readonly Dictionary<Script, LinkedListNode<Script>> _nodes = [];
+    private readonly HashSet<Script> _passing = [];
 
-    public ScriptCache(LuaState state)
+    public ScriptCache(LuaState state, CommandTable commands)
     {
         _state = state;
+        _commands = commands;
         _bySpan = _bySource.GetAlternateLookup<ReadOnlySpan<byte>>();
     }
 
@@ -52,22 +55,17 @@ internal sealed class ScriptCache
             script = Compile(source, out error);
             if (script is null) return null;
             Publish(script, keep);
-            if (_passing.Count > Limits.PassingScripts) Evict(_passing.First!.Value);
+            if (_passing.Count > Limits.PassingScripts) Evict(_passing.MinBy(static passing => passing.LastUse)!);
         }
-        else if (keep && _nodes.Remove(script, out LinkedListNode<Script>? node))
+        else if (keep)
         {
-            _passing.Remove(node);
+            _passing.Remove(script);
         }
         return script;
     }
 
-    /// <summary>Makes a script the most recently used one. The caller holds all shards.</summary>
-    public void Use(Script script)
-    {
-        if (_passing.Last?.Value == script || !_nodes.TryGetValue(script, out LinkedListNode<Script>? node)) return;
-        _passing.Remove(node);
-        _passing.AddLast(node);
-    }
+    /// <summary>Makes a script the most recently used one. Any thread may call it.</summary>
+    public static void Use(Script script) => script.LastUse = Stopwatch.GetTimestamp();
 
     public void Clear()
     {
@@ -75,7 +73,6 @@ internal sealed class ScriptCache
         _byDigest.Clear();
         _bySource.Clear();
         _passing.Clear();
-        _nodes.Clear();
         SourceBytes = 0;
         _state.Recount();
     }
@@ -87,7 +84,8 @@ internal sealed class ScriptCache
         try
         {
             _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
-            if (!keep) _nodes.Add(script, _passing.AddLast(script));
+            Use(script);
+            if (!keep) _passing.Add(script);
             _byDigest[script.Digest] = script;
             _bySource[script.Source] = script;
         }
@@ -107,7 +105,6 @@ internal sealed class ScriptCache
     private void Remove(Script script)
     {
         _passing.Remove(script);
-        _nodes.Remove(script);
         _bySource.TryRemove(script.Source, out _);
         _byDigest.TryRemove(script.Digest, out _);
         SourceBytes -= script.Source.Length;
@@ -120,7 +117,8 @@ internal sealed class ScriptCache
     {
         if (!Shebang.TryParse(source, out ScriptFlags flags, out int length, out error)) return null;
         LuaFunction? body = _state.Compile(source[length..], "@user_script", out LuaError failure);
-        if (body is not null) return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags);
+        if (body is not null)
+            return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags, KeyProof.Holds(_commands, body));
         error = $"ERR Error compiling script (new function): {failure.Message}";
         return null;
     }

@@ -9,7 +9,7 @@ using RedisClone.Protocol;
 namespace RedisClone.Engine.Scripting;
 
 /// <summary>redis.call and redis.pcall: run a command for the running script after Redis's checks, in Redis's order.</summary>
-internal sealed class ScriptCalls(ScriptEngine engine)
+internal sealed class ScriptCalls(Interpreter interpreter)
 {
     /// <summary>A longer request is not kept for the next call.</summary>
     private const int KeptRequest = 64 << 10;
@@ -57,7 +57,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     public void Forget()
     {
         if (_request.HeldBytes > KeptRequest) _request.Dispose();
-        if (_reserved > 0) engine.State.Release(_reserved);
+        if (_reserved > 0) interpreter.State.Release(_reserved);
         _reserved = 0;
     }
 
@@ -68,7 +68,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         for (int i = 1; i <= call.Count; i++) length += call[i].AsString?.Length ?? 0;
         call.State.CountWork(length);
         if (length <= KeptRequest) return true;
-        if (length > RequestLimits.MaxRequestBytes || !engine.State.TryReserve(length)) return false;
+        if (length > RequestLimits.MaxRequestBytes || !interpreter.State.TryReserve(length)) return false;
         _reserved += length;
         _request.MakeRoom((int)length + RedisNumber.MaxDoubleLength * call.Count);
         return true;
@@ -83,14 +83,14 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     /// <summary>The row of the last request; null for an unknown command.</summary>
     public CommandRow? Resolve()
     {
-        CommandRow? row = engine.Server.Commands.Resolve(Request);
+        CommandRow? row = interpreter.Server.Commands.Resolve(Request);
         return row is { Subcommands.Length: > 0 } && _request.Count > 1 ? null : row;
     }
 
     private LuaTable? NewError(ref LuaCall call, scoped ReadOnlySpan<byte> error)
     {
         LuaTable? table = call.State.TryNewTable(0, 1);
-        return table is not null && call.State.TryNewString(error) is { } text && call.State.TrySet(table, engine.Fields.Err, text) ? table : null;
+        return table is not null && call.State.TryNewString(error) is { } text && call.State.TrySet(table, interpreter.Fields.Err, text) ? table : null;
     }
 
     /// <summary>Formats whole numbers without an exponent, because commands that take integers reject one.</summary>
@@ -108,7 +108,7 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         finally
         {
             Forget();
-            engine.Output.Clear();
+            interpreter.Output.Clear();
         }
     }
 
@@ -117,11 +117,11 @@ internal sealed class ScriptCalls(ScriptEngine engine)
         if (!TryRead(ref call, out string problem))
             return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.Latin1.GetBytes(problem));
         CommandRow? row = Resolve();
-        if (Refuse(row) is { } refusal) return Refused(ref call, row, refusal, raise);
+        if ((Refuse(row) ?? RefuseOutside(row!)) is { } refusal) return Refused(ref call, row, refusal, raise);
         if (!TryRun(row!)) return call.Error("not enough memory");
-        ReadOnlySpan<byte> reply = engine.Output.Written;
+        ReadOnlySpan<byte> reply = interpreter.Output.Written;
         call.State.CountWork(reply.Length);
-        if (engine.ToLua.Convert(reply) is not { } value) return call.Error("not enough memory");
+        if (interpreter.ToLua.Convert(reply) is not { } value) return call.Error("not enough memory");
         return raise && reply[0] == '-' ? call.Raise(value) : call.Return(value);
     }
 
@@ -129,26 +129,46 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     {
         if (row is null) return "ERR Unknown Redis command called from script";
         if (!row.ArityFits(_request.Count)) return "ERR Wrong number of args calling Redis command from script";
-        if (row.Has(CommandFlags.NoScript) && !engine.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
-        if (!engine.Session.User.IsUnrestricted && engine.Server.Access.RefuseInScript(engine.Caller, row, Request) is { } denial) return denial;
-        if (engine.Server.Cluster?.Redirection.RefuseInScript(engine.Caller, row, Request, engine.MayCrossSlots, engine.Now, ref engine.Slot) is { } elsewhere)
+        if (row.Has(CommandFlags.NoScript) && !interpreter.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
+        if (!interpreter.Session.User.IsUnrestricted && interpreter.Server.Access.RefuseInScript(interpreter.Caller, row, Request) is { } denial)
+            return denial;
+        if (interpreter.Server.Cluster is { } cluster &&
+            cluster.Redirection.RefuseInScript(
+                interpreter.Caller, row, Request, interpreter.MayCrossSlots, interpreter.Now, ref interpreter.Slot) is { } elsewhere)
+        {
             return elsewhere;
-        if (engine.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate)) return "ERR Write commands are not allowed from read-only scripts.";
-        if (engine.Server.Role.RefusesStaleData && !row.Has(CommandFlags.Stale)) return "ERR Can not execute the command on a stale replica";
+        }
+        if (interpreter.IsReadOnly && row.Has(CommandFlags.Write | CommandFlags.MayReplicate))
+            return "ERR Write commands are not allowed from read-only scripts.";
+        if (interpreter.Server.Role.RefusesStaleData && !row.Has(CommandFlags.Stale)) return "ERR Can not execute the command on a stale replica";
         // Once a script has written, these conditions must not end it halfway.
-        if (engine.HasWritten) return null;
-        if (row.IsWrite && engine.Server.Role.IsReadOnly && !engine.Caller.IsPrimary) return Errors.ReadOnlyReplica;
-        if (row.IsWrite && engine.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
-        if (row.IsWrite && Admission.LacksReplicas(engine.Server)) return Errors.NoReplicas;
-        return engine.IsOutOfMemory && row.Has(CommandFlags.DenyOom) ? Errors.OutOfMemory : null;
+        if (interpreter.HasWritten) return null;
+        if (row.IsWrite && interpreter.Server.Role.IsReadOnly && !interpreter.Caller.IsPrimary) return Errors.ReadOnlyReplica;
+        if (row.IsWrite && interpreter.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
+        if (row.IsWrite && Admission.LacksReplicas(interpreter.Server)) return Errors.NoReplicas;
+        return interpreter.IsOutOfMemory && row.Has(CommandFlags.DenyOom) ? Errors.OutOfMemory : null;
+    }
+
+    /// <summary>Refuses a command that needs a shard which the script does not hold. This is a defect of the proof about the script.</summary>
+    private string? RefuseOutside(CommandRow row)
+    {
+        if (interpreter.HoldsAll) return null;
+        ulong hash = row.HashOfFirstKey(Request);
+        ServerCore server = interpreter.Server;
+        bool isHeld = row.HasSingleKey
+            ? interpreter.Held.Contains(server.Shards.IndexOf(hash))
+            : interpreter.Held.ContainsAll(Router.ShardsOf(server, interpreter.Session, row, Request));
+        if (isHeld) return null;
+        server.Failures.ProofFailed(interpreter.Progress.Name, row, interpreter.Lane);
+        return Errors.Internal;
     }
 
     private int Refused(ref LuaCall call, CommandRow? row, string refusal, bool raise)
     {
         byte[] text = Encoding.Latin1.GetBytes(refusal);
-        engine.Lane.CountError(text.AsSpan(0, text.AsSpan().IndexOf((byte)' ')));
-        if (row is not null) engine.Lane.Calls[row.Id].Rejected++;
-        if (engine.ToLua.Error(text) is not { } table) return call.Error("not enough memory");
+        interpreter.Lane.CountError(text.AsSpan(0, text.AsSpan().IndexOf((byte)' ')));
+        if (row is not null) interpreter.Lane.Calls[row.Id].Rejected++;
+        if (interpreter.ToLua.Error(text) is not { } table) return call.Error("not enough memory");
         return raise ? call.Raise(table) : call.Return(table);
     }
 
@@ -158,30 +178,30 @@ internal sealed class ScriptCalls(ScriptEngine engine)
     private bool TryRun(CommandRow row)
     {
         Request request = Request;
-        ReplyWriter writer = engine.Session.Reply;
+        ReplyWriter writer = interpreter.Session.Reply;
         // The reply exists three times: as written, in one buffer, and as Lua values.
-        writer.Limit = Math.Max(LeastReply, engine.State.Room / 3);
+        writer.Limit = Math.Max(LeastReply, interpreter.State.Room / 3);
         long before = writer.BytesWritten;
-        engine.Server.Monitors.Show(engine.Session, "lua", row, request);
-        if (row.IsWrite) engine.NoteWrite();
-        EffectBuffer effects = engine.Lane.Effects;
-        effects.IsMuted = !engine.Journalled;
-        var context = new CommandContext(engine.Session, row, request, row.HashOfFirstKey(request, engine.Server.Shards), engine.Lane, engine.Server.Shards.All)
+        interpreter.Server.Monitors.Show(interpreter.Session, "lua", row, request);
+        if (row.IsWrite) interpreter.NoteWrite();
+        EffectBuffer effects = interpreter.Lane.Effects;
+        effects.IsMuted = !interpreter.Journalled;
+        var context = new CommandContext(interpreter.Session, row, request, row.HashOfFirstKey(request, interpreter.Server.Shards), interpreter.Lane, interpreter.Held)
         {
-            Now = engine.Now, CannotMove = true,
+            Now = interpreter.Now, CannotMove = true,
         };
         try
         {
-            engine.Server.Executor.RunPart(ref context, ref engine.Clock);
+            interpreter.Server.Executor.RunPart(ref context, ref interpreter.Clock);
         }
         finally
         {
             effects.IsMuted = false;
         }
-        engine.Output.Expect(writer.BytesWritten - before);
+        interpreter.Output.Expect(writer.BytesWritten - before);
         bool isWhole = !writer.Overflowed;
         if (isWhole) writer.Commit();
-        else writer.Restart(engine.Output);
-        return isWhole && !engine.Output.Overflowed;
+        else writer.Restart(interpreter.Output);
+        return isWhole && !interpreter.Output.Overflowed;
     }
 }

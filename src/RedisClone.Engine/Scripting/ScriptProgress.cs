@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Shards;
 using RedisClone.Lua.Values;
 using RedisClone.Protocol;
 using RedisClone.Scheduling;
@@ -12,7 +13,7 @@ namespace RedisClone.Engine.Scripting;
 /// event loop over to another thread. Past busy-reply-threshold, new commands and commands that already wait are
 /// answered with BUSY. The thread that runs the script writes the state; any thread may read it and request an end.
 /// </summary>
-internal sealed class ScriptProgress(ServerCore server)
+internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
 {
     /// <summary>How long a script may keep its event loop, and how often a long script looks at the time.</summary>
     private static readonly long LoopPatience = Stopwatch.Frequency / 1000;
@@ -26,32 +27,25 @@ internal sealed class ScriptProgress(ServerCore server)
     private volatile Routine? _routine;
     private volatile LongRun? _long;
     private volatile bool _hasWritten;
-    private volatile bool _isKilled, _serverEnds;
-    private bool _isAbandoned;
-
-    public bool IsRunning => _routine is not null;
-
-    /// <summary>Whether commands of other clients are answered with BUSY.</summary>
-    public bool IsBusy => _long is { IsBusy: true };
+    private volatile bool _isKilled;
+    private bool _isAbandoned, _holdsAll;
+    private ShardSet _held;
 
     public bool HasWritten => _hasWritten;
 
-    /// <summary>Whether the running routine is a script and not a function.</summary>
-    public bool IsScript => _routine is Script;
+    /// <summary>The name of the running script or function.</summary>
+    public string Name => _routine?.Name ?? "";
 
     /// <summary>The description of a script that has run for some time; null for one that has just begun.</summary>
     public LongRun? Long => _long;
 
-    /// <summary>The error reply to other commands while the script is busy.</summary>
-    public string BusyError => IsScript
-        ? "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
-        : "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
-
     public void NoteWrite() => _hasWritten = true;
 
     /// <summary>Records the start of a script and returns the time.</summary>
-    public long Begin(Session caller, Routine routine)
+    public long Begin(Session caller, Routine routine, in ShardSet held, bool holdsAll)
     {
+        _held = held;
+        _holdsAll = holdsAll;
         _caller = caller;
         _loop = caller.Connection?.Loop is { IsOnLoop: true } loop ? loop : null;
         _hasWritten = _isKilled = _isAbandoned = false;
@@ -64,7 +58,11 @@ internal sealed class ScriptProgress(ServerCore server)
     public void Done(Lane lane)
     {
         _routine = null;
-        _long = null;
+        if (_long is { } run)
+        {
+            _long = null;
+            runs.Remove(this, run.IsBusy);
+        }
         _caller = null;
         if (!_isAbandoned) return;
         lane.Effects.Clear();
@@ -80,13 +78,10 @@ internal sealed class ScriptProgress(ServerCore server)
             return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination " +
                 "or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
         }
-        if (script != routine is Script) return BusyError;
+        if (script != routine is Script) return LongRun.BusyErrorOf(routine);
         _isKilled = true;
         return null;
     }
-
-    /// <summary>Abandons long scripts at shutdown, even if they have written. None of their effects are kept.</summary>
-    public void Abandon() => _serverEnds = true;
 
     /// <summary>Called periodically by a script. Returns the error that ends it, or null.</summary>
     public LuaString? Check(long now)
@@ -98,14 +93,18 @@ internal sealed class ScriptProgress(ServerCore server)
             server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
             return LuaString.From("Script killed by user with SCRIPT KILL...");
         }
-        if (!_serverEnds || _long is null) return null;
+        if (!runs.ServerEnds || _long is null) return null;
         _isAbandoned = true;
         return LuaString.From("Script abandoned, the server ends");
     }
 
     private void ServeOthers(Routine routine, long now)
     {
-        LongRun run = _long ??= new LongRun(_caller!, routine, _started);
+        if (_long is not { } run)
+        {
+            _long = run = new LongRun(_caller!, routine, _started, _held, _holdsAll);
+            runs.Add(this);
+        }
         long threshold = server.Config.BusyReplyThreshold;
         if (!run.IsBusy && threshold > 0 && run.Milliseconds >= threshold)
         {
@@ -114,6 +113,7 @@ internal sealed class ScriptProgress(ServerCore server)
                     "You can try killing the script using the {Kill} command. Script name is: {Name}.",
                 run.Milliseconds, routine is Script ? "SCRIPT KILL" : "FUNCTION KILL", routine.Name);
             run.IsBusy = true;
+            runs.NoteBusy();
         }
         if (run.IsBusy) AnswerWaiting(now);
         if (_loop is { IsOnLoop: true }) _loop.TryHandOver();
@@ -137,10 +137,14 @@ internal sealed class LongRun
     private volatile bool _isBusy;
 
     /// <summary>Must run on the thread that runs the script, because only that thread may read the caller's request.</summary>
-    public LongRun(Session caller, Routine routine, long started)
+    public LongRun(Session caller, Routine routine, long started, in ShardSet held, bool holdsAll)
     {
         _started = started;
+        Held = held;
+        HoldsAll = holdsAll;
+        BusyError = BusyErrorOf(routine);
         Name = routine.Name;
+        IsFunction = routine is LibraryFunction;
         if (caller.Connection is not { } connection) return;
         Request request = connection.CurrentRequest;
         Command = new byte[request.Count][];
@@ -148,6 +152,17 @@ internal sealed class LongRun
     }
 
     public string Name { get; }
+
+    /// <summary>The shards that the script holds.</summary>
+    public ShardSet Held { get; }
+
+    public bool HoldsAll { get; }
+
+    /// <summary>Whether it is a function and not a script.</summary>
+    public bool IsFunction { get; }
+
+    /// <summary>The error reply to other commands while the script is busy.</summary>
+    public string BusyError { get; }
 
     /// <summary>The client's request.</summary>
     public byte[][] Command { get; } = [];
@@ -160,4 +175,8 @@ internal sealed class LongRun
         get => _isBusy;
         set => _isBusy = value;
     }
+
+    public static string BusyErrorOf(Routine routine) => routine is Script
+        ? "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+        : "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 }

@@ -21,7 +21,7 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Bytes of all keys, values and indexes, of scripts and of clients.</summary>
     public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
 
-    private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.State.AllocatedBytes;
+    private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.AllocatedBytes;
 
     /// <summary>Bytes that maxmemory leaves to keys, values and indexes.</summary>
     internal long MostData => server.Config.MaxMemoryBytes - server.ClientMemory.Lasting - server.Scripts.State.AllocatedBytes;

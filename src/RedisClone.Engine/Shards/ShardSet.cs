@@ -54,6 +54,8 @@ internal struct ShardSet
     public readonly bool ContainsAll(in ShardSet other) =>
         ((other._a & ~_a) | (other._b & ~_b) | (other._c & ~_c) | (other._d & ~_d)) == 0;
 
+    public readonly bool Overlaps(in ShardSet other) => ((_a & other._a) | (_b & other._b) | (_c & other._c) | (_d & other._d)) != 0;
+
     /// <summary>The first shard of the set that is <paramref name="from"/> or above, or -1.</summary>
     public readonly int Next(int from)
     {

@@ -13,6 +13,14 @@ internal sealed class StringPool(StringPool? parent = null, CompileBudget? budge
 
     private (int Hash, LuaString? Value)[] _slots = new (int, LuaString?)[64];
     private int _count;
+    private bool _isShared;
+
+    /// <summary>Returns this pool for a second owner. From here on it does not change, so that several threads may use it.</summary>
+    public StringPool Share()
+    {
+        _isShared = true;
+        return this;
+    }
 
     public LuaString Intern(ReadOnlySpan<byte> bytes)
     {
@@ -21,6 +29,7 @@ internal sealed class StringPool(StringPool? parent = null, CompileBudget? budge
         int hash = code.ToHashCode();
         LuaString? found = parent?.Find(bytes, hash) ?? Find(bytes, hash);
         if (found is not null) return found;
+        if (_isShared) return LuaString.From(bytes);
         // The parser stops at its next step, because the budget is exceeded.
         if (budget is not null && !budget.Spend(LuaString.SizeOf(bytes.Length) + BytesPerSlot)) return LuaString.Empty;
         if (_count * 2 >= _slots.Length) Grow();

@@ -110,7 +110,7 @@ internal sealed class JsonLibrary
     {
         if (call[index].Type == LuaType.Boolean) setting = call[index].IsTrue ? 1 : 0;
         else if (!call.IsMissing(index)) setting = call.CheckOption(index, null, options);
-        call.Push(setting <= 1 ? setting == 1 : call.State.Name(options[setting]));
+        call.Push(setting <= 1 ? setting == 1 : LuaString.From(options[setting]));
     }
 }
 

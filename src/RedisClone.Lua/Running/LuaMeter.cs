@@ -55,6 +55,9 @@ internal sealed class LuaMeter
     /// <summary>Takes a census during an allocation. Null if that is not possible.</summary>
     public Action? Census { get; set; }
 
+    /// <summary>Asks the host for more memory than the limit. Null if there is no more.</summary>
+    public Func<long, bool>? OnShortage { get; set; }
+
     public bool CensusDue => Allocated > CensusAt;
 
     /// <summary>The number of bytes that can still be allocated, without regard to garbage.</summary>
@@ -114,8 +117,9 @@ internal sealed class LuaMeter
     {
         if (live < Allocated) AddGarbage(Allocated - live);
         Allocated = _live = live;
+        bool fits = live < Limit - (Limit / 16) || TryExtend(Limit);
         CensusAt = live + Math.Min(Math.Max(live, FirstCensus), Math.Max(0, Limit - live) / 2);
-        return live < Limit - (Limit / 16);
+        return fits;
     }
 
     private void AddGarbage(long bytes)
@@ -123,14 +127,21 @@ internal sealed class LuaMeter
         if (bytes >= LeastGarbage) _garbage += bytes;
     }
 
+    private bool TryExtend(long bytes)
+    {
+        if (OnShortage is not { } ask || !ask(bytes)) return false;
+        Limit += bytes;
+        return true;
+    }
+
     private bool MakeRoom(long bytes)
     {
         if (Allocated + _reserved + bytes > Limit)
         {
             // A census helps only if enough of the memory allocated since the last one may be garbage.
-            if (Census is null || _live + _reserved + bytes > Limit) return false;
-            Census();
-            if (Allocated + _reserved + bytes > Limit) return false;
+            if (Census is not null && _live + _reserved + bytes <= Limit) Census();
+            long missing = Allocated + _reserved + bytes - Limit;
+            if (missing > 0 && !TryExtend(Math.Max(missing, Limit)) && !TryExtend(missing)) return false;
         }
         if (Allocated + _reserved + _garbage + bytes <= _heapLimit) return true;
         // The runtime may have collected most of the garbage already.

@@ -13,7 +13,7 @@ public sealed partial class LuaState
 
     internal readonly LuaMeter Meter;
     internal readonly LuaThread Main;
-    internal readonly StringPool Names = new();
+    internal readonly StringPool Names;
     internal readonly LuaString OutOfMemory = LuaString.From(OutOfMemoryMessage);
     internal readonly LuaString ErrorInHandler = LuaString.From("error in error handling");
 
@@ -30,8 +30,12 @@ public sealed partial class LuaState
     internal int HostDepth;
 
     /// <param name="memoryLimit">The maximum size of strings, tables and functions in bytes.</param>
-    public LuaState(long memoryLimit = 1L << 30)
+    /// <param name="first">
+    /// Another interpreter with the same names, which can then run functions that this one compiled; see <see cref="Adopt"/>.
+    /// </param>
+    public LuaState(long memoryLimit = 1L << 30, LuaState? first = null)
     {
+        Names = first?.Names.Share() ?? new StringPool();
         Meter = new LuaMeter(memoryLimit);
         Globals = new LuaTable();
         Main = Current = new LuaThread(this, Globals) { Status = ThreadStatus.Running };
@@ -94,6 +98,16 @@ public sealed partial class LuaState
     }
 
     /// <summary>
+    /// Called if a script needs more bytes than <see cref="MemoryLimit"/>. True raises the limit by that number. Null means that the
+    /// limit is fixed.
+    /// </summary>
+    public Func<long, bool>? OnShortage
+    {
+        get => Meter.OnShortage;
+        init => Meter.OnShortage = value;
+    }
+
+    /// <summary>
     /// Declares everything allocated since <see cref="AllocatedBytes"/> had this value to be garbage. The host calls
     /// this after a script that could not keep any objects.
     /// </summary>
@@ -145,6 +159,15 @@ public sealed partial class LuaState
         error = message is null ? default : new LuaError(LuaString.From(message), null, -1);
         return function;
     }
+
+    /// <summary>
+    /// Returns a function of this interpreter with the code of a chunk that the first interpreter compiled. The code is immutable, so
+    /// any number of interpreters may run it at the same time.
+    /// </summary>
+    public LuaFunction Adopt(LuaFunction chunk) =>
+        chunk is LuaClosure { Upvalues.Length: 0 } closure
+            ? new LuaClosure(closure.Prototype, Globals)
+            : throw new ArgumentException("Only a chunk can be adopted.", nameof(chunk));
 
     internal LuaClosure? Compile(byte[] source, LuaString chunkName, LuaTable environment, out string? error)
     {

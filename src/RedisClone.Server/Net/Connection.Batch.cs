@@ -176,7 +176,7 @@ internal sealed partial class Connection
             _hold.AcquireOnWorker(wanted);
             return false;
         }
-        bool byGate = row.Has(CommandFlags.AllShards) && _server.Shards.TryEnterAll();
+        bool byGate = wanted.ContainsAll(_server.Shards.All) && _server.Shards.TryEnterAll();
         return (byGate || _hold.TryAcquire(wanted)) && RunHeldHere(lane, byGate, ref started);
     }
 

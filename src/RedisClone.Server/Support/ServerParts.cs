@@ -155,7 +155,7 @@ internal sealed class ServerParts(ServerCore server, FigureHistory history, LogT
     private string Work()
     {
         var text = new StringBuilder();
-        Add($"script: {(server.Scripts.Progress.Long is { } script ? $"runs for {script.Milliseconds} ms, busy: {script.IsBusy}" : "none runs for long")}");
+        Add($"script: {(server.Scripts.Runs.Longest is { } script ? $"runs for {script.Milliseconds} ms, busy: {script.IsBusy}" : "none runs for long")}");
         Add($"load: {(server.Loading is { } load ? $"{load.LoadedBytes} of {load.TotalBytes} bytes" : "complete")}");
         Add($"snapshot or rewrite: {(server.Snapshots.Slot.Running is { } run ? $"{run.KeysDone} of {run.Keys} keys, {run.Seconds} s" : "none")}");
         Add($"blocked clients: {server.Blocked.Count}; paused clients: {server.Pause.WaitingClients}");

@@ -67,11 +67,21 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
         return reply.IsNil ? [] : [reply.ToString()];
     }
 
-    /// <summary>Every second script declares its keys.</summary>
+    /// <summary>Every second script declares its keys and holds their shards only. The others hold all shards.</summary>
     private string[] Script(string[][] commands)
     {
-        string calls = string.Join(", ", commands.Select(command => $"redis.call({string.Join(", ", command.Select(word => $"'{word}'"))})"));
         string[] keys = random.Next(2) == 0 ? [] : [.. commands.SelectMany(Model.Keys).Distinct()];
-        return ["EVAL", $"return {{{calls}}}", $"{keys.Length}", .. keys];
+        var values = new List<string>();
+        string calls = string.Join(", ", commands.Select(command => $"redis.call({string.Join(", ", command.Select(Expression))})"));
+        return ["EVAL", $"return {{{calls}}}", $"{keys.Length}", .. keys, .. values];
+
+        string Expression(string word, int position)
+        {
+            if (keys.Length == 0 || position == 0) return $"'{word}'";
+            int key = Array.IndexOf(keys, word);
+            if (key >= 0) return $"KEYS[{key + 1}]";
+            values.Add(word);
+            return $"ARGV[{values.Count}]";
+        }
     }
 }

@@ -16,11 +16,11 @@ internal static class FunctionCommands
     public static readonly CommandRow[] Rows =
     [
         new("FCALL function numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | MayReplicate, "scripting", "7.0.0", Call,
+            -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | AllShards | MayReplicate, "scripting", "7.0.0", Call,
             "Runs a function.")
             { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
         new("FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | ReadOnly, "scripting", "7.0.0", CallReadOnly,
+            -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | AllShards | ReadOnly, "scripting", "7.0.0", CallReadOnly,
             "Runs a function that only reads.")
             { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
         new("FUNCTION", -2, Keys.None, CommandFlags.None, "scripting", "7.0.0", null, "Commands about libraries of functions.")
@@ -137,7 +137,7 @@ internal static class FunctionCommands
 
     private static void Kill(ref CommandContext c)
     {
-        if (c.Scripts.Progress.Kill(script: false) is { } refusal) c.Fail(refusal);
+        if (c.Scripts.Runs.Kill(script: false) is { } refusal) c.Fail(refusal);
         else c.Reply.Ok();
     }
 
@@ -194,14 +194,15 @@ internal static class FunctionCommands
     private static void Stats(ref CommandContext c)
     {
         ScriptEngine scripts = c.Scripts;
-        if (scripts.Progress is { IsRunning: true, IsScript: true })
+        LongRun? longest = scripts.Runs.Longest;
+        if (longest is { IsFunction: false } script && (script.HoldsAll || script.IsBusy))
         {
-            c.Fail(scripts.Progress.BusyError);
+            c.Fail(script.BusyError);
             return;
         }
         c.Reply.MapHeader(2);
         c.Reply.Bulk("running_script"u8);
-        if (scripts.Progress.Long is { } run) WriteRun(c.Reply, run);
+        if (longest is { IsFunction: true } run) WriteRun(c.Reply, run);
         else c.Reply.Null();
         c.Reply.Bulk("engines"u8);
         c.Reply.MapHeader(1);

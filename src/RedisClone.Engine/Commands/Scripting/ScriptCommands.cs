@@ -1,6 +1,8 @@
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Scripting;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
 
@@ -12,7 +14,7 @@ internal static class ScriptCommands
     public const string Complexity = "Depends on the script that is executed.";
 
     /// <summary>The flags of a command that runs scripts, before the script is known.</summary>
-    public const CommandFlags Running = NoScript | SkipMonitor | NoMandatoryKeys | Stale | AllShards;
+    public const CommandFlags Running = NoScript | SkipMonitor | NoMandatoryKeys | Stale | RunsScript;
 
     private const string TooManyKeys = "ERR Number of keys can't be greater than number of args";
     private const string NegativeKeys = "ERR Number of keys can't be negative";
@@ -22,19 +24,19 @@ internal static class ScriptCommands
     [
         new("EVAL script numkeys [key [key ...]] [arg [arg ...]]",
             -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", Eval, "Runs a Lua script.")
-            { Complexity = Complexity, FlagsOf = FlagsOfEval },
+            { Complexity = Complexity, FlagsOf = FlagsOfEval, Route = ShardsOfEval },
         new("EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
             -3, Keys.Counted(2, RW | Access | Update), Running | MayReplicate, "scripting", "2.6.0", EvalSha,
             "Runs a Lua script by its digest.")
-            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
+            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha, Route = ShardsOfEvalSha },
         new("EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
             -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalReadOnly,
             "Runs a Lua script that only reads.")
-            { Complexity = Complexity, FlagsOf = FlagsOfEval },
+            { Complexity = Complexity, FlagsOf = FlagsOfEval, Route = ShardsOfEval },
         new("EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
             -3, Keys.Counted(2, RO | Access), Running | ReadOnly, "scripting", "7.0.0", EvalShaReadOnly,
             "Runs a Lua script that only reads by its digest.")
-            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha },
+            { Complexity = Complexity, FlagsOf = FlagsOfEvalSha, Route = ShardsOfEvalSha },
         new("SCRIPT", -2, Keys.None, CommandFlags.None, "scripting", "2.6.0", null, "Commands about the script cache.")
         {
             Complexity = "Depends on subcommand.",
@@ -93,6 +95,26 @@ internal static class ScriptCommands
     private static CommandFlags FlagsOfEvalSha(CommandRow row, in Request request, Session session) =>
         session.Server.Scripts.Cache.Find(request[1]) is { } script ? FlagsOf(row.Flags, script.Flags) : row.Flags;
 
+    private static ShardSet ShardsOfEval(in Request request, Session session) =>
+        ShardsOf(session.Server.Scripts.Cache.TryGet(request[1], out Script? script) ? script : null, request, session);
+
+    private static ShardSet ShardsOfEvalSha(in Request request, Session session) =>
+        ShardsOf(session.Server.Scripts.Cache.Find(request[1]), request, session);
+
+    /// <summary>
+    /// The shards of the keys of a script that keeps to them; all shards for any other, and for one that declares no key. In a
+    /// transaction, the script may be another one by the time of EXEC.
+    /// </summary>
+    private static ShardSet ShardsOf(Script? script, in Request request, Session session)
+    {
+        ShardMap shards = session.Server.Shards;
+        if (script is not { KeepsToKeys: true } || session.Transaction is not null) return shards.All;
+        if (!RedisNumber.TryParseInt64(request[2], out long keys) || keys < 1 || keys > request.Count - 3) return shards.All;
+        var set = default(ShardSet);
+        for (int i = 3; i < 3 + keys; i++) set.Add(shards.IndexOf(KeyHash.Of(request[i])));
+        return set;
+    }
+
     private static void Eval(ref CommandContext c) => Eval(ref c, readOnly: false);
 
     private static void EvalReadOnly(ref CommandContext c) => Eval(ref c, readOnly: true);
@@ -107,6 +129,8 @@ internal static class ScriptCommands
         ScriptEngine scripts = c.Scripts;
         if (!scripts.Cache.TryGet(c.Args[1], out Script? script))
         {
+            // The cache changes only while all shards are held.
+            if (c.NeedsAllShards()) return;
             // The compilation of a long source takes long.
             if (c.MoveToWorker(c.Args[1].Length / Limits.BytesPerWork)) return;
             script = scripts.Cache.Add(c.Args[1], keep: false, out string error);
@@ -116,7 +140,7 @@ internal static class ScriptCommands
                 return;
             }
         }
-        scripts.Cache.Use(script);
+        ScriptCache.Use(script);
         scripts.Run(ref c, script, keys, readOnly);
     }
 
@@ -134,7 +158,7 @@ internal static class ScriptCommands
             c.Fail(NotKnown);
             return;
         }
-        scripts.Cache.Use(script);
+        ScriptCache.Use(script);
         scripts.Run(ref c, script, keys, readOnly);
     }
 
@@ -178,7 +202,7 @@ internal static class ScriptCommands
 
     private static void Kill(ref CommandContext c)
     {
-        if (c.Scripts.Progress.Kill(script: true) is { } refusal) c.Fail(refusal);
+        if (c.Scripts.Runs.Kill(script: true) is { } refusal) c.Fail(refusal);
         else c.Reply.Ok();
     }
 }

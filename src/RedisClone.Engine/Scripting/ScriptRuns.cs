@@ -1,0 +1,92 @@
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Execution;
+using RedisClone.Engine.Shards;
+using RedisClone.Protocol;
+
+namespace RedisClone.Engine.Scripting;
+
+/// <summary>The scripts that have run for some time, for the commands that ask for them or end them. Any thread may use it.</summary>
+internal sealed class ScriptRuns(ServerCore server)
+{
+    private readonly Lock _changing = new();
+    private ScriptProgress[] _long = [];
+    private int _busy;
+    private volatile bool _serverEnds;
+
+    /// <summary>Whether a script has run longer than busy-reply-threshold.</summary>
+    public bool IsAnyBusy => Volatile.Read(ref _busy) > 0;
+
+    /// <summary>Whether the server ends, so that long scripts are abandoned.</summary>
+    public bool ServerEnds => _serverEnds;
+
+    /// <summary>The description of the script that has run longest; null if none has run for some time.</summary>
+    public LongRun? Longest => _long.Length == 0 ? null : _long[0].Long;
+
+    /// <summary>The error reply of the busy script that has run longest; null if no script is busy.</summary>
+    public string? BusyError
+    {
+        get
+        {
+            if (!IsAnyBusy) return null;
+            foreach (ScriptProgress progress in _long)
+                if (progress.Long is { IsBusy: true } run) return run.BusyError;
+            return null;
+        }
+    }
+
+    /// <summary>Adds a script that has run for some time.</summary>
+    public void Add(ScriptProgress progress)
+    {
+        lock (_changing) _long = [.. _long, progress];
+    }
+
+    /// <summary>Removes a script that has ended.</summary>
+    public void Remove(ScriptProgress progress, bool wasBusy)
+    {
+        lock (_changing) _long = Array.FindAll(_long, other => other != progress);
+        if (wasBusy) Interlocked.Decrement(ref _busy);
+    }
+
+    public void NoteBusy() => Interlocked.Increment(ref _busy);
+
+    /// <summary>
+    /// The error reply to a command that cannot run because a busy script holds shards that it needs, or null. A script that
+    /// holds all shards lets no command run.
+    /// </summary>
+    public string? Refuse(Session session, CommandRow row, in Request request)
+    {
+        if (!IsAnyBusy) return null;
+        ShardSet? needed = null;
+        foreach (ScriptProgress progress in _long)
+        {
+            if (progress.Long is not { IsBusy: true } run) continue;
+            if (run.HoldsAll) return run.BusyError;
+            needed ??= Router.ShardsOf(server, session, row, request);
+            if (needed.Value.Overlaps(run.Held)) return run.BusyError;
+        }
+        return null;
+    }
+
+    /// <summary>
+    /// Requests the end of every script, or function, that is busy and has not written. While none is busy, the one that holds all
+    /// shards counts. Returns null, or the reason why none can be ended.
+    /// </summary>
+    public string? Kill(bool script)
+    {
+        bool anyBusy = IsAnyBusy;
+        string? refusal = "NOTBUSY No scripts in execution right now.";
+        bool isKilled = false;
+        foreach (ScriptProgress progress in anyBusy ? _long : [server.Scripts.Main.Progress])
+        {
+            if (anyBusy && progress.Long is not { IsBusy: true }) continue;
+            string? reason = progress.Kill(script);
+            isKilled |= reason is null;
+            if (reason is not null && !refusal.StartsWith("UNKILLABLE", StringComparison.Ordinal)) refusal = reason;
+        }
+        return isKilled ? null : refusal;
+    }
+
+    /// <summary>Abandons long scripts at shutdown, even if they have written. None of their effects are kept.</summary>
+    public void Abandon() => _serverEnds = true;
+}
